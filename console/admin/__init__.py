@@ -1,0 +1,1 @@
+"""The client: connections, routing, retries; a module for each noun."""

@@ -1,0 +1,1 @@
+"""What a cluster is: values, without I/O."""

@@ -1,0 +1,176 @@
+"""Changes as plain data: what a plan compiles into and what the client sends. One request here is one on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from console.model.acl import Acl
+from console.model.codes import AlterOp, ScramMechanism
+from console.model.config import ConfigResource
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+
+ConfigValue = str | Secret | None
+"""A value to send: None only with DELETE."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigOp:
+    """One key of one resource: SET, DELETE, APPEND or SUBTRACT."""
+
+    key: str
+    op: AlterOp
+    value: ConfigValue = None
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigs:
+    """One IncrementalAlterConfigs for any number of resources.
+
+    broker: the broker that must get it (it holds that broker's own resource), None for any.
+    prior: for each resource its own overrides as they were read, key -> value (None where hidden), with which the legacy
+    AlterConfigs call can carry over what is not edited (PROTOCOL §2); empty where incremental is known to be there.
+    """
+
+    ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
+    broker: int | None = None
+    prior: Mapping[ConfigResource, Mapping[str, str | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AlterQuotas:
+    """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
+
+    ops: Mapping[QuotaEntity, Mapping[str, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both.
+
+    assignments: partition i's brokers at index i, the first being the preferred leader.
+    """
+
+    name: str
+    partitions: int = -1
+    replication: int = -1
+    assignments: tuple[tuple[int, ...], ...] = ()
+    configs: Mapping[str, str | Secret] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """One CreateTopics. timeout_ms is the broker's own limit for the call."""
+
+    topics: tuple[NewTopic, ...]
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteTopics:
+    """One DeleteTopics; the protocol has no validate-only for it."""
+
+    names: tuple[str, ...]
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePartitions:
+    """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
+
+    counts: Mapping[str, int]
+    was: Mapping[str, int] = field(default_factory=dict)
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAcls:
+    """One CreateAcls; no validate-only."""
+
+    acls: tuple[Acl, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteAcls:
+    """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
+
+    acls: tuple[Acl, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScramUser:
+    """Whose credential: a user and a mechanism."""
+
+    user: str
+    mechanism: ScramMechanism
+
+
+@dataclass(frozen=True, slots=True)
+class AlterScram:
+    """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
+
+    upserts: Mapping[ScramUser, tuple[int, Secret]]
+    deletions: tuple[ScramUser, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """One ElectLeaders for these (topic, partition) pairs; unclean elects a replica out of sync, losing data."""
+
+    partitions: tuple[tuple[str, int], ...]
+    unclean: bool = False
+    timeout_ms: int = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class AlterReassignments:
+    """One AlterPartitionReassignments: (topic, partition) -> new replicas, None to cancel."""
+
+    moves: Mapping[tuple[str, int], tuple[int, ...] | None]
+    timeout_ms: int = 30_000
+
+
+ChangeRequest = (
+    AlterConfigs
+    | AlterQuotas
+    | CreateTopics
+    | DeleteTopics
+    | CreatePartitions
+    | CreateAcls
+    | DeleteAcls
+    | AlterScram
+    | ElectLeaders
+    | AlterReassignments
+)
+
+Target = ConfigResource | QuotaEntity | Acl | str | ScramUser | tuple[str, int]
+"""What an outcome is about: a resource, a quota entity, a binding, a topic's name, a SCRAM credential, a partition."""
+
+
+class Status(StrEnum):
+    """How a change ended. UNKNOWN only after the client described again and could not tell."""
+
+    APPLIED = "applied"
+    VALID = "valid"
+    UNCHECKED = "unchecked"
+    FAILED = "failed"
+    NOT_APPLIED = "not applied"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How it went for one target of one request. VALID and UNCHECKED are answers to validate-only: the latter where the
+    protocol has none for this change."""
+
+    target: Target
+    status: Status
+    failure: Failure | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Applied, or found valid, or not checkable."""
+        return self.status in (Status.APPLIED, Status.VALID, Status.UNCHECKED)

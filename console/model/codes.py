@@ -1,0 +1,171 @@
+"""Kafka's numbered names, open at the end: a code of a newer broker keeps its number and loses nothing else.
+
+Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
+org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+
+class Code(int):
+    """A protocol code with Kafka's upper-case name; one that is not in `NAMES` is called ``UNKNOWN(n)``."""
+
+    NAMES: ClassVar[dict[int, str]] = {}
+
+    @property
+    def name(self) -> str:
+        """Kafka's name, as JSON output shows it."""
+        return self.NAMES.get(int(self), f"UNKNOWN({int(self)})")
+
+    @property
+    def known(self) -> bool:
+        """Whether this version of the product has a name for the code."""
+        return int(self) in self.NAMES
+
+    @classmethod
+    def parse(cls, name: str) -> Self:
+        """The code of a name, in any case, with ``-`` for ``_``; raises ValueError for one that is not Kafka's."""
+        wanted = name.strip().upper().replace("-", "_")
+        for number, known in cls.NAMES.items():
+            if known == wanted:
+                return cls(number)
+        raise ValueError(f"{name!r} is none of {', '.join(cls.NAMES.values())}")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class ResourceType(Code):
+    """What a config belongs to (ConfigResource.Type)."""
+
+    NAMES: ClassVar[dict[int, str]] = {
+        2: "TOPIC",
+        4: "BROKER",
+        8: "BROKER_LOGGER",
+        16: "CLIENT_METRICS",
+        32: "GROUP",
+    }
+
+
+TOPIC = ResourceType(2)
+BROKER = ResourceType(4)
+BROKER_LOGGER = ResourceType(8)
+CLIENT_METRICS = ResourceType(16)
+GROUP = ResourceType(32)
+
+
+class ConfigSource(Code):
+    """Where a config value comes from (DescribeConfigsResponse.ConfigSource)."""
+
+    NAMES: ClassVar[dict[int, str]] = {
+        1: "DYNAMIC_TOPIC_CONFIG",
+        2: "DYNAMIC_BROKER_CONFIG",
+        3: "DYNAMIC_DEFAULT_BROKER_CONFIG",
+        4: "STATIC_BROKER_CONFIG",
+        5: "DEFAULT_CONFIG",
+        6: "DYNAMIC_BROKER_LOGGER_CONFIG",
+        7: "DYNAMIC_CLIENT_METRICS_CONFIG",
+        8: "DYNAMIC_GROUP_CONFIG",
+    }
+
+
+DYNAMIC_TOPIC_CONFIG = ConfigSource(1)
+DYNAMIC_BROKER_CONFIG = ConfigSource(2)
+DYNAMIC_DEFAULT_BROKER_CONFIG = ConfigSource(3)
+STATIC_BROKER_CONFIG = ConfigSource(4)
+DEFAULT_CONFIG = ConfigSource(5)
+DYNAMIC_BROKER_LOGGER_CONFIG = ConfigSource(6)
+DYNAMIC_CLIENT_METRICS_CONFIG = ConfigSource(7)
+DYNAMIC_GROUP_CONFIG = ConfigSource(8)
+
+
+class ConfigType(Code):
+    """The data type of a config value (DescribeConfigsResponse.ConfigType, from DescribeConfigs v3 on)."""
+
+    NAMES: ClassVar[dict[int, str]] = {
+        1: "BOOLEAN",
+        2: "STRING",
+        3: "INT",
+        4: "SHORT",
+        5: "LONG",
+        6: "DOUBLE",
+        7: "LIST",
+        8: "CLASS",
+        9: "PASSWORD",
+    }
+
+
+class AlterOp(Code):
+    """What IncrementalAlterConfigs does to a key (AlterConfigOp.OpType)."""
+
+    NAMES: ClassVar[dict[int, str]] = {0: "SET", 1: "DELETE", 2: "APPEND", 3: "SUBTRACT"}
+
+
+SET = AlterOp(0)
+DELETE = AlterOp(1)
+APPEND = AlterOp(2)
+SUBTRACT = AlterOp(3)
+
+
+class AclResourceType(Code):
+    """What an ACL is about (org.apache.kafka.common.resource.ResourceType)."""
+
+    NAMES: ClassVar[dict[int, str]] = {
+        1: "ANY",
+        2: "TOPIC",
+        3: "GROUP",
+        4: "CLUSTER",
+        5: "TRANSACTIONAL_ID",
+        6: "DELEGATION_TOKEN",
+        7: "USER",
+    }
+
+
+class PatternType(Code):
+    """How an ACL's resource name is compared (PatternType); ANY and MATCH occur in filters only."""
+
+    NAMES: ClassVar[dict[int, str]] = {1: "ANY", 2: "MATCH", 3: "LITERAL", 4: "PREFIXED"}
+
+
+class AclOperation(Code):
+    """What an ACL lets do (AclOperation)."""
+
+    NAMES: ClassVar[dict[int, str]] = {
+        1: "ANY",
+        2: "ALL",
+        3: "READ",
+        4: "WRITE",
+        5: "CREATE",
+        6: "DELETE",
+        7: "ALTER",
+        8: "DESCRIBE",
+        9: "CLUSTER_ACTION",
+        10: "DESCRIBE_CONFIGS",
+        11: "ALTER_CONFIGS",
+        12: "IDEMPOTENT_WRITE",
+        13: "CREATE_TOKENS",
+        14: "DESCRIBE_TOKENS",
+        15: "TWO_PHASE_COMMIT",
+    }
+
+
+class Permission(Code):
+    """Whether an ACL allows or denies (AclPermissionType)."""
+
+    NAMES: ClassVar[dict[int, str]] = {1: "ANY", 2: "DENY", 3: "ALLOW"}
+
+
+class ScramMechanism(Code):
+    """A SCRAM mechanism (ScramMechanism); its own names carry hyphens."""
+
+    NAMES: ClassVar[dict[int, str]] = {1: "SCRAM_SHA_256", 2: "SCRAM_SHA_512"}
+
+    @property
+    def label(self) -> str:
+        """As Kafka's tools write it: ``SCRAM-SHA-256``."""
+        return self.name.replace("_", "-")

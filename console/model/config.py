@@ -1,0 +1,163 @@
+"""Configs: resources, entries with their synonyms, and the set that an entry stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from console.model.codes import (
+    BROKER,
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_BROKER_LOGGER_CONFIG,
+    DYNAMIC_CLIENT_METRICS_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_GROUP_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    TOPIC,
+    ConfigSource,
+    ConfigType,
+    ResourceType,
+)
+from console.model.failure import Failure
+
+
+class ConfigResource(NamedTuple):
+    """What configs belong to. The cluster-wide broker default is ``(BROKER, "")``."""
+
+    type: ResourceType
+    name: str
+
+    @property
+    def is_cluster_default(self) -> bool:
+        """Whether this is the broker default that every broker inherits."""
+        return self.type == BROKER and self.name == ""
+
+
+CLUSTER_DEFAULT = ConfigResource(BROKER, "")
+
+
+def topic_resource(name: str) -> ConfigResource:
+    """The resource of a topic's configs."""
+    return ConfigResource(TOPIC, name)
+
+
+def broker_resource(broker_id: int) -> ConfigResource:
+    """The resource of one broker's configs."""
+    return ConfigResource(BROKER, str(broker_id))
+
+
+class Synonym(NamedTuple):
+    """A value that applies, or would apply, to a key, under the name it has at its source."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+# Which source is the resource's own override; for a broker the cluster default is not its own.
+OWN_SOURCE: Mapping[int, ConfigSource] = {
+    2: DYNAMIC_TOPIC_CONFIG,
+    4: DYNAMIC_BROKER_CONFIG,
+    8: DYNAMIC_BROKER_LOGGER_CONFIG,
+    16: DYNAMIC_CLIENT_METRICS_CONFIG,
+    32: DYNAMIC_GROUP_CONFIG,
+}
+
+
+def own_source(resource: ConfigResource) -> ConfigSource:
+    """The source that an override of this very resource has."""
+    if resource.is_cluster_default:
+        return DYNAMIC_DEFAULT_BROKER_CONFIG
+    return OWN_SOURCE.get(resource.type, ConfigSource(0))
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One key of a resource, as the broker that answered sees it. It does not hold its resource: equal sets are shared.
+
+    value: None where the broker hides it (`sensitive`) or has none; ``""`` is a value.
+    synonyms: in order of precedence; the first is what applies now.
+    documentation: None where it was not asked for.
+    """
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool = False
+    sensitive: bool = False
+    type: ConfigType = field(default_factory=lambda: ConfigType(0))
+    synonyms: tuple[Synonym, ...] = ()
+    documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """KIP-133's flag: nobody set the key anywhere."""
+        return self.source == DEFAULT_CONFIG
+
+    @property
+    def hidden(self) -> bool:
+        """The broker has a value, or may have one, and does not tell it."""
+        return self.sensitive and self.value is None
+
+
+@dataclass(frozen=True, eq=True)
+class ConfigSet:
+    """All entries of a resource, sorted by name. Sets that are equal are one object (console.admin sees to it)."""
+
+    entries: tuple[ConfigEntry, ...]
+
+    @cached_property
+    def _by_name(self) -> dict[str, ConfigEntry]:
+        return {entry.name: entry for entry in self.entries}
+
+    def get(self, name: str) -> ConfigEntry | None:
+        """The entry of a key, or None: absent is neither empty nor hidden."""
+        return self._by_name.get(name)
+
+    def overrides(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
+        """The entries that this resource itself sets."""
+        source = own_source(resource)
+        return tuple(entry for entry in self.entries if entry.source == source)
+
+    def __iter__(self) -> Iterator[ConfigEntry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+def is_override(entry: ConfigEntry, resource: ConfigResource) -> bool:
+    """Whether the resource itself sets this key."""
+    return entry.source == own_source(resource)
+
+
+def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | None:
+    """The resource's own override of a key, or None where it inherits."""
+    if entry is None or not is_override(entry, resource):
+        return None
+    return Synonym(entry.name, entry.value, entry.source)
+
+
+def without_override(entry: ConfigEntry, resource: ConfigResource) -> Synonym | None:
+    """What would apply if the resource's own override of the key were deleted; None where nothing would.
+
+    Kafka lists synonyms by precedence, so it is the first that is not the resource's own.
+    """
+    own = own_source(resource)
+    for synonym in entry.synonyms:
+        if synonym.source != own:
+            return synonym
+    if entry.source != own:
+        return Synonym(entry.name, entry.value, entry.source)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigListing:
+    """The answer to a describe: a set or a failure for each resource."""
+
+    sets: Mapping[ConfigResource, ConfigSet]
+    failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)

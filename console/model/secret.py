@@ -1,0 +1,36 @@
+"""A value that must never be printed."""
+
+from __future__ import annotations
+
+from typing import final
+
+
+@final
+class Secret:
+    """Holds a password or key; every textual form of it is dots. Only the wire calls `reveal`."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The secret itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return "Secret(······)"
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash((Secret, self._text))
+
+    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
+        raise TypeError("a secret is not pickled")
