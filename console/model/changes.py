@@ -31,8 +31,8 @@ class AlterConfigs:
     """One IncrementalAlterConfigs for any number of resources.
 
     broker: the broker that must get it (it holds that broker's own resource), None for any.
-    prior: for each resource its own overrides as they were read, key -> value (None where hidden), with which the legacy
-    AlterConfigs call can carry over what is not edited (PROTOCOL §2); empty where incremental is known to be there.
+    prior: for each resource its own overrides as they were read, key -> value (None where hidden), with which the
+    legacy AlterConfigs call can carry over what is not edited; empty where incremental is known to be there.
     """
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]

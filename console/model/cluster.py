@@ -25,9 +25,9 @@ class Broker:
 class ClusterInfo:
     """Who the cluster is.
 
-    controller_id: what the cluster says of itself, -1 if nothing. In KRaft it is any alive broker (PROTOCOL §1); the real
-    leader is `Quorum.leader_id`.
-    operations: what the connected principal may do on the cluster, by Kafka's names; None where the broker does not tell.
+    controller_id: what the cluster says of itself, -1 if nothing. In KRaft it is any alive broker: the real leader is
+    `Quorum.leader_id`.
+    operations: what the connected principal may do on the cluster, by Kafka's names; None where the broker is silent.
     """
 
     cluster_id: str | None
@@ -40,7 +40,7 @@ class ClusterInfo:
 class BrokerVersion:
     """What one broker speaks, from its ApiVersions answer.
 
-    apis: API key -> (lowest, highest version). release: Kafka's release as far as it can be told from that ("4.3", "3.9", "≥ 4.3").
+    apis: API key -> (lowest, highest version). release: Kafka's release as far as that tells ("4.3", "3.9", "≥ 4.3").
     """
 
     release: str

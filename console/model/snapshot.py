@@ -29,7 +29,7 @@ EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 class Snapshot:
     """Everything that was read so far. A part that was not read yet is empty and missing from `read_at`.
 
-    configs_from: the broker that described the topics, whose inherited values they show (PROTOCOL §2), None if any.
+    configs_from: the broker that described the topics, whose inherited values they show, None if any.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
