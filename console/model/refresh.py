@@ -1,0 +1,173 @@
+"""A refresh makes a new snapshot that shares what did not change. Pure; `at` is when the part was read, UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from console.model.acl import Acl
+from console.model.cluster import (
+    BrokerVersion,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    LogDir,
+    Quorum,
+    Reassignment,
+    ScramCredential,
+    TopicListing,
+)
+from console.model.codes import TOPIC
+from console.model.config import ConfigListing, ConfigResource
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity, QuotaValues
+from console.model.snapshot import ReadFailure, Snapshot
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
+"""Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
+
+
+def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
+    """`new` with every equal value taken from `old`, and `old` itself where nothing changed at all."""
+    shared: dict[K, V] = {}
+    same = len(old) == len(new)
+    for key, value in new.items():
+        before = old.get(key)
+        if before is value or (before is not None and before == value):
+            shared[key] = before
+        else:
+            shared[key] = value
+            same = False
+    return old if same else shared
+
+
+def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, Failure]]) -> Snapshot:
+    """What could not be read of one part replaces what is known of that part's failures."""
+    others = tuple(f for f in snapshot.failures if f.part != part)
+    mine = tuple(ReadFailure(part, entity, failure) for entity, failure in failures)
+    if not mine and len(others) == len(snapshot.failures):
+        return snapshot
+    return replace(snapshot, failures=others + mine)
+
+
+def _read(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, datetime]:
+    return {**snapshot.read_at, part: at}
+
+
+def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
+    """Who the cluster is and which brokers it has."""
+    cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
+    return replace(snapshot, cluster=cluster, read_at=_read(snapshot, "cluster", at))
+
+
+def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
+    """The KRaft quorum, None where the cluster has none."""
+    return replace(snapshot, quorum=quorum, read_at=_read(snapshot, "quorum", at))
+
+
+def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:
+    """What each broker speaks."""
+    return replace(snapshot, versions=share(snapshot.versions, versions), read_at=_read(snapshot, "versions", at))
+
+
+def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
+    """A listing of all topics (`whole`) or of some. Topics that are gone take their configs with them."""
+    if whole:
+        topics = share(snapshot.topics, listing.topics)
+        gone = snapshot.topics.keys() - listing.topics.keys() if topics is not snapshot.topics else set()
+    else:
+        gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
+        merged = {**snapshot.topics, **share(snapshot.topics, listing.topics)}
+        for name in gone:
+            merged.pop(name, None)
+        topics = share(snapshot.topics, merged)
+    configs = snapshot.configs
+    if gone:
+        configs = {r: s for r, s in configs.items() if r.type != TOPIC or r.name not in gone}
+    read_at = _read(snapshot, "topics", at) if whole else snapshot.read_at
+    snapshot = replace(snapshot, topics=topics, configs=configs, read_at=read_at)
+    denied = [(name, failure) for name, failure in listing.failures.items() if failure.name not in GONE]
+    return with_failures(snapshot, "topics", denied) if whole or denied else snapshot
+
+
+def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, described_by: int | None) -> Snapshot:
+    """Described resources take the place of what was known of them; documentation goes to its own table."""
+    documentation: dict[tuple[int, str], str] = {}
+    seen: set[int] = set()
+    for resource, entries in listing.sets.items():
+        if id(entries) in seen:
+            continue
+        seen.add(id(entries))
+        for entry in entries:
+            if entry.documentation:
+                documentation[int(resource.type), entry.name] = entry.documentation
+    configs = {**snapshot.configs, **share(snapshot.configs, listing.sets)}
+    for resource, failure in listing.failures.items():
+        if failure.name in GONE:
+            configs.pop(resource, None)
+    topics = any(resource.type == TOPIC for resource in listing.sets)
+    snapshot = replace(
+        snapshot,
+        configs=share(snapshot.configs, configs),
+        configs_from=described_by if topics else snapshot.configs_from,
+        documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
+        read_at=_read(snapshot, "configs", at),
+    )
+    asked = {_label(resource) for resource in (*listing.sets, *listing.failures)}
+    kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
+    new = [(_label(resource), f) for resource, f in listing.failures.items() if f.name not in GONE]
+    return with_failures(snapshot, "configs", kept + new)
+
+
+def _label(resource: ConfigResource) -> str:
+    return f"{resource.type.name.lower()} {resource.name or '<default>'}"
+
+
+def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+    """All quotas."""
+    return replace(snapshot, quotas=share(snapshot.quotas, quotas), read_at=_read(snapshot, "quotas", at))
+
+
+def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:
+    """All ACLs, sorted, so that two reads of one state are equal."""
+    ordered = tuple(sorted(acls))
+    ordered = snapshot.acls if snapshot.acls == ordered else ordered
+    return replace(snapshot, acls=ordered, read_at=_read(snapshot, "acls", at))
+
+
+def with_scram(snapshot: Snapshot, scram: Mapping[str, tuple[ScramCredential, ...]], at: datetime) -> Snapshot:
+    """All SCRAM users."""
+    return replace(snapshot, scram=share(snapshot.scram, scram), read_at=_read(snapshot, "scram", at))
+
+
+def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
+    """A listing of all groups (`whole`), or descriptions of some. A listing keeps the members already known."""
+    if not whole:
+        return replace(snapshot, groups={**snapshot.groups, **groups})
+    kept = {
+        name: replace(group, members=snapshot.groups[name].members)
+        if group.members is None and name in snapshot.groups and snapshot.groups[name].state == group.state
+        else group
+        for name, group in groups.items()
+    }
+    return replace(snapshot, groups=share(snapshot.groups, kept), read_at=_read(snapshot, "groups", at))
+
+
+def with_lag(snapshot: Snapshot, group: str, lag: GroupLag) -> Snapshot:
+    """The lag of one group."""
+    return replace(snapshot, lags={**snapshot.lags, group: lag})
+
+
+def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], at: datetime) -> Snapshot:
+    """The log dirs of the brokers that answered."""
+    return replace(snapshot, log_dirs=share(snapshot.log_dirs, dirs), read_at=_read(snapshot, "log_dirs", at))
+
+
+def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
+    """The partitions that are being moved."""
+    return replace(snapshot, reassignments=moves, read_at=_read(snapshot, "reassignments", at))
