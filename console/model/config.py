@@ -157,7 +157,9 @@ def without_override(entry: ConfigEntry, resource: ConfigResource) -> Synonym | 
 
 @dataclass(frozen=True, slots=True)
 class ConfigListing:
-    """The answer to a describe: a set or a failure for each resource."""
+    """The answer to a describe: a set or a failure for each resource. described_by: the broker whose view of inherited
+    values the topics show, None where brokers described themselves."""
 
     sets: Mapping[ConfigResource, ConfigSet]
     failures: Mapping[ConfigResource, Failure] = field(default_factory=dict)
+    described_by: int | None = None

@@ -1,0 +1,1 @@
+"""The command language: one registry of verbs, one grammar, and what stands behind both."""

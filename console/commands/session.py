@@ -1,0 +1,335 @@
+"""The session that the console, `kac run` and the shell share: a client, what is known of its cluster, and a plan.
+
+Snapshot and plan are replaced, never changed; whoever watches is told. All methods belong to the caller's own loop or
+thread: the client does its work in another (console.admin.client).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from console.commands.applying import ApplyReport, apply_plan, check_plan
+from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
+from console.model import refresh
+from console.model.changes import Target
+from console.model.config import ConfigListing, ConfigResource
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.plan import plan as planning
+from console.plan.edits import Edit
+from console.plan.plan import EMPTY, Plan, StageReport
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+
+T = TypeVar("T")
+
+PUBLISH_EVERY = 0.25
+"""Seconds between snapshots while a long read comes in, so that a sweep of 100,000 topics is not copied 1,000 times."""
+
+
+class Client(Protocol):
+    """What a session needs of a client: run an operation of `console.admin` and give its result."""
+
+    def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
+        """Run `operation(link, *args, **options)` on the client's loop; cancelling cancels a read."""
+        ...
+
+
+class Refused(Exception):
+    """The session will not do this: the failure says why and what to do instead."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+class Session:
+    """One operator's work on one cluster."""
+
+    def __init__(self, client: Client, context: Context) -> None:
+        self.client = client
+        self.context = context
+        self.snapshot = Snapshot()
+        self.plan: Plan = EMPTY
+        self._listeners: list[Callable[[SessionEvent], None]] = []
+        self._applying = False
+
+    # -- telling ---------------------------------------------------------------------------------------------------
+
+    def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
+        """Call `listener` for each event, on the caller's thread; the result ends that."""
+        self._listeners.append(listener)
+
+        def unsubscribe() -> None:
+            self._listeners.remove(listener)
+
+        return unsubscribe
+
+    def _tell(self, event: SessionEvent) -> None:
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def _know(self, snapshot: Snapshot, *parts: str) -> None:
+        if snapshot is not self.snapshot:
+            old, self.snapshot = self.snapshot, snapshot
+            self._tell(SnapshotChanged(frozenset(parts), old, snapshot))
+
+    def _replan(self, plan: Plan) -> None:
+        if plan is not self.plan:
+            old, self.plan = self.plan, plan
+            self._tell(PlanChanged(old, plan))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    async def read_cluster(self) -> None:
+        """Brokers and identity. Raises Refused where the context expects another cluster id."""
+        from console.admin import cluster
+
+        info = await self.client.run(cluster.describe_cluster)
+        wanted = self.context.cluster_id
+        if wanted and info.cluster_id != wanted:
+            raise Refused(
+                Failure(
+                    "WRONG_CLUSTER",
+                    f"context {self.context.name} is for cluster {wanted}, but {info.cluster_id} answered",
+                    "Check bootstrap.servers of the context, or correct its cluster_id.",
+                )
+            )
+        self._know(refresh.with_cluster(self.snapshot, info, _now()), "cluster")
+
+    async def read_quorum(self) -> None:
+        """The real controller in KRaft; nothing where the cluster has no quorum."""
+        from console.admin import cluster
+        from console.admin.errors import AdminError
+
+        try:
+            quorum = await self.client.run(cluster.describe_quorum)
+        except AdminError as error:
+            quorum = None
+            self._fail("quorum", [("quorum", error.failure)])
+        else:
+            self._fail("quorum", [])
+        self._know(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
+
+    async def read_versions(self) -> None:
+        """What each broker speaks; one that does not answer is missing."""
+        from console.admin import cluster
+
+        versions = await self.client.run(cluster.describe_versions)
+        self._know(refresh.with_versions(self.snapshot, versions, _now()), "versions")
+
+    async def read_topics(self, names: Sequence[str] | None = None) -> None:
+        """All topics, or some."""
+        from console.admin import topics
+
+        listing = await self.client.run(topics.describe_topics, names)
+        self._know(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
+
+    async def read_configs(self, resources: Sequence[ConfigResource], documentation: bool = False) -> None:
+        """Configs of resources, published as they come."""
+        from console.admin import configs
+
+        if not resources:
+            return
+        loop = asyncio.get_running_loop()
+        pending: list[ConfigListing] = []
+        state = {"done": 0, "last": loop.time()}
+
+        def publish() -> None:
+            if not pending:
+                return
+            listing = ConfigListing(
+                {r: s for part in pending for r, s in part.sets.items()},
+                {r: f for part in pending for r, f in part.failures.items()},
+                described_by=pending[-1].described_by,
+            )
+            pending.clear()
+            at = _now()
+            known = refresh.with_configs(self.snapshot, listing, at, described_by=listing.described_by)
+            self._know(known, "configs")
+            self._tell(Progress("configs", int(state["done"]), len(resources)))
+
+        def arrived(part: ConfigListing) -> None:
+            pending.append(part)
+            state["done"] += len(part.sets) + len(part.failures)
+            if loop.time() - state["last"] >= PUBLISH_EVERY:
+                state["last"] = loop.time()
+                publish()
+
+        await self.client.run(
+            configs.describe_configs,
+            resources,
+            documentation=documentation,
+            on_chunk=lambda part: loop.call_soon_threadsafe(arrived, part),
+        )
+        # The chunks were queued on this loop before the result was; one turn lets the last of them arrive.
+        await asyncio.sleep(0)
+        publish()
+
+    async def read_quotas(self) -> None:
+        """All quotas."""
+        from console.admin import quotas
+
+        found = await self._part("quotas", self.client.run(quotas.describe_quotas))
+        if found is not None:
+            self._know(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
+
+    async def read_acls(self) -> None:
+        """All ACLs."""
+        from console.admin import acls
+
+        found = await self._part("acls", self.client.run(acls.describe_acls))
+        if found is not None:
+            self._know(refresh.with_acls(self.snapshot, found, _now()), "acls")
+
+    async def read_scram(self) -> None:
+        """All SCRAM users, without their secrets."""
+        from console.admin import scram
+
+        found = await self._part("scram", self.client.run(scram.describe_scram))
+        if found is not None:
+            self._know(refresh.with_scram(self.snapshot, found, _now()), "scram")
+
+    async def read_groups(self) -> None:
+        """All groups by name and state."""
+        from console.admin import groups
+
+        listing = await self._part("groups", self.client.run(groups.list_groups))
+        if listing is not None:
+            known = refresh.with_groups(self.snapshot, listing.groups, whole=True, at=_now())
+            known = refresh.with_failures(known, "groups", listing.failures.items())
+            self._know(known, "groups")
+
+    async def read_group(self, name: str) -> None:
+        """Members and lag of one group."""
+        from console.admin import groups
+
+        listing = await self.client.run(groups.describe_groups, [name])
+        known = refresh.with_groups(self.snapshot, listing.groups, whole=False, at=_now())
+        self._know(refresh.with_failures(known, f"group {name}", listing.failures.items()), "groups")
+        await self.read_group_lag(name)
+
+    async def read_group_lag(self, name: str) -> None:
+        """How far a group is behind, by partition."""
+        from console.admin import groups
+
+        lag = await self._part(f"lag of {name}", self.client.run(groups.group_lag, name))
+        if lag is not None:
+            self._know(refresh.with_lag(self.snapshot, name, lag), "lags")
+
+    async def read_log_dirs(self) -> None:
+        """Disk use of every broker; one that does not answer is named in the failures."""
+        from console.admin import log_dirs
+
+        listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
+        if listing is not None:
+            known = refresh.with_log_dirs(self.snapshot, listing.dirs, _now())
+            failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
+            self._know(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
+
+    async def read_reassignments(self) -> None:
+        """Partitions that are being moved."""
+        from console.admin import topics
+
+        moves = await self._part("reassignments", self.client.run(topics.list_reassignments))
+        if moves is not None:
+            self._know(refresh.with_reassignments(self.snapshot, moves, _now()), "reassignments")
+
+    async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
+        """Names of resources that Metadata does not list: groups and client metrics with configs."""
+        from console.admin import configs
+
+        found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
+        return found or ()
+
+    async def _part(self, part: str, read: Awaitable[T]) -> T | None:
+        """A whole part, or None with its failure noted: the other panes go on. A lost cluster is raised."""
+        from console.admin.errors import BrokerError
+
+        try:
+            result = await read
+        except BrokerError as error:
+            self._fail(part, [("", error.failure)])
+            return None
+        self._fail(part, [])
+        return result
+
+    def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
+        self._know(refresh.with_failures(self.snapshot, part, failures), part)
+
+    # -- changing --------------------------------------------------------------------------------------------------
+
+    def refuse_if_read_only(self) -> None:
+        """Raises Refused in a read-only context."""
+        if self.context.read_only:
+            raise Refused(
+                Failure(
+                    "READ_ONLY",
+                    f"context {self.context.name} is read-only",
+                    "Use a context without read_only, or take read_only out of its file.",
+                )
+            )
+
+    def stage(self, edits: Sequence[Edit]) -> StageReport:
+        """Put edits into the plan; what is refused or a no-op is named in the report. Raises Refused."""
+        self.refuse_if_read_only()
+        report = planning.stage(self.plan, edits, self.snapshot)
+        self._replan(report.plan)
+        return report
+
+    def undo(self) -> bool:
+        """Take back the last change of the plan; False where there is none."""
+        before = self.plan
+        self._replan(planning.undo(self.plan))
+        return self.plan is not before
+
+    def redo(self) -> bool:
+        """Put back what was undone; False where there is nothing."""
+        before = self.plan
+        self._replan(planning.redo(self.plan))
+        return self.plan is not before
+
+    def discard(self, target: Target | None = None, key: str | None = None) -> int:
+        """Drop staged edits, of one target or one key where given; how many went."""
+        before = len(self.plan.staged)
+        self._replan(planning.discard(self.plan, target, key))
+        return before - len(self.plan.staged)
+
+    async def check(self) -> ApplyReport:
+        """Let the brokers validate the plan; nothing changes. Raises Refused, AdminError."""
+        return await self._working(check_plan)
+
+    async def apply(self, valid_only: bool = False) -> ApplyReport:
+        """Check, then send the plan: nothing where a check fails, unless `valid_only`. Settles the plan and describes
+        again what it touched. Never cancelled midway. Raises Refused, AdminError."""
+
+        async def work(session: Session) -> ApplyReport:
+            return await apply_plan(session, valid_only=valid_only)
+
+        return await asyncio.shield(asyncio.ensure_future(self._working(work)))
+
+    async def _working(self, work: Callable[[Session], Awaitable[ApplyReport]]) -> ApplyReport:
+        self.refuse_if_read_only()
+        if self._applying:
+            raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
+        self._applying = True
+        try:
+            return await work(self)
+        finally:
+            self._applying = False
+
+    def replan(self, plan: Plan) -> None:
+        """For `console.commands.applying`: the plan with its outcomes."""
+        self._replan(plan)
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """For `console.commands.applying`: long work goes on."""
+        self._tell(Progress(what, done, total))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
