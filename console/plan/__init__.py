@@ -1,0 +1,1 @@
+"""Pending edits: stage, undo, diff, compile into requests, settle the results. Pure functions."""
