@@ -21,6 +21,7 @@ from console.model.snapshot import Snapshot
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
+from console.plan.stage import stage
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -277,7 +278,7 @@ class Session:
     def stage(self, edits: Sequence[Edit]) -> StageReport:
         """Put edits into the plan; what is refused or a no-op is named in the report. Raises Refused."""
         self.refuse_if_read_only()
-        report = planning.stage(self.plan, edits, self.snapshot)
+        report = stage(self.plan, edits, self.snapshot)
         self._replan(report.plan)
         return report
 
