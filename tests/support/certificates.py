@@ -1,0 +1,149 @@
+"""A certificate authority and certificates, made on the spot, in the shapes that Kafka's clients take."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import secrets
+import ssl
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_LIFETIME = datetime.timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One certificate and its key. password opens the encrypted forms. All are paths of files with mode 0600.
+
+    cert: PEM certificate. key, encrypted_key: PEM PKCS#8. pem: key and certificate in one file (Kafka's PEM store).
+    encrypted_pem: the same with the key encrypted. pkcs12: key, certificate and authority.
+    """
+
+    name: str
+    password: str
+    cert: Path
+    key: Path
+    encrypted_key: Path
+    pem: Path
+    encrypted_pem: Path
+    pkcs12: Path
+
+    def jks(self, keytool: str) -> Path:
+        """The same as a JKS key store (password as the others'), made by Java's keytool."""
+        store = self.pkcs12.with_suffix(".jks")
+        if not store.exists():
+            source = ["-srckeystore", str(self.pkcs12), "-srcstoretype", "PKCS12", "-srcstorepass", self.password]
+            target = ["-destkeystore", str(store), "-deststoretype", "JKS", "-deststorepass", self.password]
+            _run([keytool, "-importkeystore", "-noprompt", *source, *target, "-destkeypass", self.password])
+        return store
+
+
+class Authority:
+    """A CA in a folder. ``pem`` and ``pkcs12`` are its certificate as trust stores; ``password`` opens the latter."""
+
+    def __init__(self, folder: Path, name: str = "kac test authority") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.password = secrets.token_hex(8)
+        self._subject = _subject(name)
+        self._certificate = (
+            _builder(self._subject, self._subject, self._key.public_key())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        self.pem = _write(folder / "ca.pem", self._certificate.public_bytes(serialization.Encoding.PEM))
+        trusted = pkcs12.PKCS12Certificate(self._certificate, b"ca")
+        protection = serialization.BestAvailableEncryption(self.password.encode())
+        self.pkcs12 = _write(folder / "ca.p12", pkcs12.serialize_java_truststore([trusted], protection))
+
+    def jks(self, keytool: str) -> Path:
+        """The authority as a JKS trust store (password as ``pkcs12``'s), made by Java's keytool."""
+        store = self._folder / "ca.jks"
+        if not store.exists():
+            target = ["-keystore", str(store), "-storetype", "JKS", "-storepass", self.password]
+            _run([keytool, "-importcert", "-noprompt", "-alias", "ca", "-file", str(self.pem), *target])
+        return store
+
+    def issue(self, name: str, *hosts: str) -> Identity:
+        """A certificate for CN=name, valid for those hosts (IP addresses or DNS names) and as a client."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        builder = _builder(_subject(name), self._subject, key.public_key()).add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        )
+        if hosts:
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False
+            )
+        certificate = builder.sign(self._key, hashes.SHA256())
+        password = secrets.token_hex(8)
+        protection = serialization.BestAvailableEncryption(password.encode())
+        cert = certificate.public_bytes(serialization.Encoding.PEM)
+        clear, encrypted = _key_pem(key, serialization.NoEncryption()), _key_pem(key, protection)
+        bundle = pkcs12.serialize_key_and_certificates(name.encode(), key, certificate, [self._certificate], protection)
+        at = self._folder
+        return Identity(
+            name=name,
+            password=password,
+            cert=_write(at / f"{name}.crt", cert),
+            key=_write(at / f"{name}.key", clear),
+            encrypted_key=_write(at / f"{name}.encrypted.key", encrypted),
+            pem=_write(at / f"{name}.pem", clear + cert),
+            encrypted_pem=_write(at / f"{name}.encrypted.pem", encrypted + cert),
+            pkcs12=_write(at / f"{name}.p12", bundle),
+        )
+
+    def client_context(self, identity: Identity) -> ssl.SSLContext:
+        """A context for the standard library's sockets: trusts this authority, shows that identity."""
+        context = ssl.create_default_context(cafile=str(self.pem))
+        context.load_cert_chain(str(identity.pem))
+        return context
+
+
+def _subject(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + _LIFETIME)
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey, protection: serialization.KeySerializationEncryption) -> bytes:
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, protection)
+
+
+def _write(path: Path, content: bytes) -> Path:
+    path.touch(mode=0o600)
+    path.write_bytes(content)
+    return path
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} failed: {done.stdout.strip()} {done.stderr.strip()}")

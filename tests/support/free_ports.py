@@ -1,0 +1,27 @@
+"""Loopback ports that nobody listens on."""
+
+from __future__ import annotations
+
+import random
+import socket
+
+LOOPBACK = "127.0.0.1"
+# Below the range from which Linux and macOS take the ports of outgoing connections, so that nobody's client
+# socket lands on one between now and the broker's own bind.
+_FIRST, _LAST = 15_000, 29_000
+
+
+def free_ports(count: int) -> list[int]:
+    """That many different ports, all free at this moment."""
+    found: list[int] = []
+    candidates = random.SystemRandom().sample(range(_FIRST, _LAST), _LAST - _FIRST)
+    for port in candidates:
+        if len(found) == count:
+            return found
+        with socket.socket() as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+        found.append(port)
+    raise OSError(f"no {count} free ports on {LOOPBACK} between {_FIRST} and {_LAST}")

@@ -1,0 +1,347 @@
+"""A real Kafka cluster on loopback: KRaft, broker and controller in each process, ended whatever happens.
+
+``python -m tests.support.kafka_cluster --version 4.3.0 --brokers 3`` runs one until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import secrets
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from tests.support import reaper
+from tests.support.broker_probe import live_brokers
+from tests.support.certificates import Authority, Identity
+from tests.support.free_ports import LOOPBACK, free_ports
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, major
+from tests.support.request_log import RequestLog
+from tests.support.server_properties import (
+    NodePorts,
+    ServerTls,
+    client_properties,
+    format_arguments,
+    log4j2_properties,
+    log4j_properties,
+    server_properties,
+)
+
+Security = Literal["plain", "secure"]
+
+START_SECONDS = 90.0
+_POLL_SECONDS = 0.05
+_JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_TOOL_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_PORT_TAKEN = "Address already in use"
+
+
+class ClusterStartError(RuntimeError):
+    """A broker did not come up; the text ends with what it logged last."""
+
+
+class KafkaCluster:
+    """Real brokers 1…n of one Kafka version; use as a context manager.
+
+    security: ``plain`` is one PLAINTEXT listener where everybody is the super user ANONYMOUS. ``secure`` is SASL_SSL
+    (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user) and
+    alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
+    allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
+    properties: server properties for every broker; broker_properties: for one, by id, over those.
+    """
+
+    def __init__(
+        self,
+        version: str = KAFKA_4_3,
+        *,
+        brokers: int = 3,
+        security: Security = "plain",
+        request_log: bool = False,
+        allow_everyone: bool | None = None,
+        properties: Mapping[str, str] | None = None,
+        broker_properties: Mapping[int, Mapping[str, str]] | None = None,
+        jvm_options: tuple[str, ...] = _JVM,
+    ) -> None:
+        self.version = version
+        self.security = security
+        self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.broker_ids = tuple(range(1, brokers + 1))
+        self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
+        self.request_log = RequestLog({node: self._folder(node) / "request.log" for node in self.broker_ids})
+        self.users: dict[str, str] = {}
+        self._ports: dict[int, NodePorts] = {}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._log_requests = request_log
+        self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
+        self._properties = dict(properties or {})
+        self._broker_properties = dict(broker_properties or {})
+        self._jvm_options = jvm_options
+        self._tls: ServerTls | None = None
+        self._identities: dict[str, Identity] = {}
+        self._probe_tls: ssl.SSLContext | None = None
+        self._reaper = subprocess.Popen(
+            [sys.executable, "-I", "-S", reaper.__file__, str(self.directory)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of every broker's client listener, PLAINTEXT or SASL_SSL, by id."""
+        return tuple((LOOPBACK, self._ports[node].client) for node in self.broker_ids)
+
+    @property
+    def bootstrap(self) -> str:
+        """The same as ``host:port,host:port``."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses)
+
+    @property
+    def mtls_bootstrap(self) -> str:
+        """``host:port,…`` of the listener with client certificates; of a secure cluster only."""
+        return ",".join(f"{host}:{port}" for host, port in map(self._mtls_address, self.broker_ids))
+
+    @property
+    def authority(self) -> Authority:
+        """Who signed the brokers' certificates; of a secure cluster only."""
+        if self._tls is None:
+            raise LookupError("a plain cluster has no certificates")
+        return self._tls.authority
+
+    def identity(self, name: str) -> Identity:
+        """The client certificate of ``admin`` or ``alice``; of a secure cluster only."""
+        return self._identities[name]
+
+    def client_properties(self, user: str = "admin", mechanism: str = "SCRAM-SHA-256") -> Path:
+        """A file for ``--command-config``; empty for a plain cluster."""
+        path = self.directory / f"{user}-{mechanism}.properties"
+        path.touch(mode=0o600)
+        if self._tls:
+            path.write_text(client_properties(mechanism, user, self.users[user], self._tls.authority))
+        return path
+
+    def server_log(self, broker: int) -> str:
+        """What a broker logged so far, its console's output last."""
+        files = (self._folder(broker) / name for name in ("server.log", "console.log"))
+        return "".join(file.read_text(errors="replace") for file in files if file.exists())
+
+    def start(self) -> None:
+        """Format the storage, start every broker and wait until each sees all. Raises ClusterStartError."""
+        if self.security == "secure":
+            self._make_secrets()
+        for attempts_left in (2, 1, 0):
+            self._choose_ports()
+            self._format()
+            try:
+                for node in self.broker_ids:
+                    self._launch(node)
+                self.await_brokers(self.broker_ids, timeout=START_SECONDS)
+            except ClusterStartError as failure:
+                self._end_all()
+                if _PORT_TAKEN not in str(failure) or not attempts_left:
+                    raise
+            else:
+                return
+
+    def close(self) -> None:
+        """End every process and remove the folder; closing twice is harmless."""
+        if self._reaper.stdin is not None and not self._reaper.stdin.closed:
+            self._reaper.stdin.close()
+        self._reaper.wait(timeout=30)
+        for process in self._processes.values():
+            process.wait(timeout=30)
+        self._processes.clear()
+
+    def stop(self, broker: int, timeout: float = 60.0) -> None:
+        """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
+        self._processes[broker].send_signal(signal.SIGTERM)
+        self._processes[broker].wait(timeout)
+        self._forget(broker)
+
+    def kill(self, broker: int) -> None:
+        """End one broker at once (SIGKILL), as a crash would."""
+        self._processes[broker].kill()
+        self._processes[broker].wait(30)
+        self._forget(broker)
+
+    def restart(self, broker: int) -> None:
+        """Bring a broker (back) up on its own ports and wait until all running brokers see it."""
+        if broker in self._processes:
+            self.stop(broker)
+        self._launch(broker)
+        self.await_brokers(self.running, timeout=START_SECONDS)
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """Ids of the brokers whose processes are up."""
+        return tuple(sorted(self._processes))
+
+    def await_brokers(self, expected: Collection[int], timeout: float = 30.0) -> None:
+        """Wait until every running broker answers Metadata with exactly these ids. Raises ClusterStartError."""
+        deadline = time.monotonic() + timeout
+        wanted = frozenset(expected)
+        for node in self.running:
+            seen: frozenset[int] | OSError = frozenset()
+            while seen != wanted:
+                if self._processes[node].poll() is not None:
+                    raise ClusterStartError(f"broker {node} ended:\n{self._last_words(node)}")
+                if time.monotonic() > deadline:
+                    raise ClusterStartError(
+                        f"broker {node} sees {seen!r}, not {sorted(wanted)}, after {timeout:g} s:\n"
+                        f"{self._last_words(node)}"
+                    )
+                time.sleep(_POLL_SECONDS)
+                seen = self._sees(node)
+
+    def run_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
+        """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
+        command = [java(), *_TOOL_JVM, "-cp", f"{jars(self.version)}/*", main_class, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+
+    def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> str:
+        """The same for a command that takes ``--bootstrap-server``: as the super user. Gives its output or raises."""
+        connect = ("--bootstrap-server", self.bootstrap, "--command-config", str(self.client_properties()))
+        done = self.run_tool(main_class, *connect, *arguments, timeout=timeout)
+        if done.returncode:
+            raise RuntimeError(f"{main_class} {' '.join(arguments)}: {done.stdout.strip()} {done.stderr.strip()}")
+        return done.stdout
+
+    def _folder(self, node: int) -> Path:
+        return self.directory / f"broker-{node}"
+
+    def _mtls_address(self, node: int) -> tuple[str, int]:
+        port = self._ports[node].mtls
+        if port is None:
+            raise LookupError("a plain cluster has no listener with client certificates")
+        return LOOPBACK, port
+
+    def _make_secrets(self) -> None:
+        authority = Authority(self.directory / "tls")
+        self._identities = {name: authority.issue(name) for name in ("admin", "alice")}
+        self.users = {name: secrets.token_hex(12) for name in self._identities}
+        self._tls = ServerTls(authority, authority.issue("broker", LOOPBACK, "localhost"), self.users)
+        self._probe_tls = authority.client_context(self._identities["admin"])
+
+    def _choose_ports(self) -> None:
+        per_broker = 3 if self._tls else 2
+        free = iter(free_ports(per_broker * len(self.broker_ids)))
+        self._ports = {
+            node: NodePorts(next(free), next(free), next(free) if self._tls else None) for node in self.broker_ids
+        }
+
+    def _format(self) -> None:
+        scram_users = self.users
+        formatting = []
+        for node in self.broker_ids:
+            folder = self._folder(node)
+            folder.mkdir(exist_ok=True)
+            data = folder / f"data-{uuid.uuid4().hex[:8]}"
+            extra = self._properties | dict(self._broker_properties.get(node, {}))
+            text = server_properties(
+                node, self._ports, data, self._tls, allow_everyone=self._allow_everyone, extra=extra
+            )
+            properties = folder / "server.properties"
+            properties.touch(mode=0o600)
+            properties.write_text(text)
+            logging = log4j2_properties if major(self.version) >= 4 else log4j_properties
+            (folder / "logging.properties").write_text(logging(folder, request_log=self._log_requests))
+            arguments = format_arguments(self.cluster_id, properties, scram_users)
+            command = [java(), *_TOOL_JVM, "-cp", f"{jars(self.version)}/*", "kafka.tools.StorageTool", *arguments]
+            with (folder / "console.log").open("wb") as output:
+                formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
+        for node, process in formatting:
+            if process.wait(timeout=START_SECONDS):
+                raise ClusterStartError(f"formatting the storage of broker {node} failed:\n{self._last_words(node)}")
+
+    def _launch(self, node: int) -> None:
+        folder = self._folder(node)
+        logging = folder / "logging.properties"
+        option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
+        command = [java(), *self._jvm_options, f"-D{option}=file:{logging}", "-cp", f"{jars(self.version)}/*"]
+        command += ["kafka.Kafka", str(folder / "server.properties")]
+        with (folder / "console.log").open("ab") as output:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+            )
+        self._processes[node] = process
+        self._tell_reaper(f"+{process.pid}")
+
+    def _forget(self, node: int) -> None:
+        self._tell_reaper(f"-{self._processes.pop(node).pid}")
+
+    def _end_all(self) -> None:
+        for node in self.running:
+            self.kill(node)
+
+    def _tell_reaper(self, order: str) -> None:
+        if self._reaper.stdin is None:
+            raise ClusterStartError("the process that ends the brokers is gone")
+        self._reaper.stdin.write(f"{order}\n".encode())
+        self._reaper.stdin.flush()
+
+    def _sees(self, node: int) -> frozenset[int] | OSError:
+        address = self._mtls_address(node) if self._tls else (LOOPBACK, self._ports[node].client)
+        try:
+            return live_brokers(address, self._probe_tls)
+        except OSError as unreachable:
+            return unreachable
+
+    def _last_words(self, node: int) -> str:
+        return "\n".join(self.server_log(node).splitlines()[-15:])
+
+
+def main() -> int:
+    """Run one cluster in the foreground until Ctrl-C or SIGTERM, its addresses on standard output."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.kafka_cluster", description=main.__doc__)
+    parser.add_argument("--version", default=KAFKA_4_3)
+    parser.add_argument("--brokers", type=int, default=3)
+    parser.add_argument("--security", choices=("plain", "secure"), default="plain")
+    parser.add_argument("--request-log", action="store_true")
+    arguments = parser.parse_args()
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        with KafkaCluster(
+            arguments.version,
+            brokers=arguments.brokers,
+            security=arguments.security,
+            request_log=arguments.request_log,
+        ) as cluster:
+            print(cluster.bootstrap, flush=True)
+            if arguments.security == "secure":
+                print(f"mTLS {cluster.mtls_bootstrap}", flush=True)
+                print(f"client properties {cluster.client_properties()}", flush=True)
+            print(f"folder {cluster.directory}", flush=True)
+            ended.wait()
+    except (BrokersUnavailableError, ClusterStartError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,133 @@
+"""Kafka's jars, by Maven coordinates, cached outside the checkout: complete, or not there at all."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+OLDEST_JAVA = 17
+FETCH_SECONDS = 600
+
+KAFKA_4_3 = "4.3.0"
+KAFKA_3_9 = "3.9.1"
+
+_KAFKA = ("org.apache.kafka:kafka_2.13:{version}", "org.apache.kafka:kafka-tools:{version}")
+# Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
+_LOG4J_2 = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
+_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36",)
+
+
+class BrokersUnavailableError(RuntimeError):
+    """Real brokers cannot run here; the text says why and what to install."""
+
+
+def coordinates(version: str) -> tuple[str, ...]:
+    """The artifacts (group:artifact:version) that a broker of this Kafka version and its tools need."""
+    logging = _LOG4J_2 if major(version) >= 4 else _RELOAD4J
+    return tuple(artifact.format(version=version) for artifact in _KAFKA + logging)
+
+
+def major(version: str) -> int:
+    """The first number of a version: 4 of ``4.3.0``."""
+    return int(version.split(".", 1)[0])
+
+
+def java() -> str:
+    """Path of a Java of at least version 17: JAVA_HOME's, else the one on the PATH.
+
+    Raises BrokersUnavailableError where there is none.
+    """
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if command is None or not Path(command).exists():
+        raise BrokersUnavailableError(f"no Java found: install Java {OLDEST_JAVA} or newer ({_java_package()})")
+    shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
+    found = re.search(r'version "(\d+)', shown)
+    if found is None or int(found[1]) < OLDEST_JAVA:
+        said = shown.strip().splitlines()[0] if shown.strip() else "nothing"
+        raise BrokersUnavailableError(
+            f"{command} is too old ({said}): install Java {OLDEST_JAVA} or newer ({_java_package()})"
+        )
+    return command
+
+
+def jars(version: str) -> Path:
+    """The folder with every jar of this Kafka version, fetched at the first call.
+
+    Raises BrokersUnavailableError where they are not cached and can't be fetched.
+    """
+    wanted = coordinates(version)
+    cache = _cache()
+    # The name holds what was asked for: a changed list is another folder, never a half-right one.
+    folder = cache / f"{version}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
+    if folder.is_dir():
+        return folder
+    cache.mkdir(parents=True, exist_ok=True)
+    with _locked(cache / f".{folder.name}.lock"):
+        if not folder.is_dir():
+            scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=cache))
+            try:
+                _fetch(wanted, scratch)
+                scratch.rename(folder)
+            finally:
+                shutil.rmtree(scratch, ignore_errors=True)
+    return folder
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kac" / "jars"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _fetch(wanted: tuple[str, ...], folder: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise BrokersUnavailableError(
+            "Kafka's jars are not cached and there is no Maven to fetch them: install it (Debian: apt install maven)"
+        )
+    target = folder / "jars"
+    (folder / "pom.xml").write_text(_pom(wanted))
+    command = [maven, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
+    command += [f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise BrokersUnavailableError(f"Maven took more than {FETCH_SECONDS} s for {', '.join(wanted)}") from late
+    if done.returncode or not any(target.glob("*.jar")):
+        errors = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:3]
+        raise BrokersUnavailableError(f"Maven could not fetch {', '.join(wanted)}: {' '.join(errors) or 'no output'}")
+    for jar in target.glob("*.jar"):
+        jar.rename(folder / jar.name)
+    target.rmdir()
+
+
+def _pom(wanted: tuple[str, ...]) -> str:
+    artifacts = (artifact.split(":") for artifact in wanted)
+    dependencies = "".join(
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
+        for group, name, version in artifacts
+    )
+    return (
+        "<project><modelVersion>4.0.0</modelVersion>"
+        "<groupId>kac</groupId><artifactId>brokers</artifactId><version>1</version>"
+        f"<dependencies>{dependencies}</dependencies></project>"
+    )
+
+
+def _java_package() -> str:
+    return f"Debian: apt install openjdk-{OLDEST_JAVA}-jre-headless"

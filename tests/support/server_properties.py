@@ -1,0 +1,166 @@
+"""server.properties and the logging config of one broker, as text. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.certificates import Authority, Identity
+from tests.support.free_ports import LOOPBACK
+
+SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_LOGIN = "org.apache.kafka.common.security"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts:
+    """Where one broker listens: clients (PLAINTEXT or SASL_SSL), the quorum, clients with certificates."""
+
+    client: int
+    controller: int
+    mtls: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTls:
+    """What the brokers of a secure cluster need: the authority, their identity, and PLAIN's users and passwords."""
+
+    authority: Authority
+    identity: Identity
+    users: Mapping[str, str]
+
+
+def server_properties(
+    node: int,
+    ports: Mapping[int, NodePorts],
+    data: Path,
+    tls: ServerTls | None,
+    *,
+    allow_everyone: bool,
+    extra: Mapping[str, str],
+) -> str:
+    """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small."""
+    mine = ports[node]
+    replicas = str(min(3, len(ports)))
+    voters = ",".join(f"{voter}@{LOOPBACK}:{each.controller}" for voter, each in ports.items())
+    properties = {
+        "process.roles": "broker,controller",
+        "node.id": str(node),
+        "controller.quorum.voters": voters,
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(data),
+        "broker.rack": f"rack-{node}",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": str(allow_everyone).lower(),
+        "offsets.topic.replication.factor": replicas,
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": "1",
+        "transaction.state.log.num.partitions": "3",
+        "group.initial.rebalance.delay.ms": "0",
+        # A killed broker is missed after 6 s instead of 9.
+        "broker.session.timeout.ms": "6000",
+        "broker.heartbeat.interval.ms": "1000",
+        "log.cleaner.dedupe.buffer.size": str(4 * 1024 * 1024),
+    }
+    properties |= _secure_listeners(mine, tls) if tls else _plain_listeners(mine)
+    properties |= extra
+    return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+def _plain_listeners(mine: NodePorts) -> dict[str, str]:
+    return {
+        "listeners": f"PLAINTEXT://{LOOPBACK}:{mine.client},CONTROLLER://{LOOPBACK}:{mine.controller}",
+        "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{mine.client}",
+        "super.users": "User:ANONYMOUS",
+    }
+
+
+def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
+    passwords = " ".join(f'user_{name}="{password}"' for name, password in tls.users.items())
+    scram = f"{_LOGIN}.scram.ScramLoginModule required;"
+    jaas = "listener.name.sasl_ssl.{}.sasl.jaas.config"
+    return {
+        "listeners": f"SASL_SSL://{LOOPBACK}:{mine.client},SSL://{LOOPBACK}:{mine.mtls},"
+        f"CONTROLLER://{LOOPBACK}:{mine.controller}",
+        "advertised.listeners": f"SASL_SSL://{LOOPBACK}:{mine.client},SSL://{LOOPBACK}:{mine.mtls}",
+        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "SSL",
+        # ANONYMOUS is who speaks on the controller's plain loopback listener: the brokers themselves.
+        "super.users": f"User:admin;User:CN=admin;User:CN={tls.identity.name};User:ANONYMOUS",
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(tls.identity.pem),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(tls.authority.pem),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": ",".join(SASL_MECHANISMS),
+        jaas.format("plain"): f"{_LOGIN}.plain.PlainLoginModule required {passwords};",
+        jaas.format("scram-sha-256"): scram,
+        jaas.format("scram-sha-512"): scram,
+        # Unsecured tokens, which Kafka takes where no validator is named: whoever the token says it is.
+        jaas.format("oauthbearer"): f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required "
+        f'unsecuredLoginStringClaim_sub="{tls.identity.name}";',
+    }
+
+
+def log4j2_properties(folder: Path, *, request_log: bool) -> str:
+    """Kafka 4's logging: server.log and, when wanted, request.log with every request."""
+    lines = ["status = warn"]
+    for name in ("server", "request"):
+        lines += [
+            f"appender.{name}.type = File",
+            f"appender.{name}.name = {name}",
+            f"appender.{name}.fileName = {folder / f'{name}.log'}",
+            f"appender.{name}.layout.type = PatternLayout",
+            f"appender.{name}.layout.pattern = [%d] %p %m (%c)%n",
+        ]
+    lines += ["rootLogger.level = info", "rootLogger.appenderRef.server.ref = server"]
+    lines += [
+        "logger.request.name = kafka.request.logger",
+        f"logger.request.level = {'debug' if request_log else 'warn'}",
+        "logger.request.additivity = false",
+        "logger.request.appenderRef.request.ref = request",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def log4j_properties(folder: Path, *, request_log: bool) -> str:
+    """The same for Kafka 3, which logs through log4j 1's API."""
+    lines = ["log4j.rootLogger=INFO, server"]
+    for name in ("server", "request"):
+        lines += [
+            f"log4j.appender.{name}=org.apache.log4j.FileAppender",
+            f"log4j.appender.{name}.File={folder / f'{name}.log'}",
+            f"log4j.appender.{name}.layout=org.apache.log4j.PatternLayout",
+            f"log4j.appender.{name}.layout.ConversionPattern=[%d] %p %m (%c)%n",
+        ]
+    lines += [
+        f"log4j.logger.kafka.request.logger={'DEBUG' if request_log else 'WARN'}, request",
+        "log4j.additivity.kafka.request.logger=false",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def client_properties(mechanism: str, user: str, password: str, authority: Authority) -> str:
+    """Java's properties for a client of the SASL_SSL listener (PLAIN or SCRAM)."""
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    return "".join(
+        f"{line}\n"
+        for line in (
+            "security.protocol=SASL_SSL",
+            f"sasl.mechanism={mechanism}",
+            f'sasl.jaas.config={_LOGIN}.{module} required username="{user}" password="{password}";',
+            "ssl.truststore.type=PEM",
+            f"ssl.truststore.location={authority.pem}",
+        )
+    )
+
+
+def format_arguments(cluster_id: str, properties: Path, scram_users: Mapping[str, str]) -> Sequence[str]:
+    """Arguments of kafka.tools.StorageTool that make a node's storage, SCRAM credentials in it."""
+    arguments = ["format", "-t", cluster_id, "-c", str(properties)]
+    for user, password in scram_users.items():
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+            arguments += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
+    return arguments
