@@ -1,0 +1,520 @@
+"""The ground that table, tree and diff stand on: lines by index, drawn on demand, with a cursor that holds on to a key.
+
+Only what is on screen is ever asked for, and only lines whose content changed are painted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from widgets.cells import clean, fit
+from widgets.row_source import Span
+
+STYLE_NAMES = (
+    "override",
+    "default",
+    "sensitive",
+    "read-only",
+    "pending",
+    "failed",
+    "changed",
+    "danger",
+    "ok",
+    "muted",
+    "strong",
+    "header",
+    "mark",
+)
+"""The names a span may carry; each is a component class `line--NAME`."""
+
+CURSOR_MARK, MARKED, CURSOR_ON_MARKED = "▸", "+", "»"
+NEIGHBOURS = 32
+
+
+class Line(NamedTuple):
+    """What stands on one line of the screen; equal lines are painted the same."""
+
+    spans: tuple[Span, ...]
+    state: str = ""
+
+
+class _Held(NamedTuple):
+    """Where the cursor stood, remembered while the lines change under it."""
+
+    keys: tuple[Hashable, ...]
+    place: int
+    screen_row: int
+    top_key: Hashable | None
+
+
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+    """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"line--{name}" for name in STYLE_NAMES),
+        "line--cursor",
+        "line--marked",
+        "line--empty",
+    }
+
+    DEFAULT_CSS = """
+    LineView {
+        width: 1fr;
+        height: 1fr;
+        overflow: hidden hidden;
+        background: $background;
+        color: $foreground;
+        & > .line--override { color: $override; }
+        & > .line--default { color: $default; text-style: $default-text-style; }
+        & > .line--sensitive { color: $sensitive; }
+        & > .line--read-only { color: $read-only; text-style: $read-only-text-style; }
+        & > .line--pending { color: $pending; text-style: bold; }
+        & > .line--failed { color: $failed; text-style: bold; }
+        & > .line--changed { color: $changed; text-style: $changed-text-style; }
+        & > .line--danger { color: $danger; text-style: bold; }
+        & > .line--ok { color: $ok; }
+        & > .line--muted { color: $muted; text-style: $muted-text-style; }
+        & > .line--strong { text-style: bold; }
+        & > .line--header { color: $heading; text-style: $heading-text-style; }
+        & > .line--mark { color: $marked; text-style: bold; }
+        & > .line--marked { text-style: bold; }
+        & > .line--empty { color: $muted; }
+        & > .line--cursor {
+            color: $cursor-blurred-foreground;
+            background: $cursor-blurred-background;
+            text-style: $cursor-blurred-text-style;
+        }
+        &:focus > .line--cursor {
+            color: $cursor-foreground;
+            background: $cursor-background;
+            text-style: $cursor-text-style;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False, id="line.up"),
+        Binding("down,j", "move(1)", "Down", show=False, id="line.down"),
+        Binding("pageup,ctrl+up", "page(-1)", "Page up", show=False, id="line.page-up"),
+        Binding("pagedown,ctrl+down", "page(1)", "Page down", show=False, id="line.page-down"),
+        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="line.half-page-up"),
+        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="line.half-page-down"),
+        Binding("home,g", "first", "First", show=False, id="line.first"),
+        Binding("end,G", "last", "Last", show=False, id="line.last"),
+        Binding("left,h", "pan(-1)", "Left", show=False, id="line.left"),
+        Binding("right,l", "pan(1)", "Right", show=False, id="line.right"),
+        Binding("space", "mark", "Mark", show=False, id="line.mark"),
+        Binding("enter", "select", "Open", show=False, id="line.select"),
+    ]
+
+    class LineMessage(Message):
+        """A message about one line: `key` is None when there is no line."""
+
+        def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
+            self.view = view
+            self.key = key
+            self.index = index
+            super().__init__()
+
+        @property
+        def control(self) -> LineView:
+            """The view that sent this."""
+            return self.view
+
+    class Highlighted(LineMessage):
+        """The cursor came to rest on another key."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the last of several in a row counts."""
+            return isinstance(message, LineView.Highlighted) and message.view is self.view
+
+    class Selected(LineMessage):
+        """Enter or a double click on a line."""
+
+    class MarksChanged(Message):
+        """Lines were marked or unmarked; `marks` are the keys that are marked now."""
+
+        def __init__(self, view: LineView, marks: frozenset[Hashable]) -> None:
+            self.view = view
+            self.marks = marks
+            super().__init__()
+
+        @property
+        def control(self) -> LineView:
+            """The view that sent this."""
+            return self.view
+
+    def __init__(
+        self,
+        *,
+        empty: str = "",
+        markable: bool = True,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a view; `empty` is shown where there are no lines."""
+        super().__init__(name=name, id=id, classes=classes)
+        self._empty = empty
+        self._markable = markable
+        self._cursor = 0
+        self._wanted_key: Hashable | None = None
+        self._told_key: Hashable | None = None
+        self._marks: frozenset[Hashable] = frozenset()
+        self._painted: dict[int, Line] = {}
+        self._styles: dict[tuple[str, str], Style] = {}
+
+    # -- what a subclass says -------------------------------------------------------------------------------------
+
+    def line_count(self) -> int:
+        """Return how many lines there are."""
+        raise NotImplementedError
+
+    def key_at(self, index: int) -> Hashable:
+        """Return the key of a line."""
+        raise NotImplementedError
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return where `key` stands, or None."""
+        raise NotImplementedError
+
+    def spans(self, index: int, width: int) -> Sequence[Span]:
+        """Return a line's content, `width` cells or less, clean of control characters."""
+        raise NotImplementedError
+
+    def header(self, width: int) -> Sequence[Span] | None:
+        """Return the line that stays on top, or None for no such line."""
+        raise NotImplementedError
+
+    def can_rest(self, index: int) -> bool:  # noqa: ARG002
+        """Tell whether the cursor may stand on this line."""
+        return True
+
+    # -- what an owner sees ---------------------------------------------------------------------------------------
+
+    @property
+    def cursor_index(self) -> int:
+        """Where the cursor stands, or -1 when there are no lines."""
+        return self._cursor if self.line_count() else -1
+
+    @property
+    def cursor_key(self) -> Hashable | None:
+        """The key of the line under the cursor, or None."""
+        return self.key_at(self._cursor) if self.line_count() else None
+
+    @property
+    def marks(self) -> frozenset[Hashable]:
+        """The marked keys, also of lines that are filtered away."""
+        return self._marks
+
+    @property
+    def visible_range(self) -> range:
+        """The indexes of the lines on screen."""
+        return range(self._top, min(self.line_count(), self._top + self._page))
+
+    @property
+    def empty(self) -> str:
+        """What is shown where there are no lines."""
+        return self._empty
+
+    @empty.setter
+    def empty(self, text: str) -> None:
+        self._empty = text
+        self._repaint_changed()
+
+    def set_marks(self, keys: Iterable[Hashable]) -> None:
+        """Mark exactly `keys`."""
+        marks = frozenset(keys)
+        if marks != self._marks:
+            self._marks = marks
+            self._repaint_changed()
+            self.post_message(self.MarksChanged(self, marks))
+
+    def move_cursor(self, key: Hashable) -> bool:
+        """Put the cursor on `key`; return False where there is no such line."""
+        index = self.index_of(key)
+        if index is None:
+            return False
+        self._move_to(index)
+        return True
+
+    def refresh_row(self, key: Hashable) -> None:
+        """Paint the line with `key` again if it is on screen and looks different now."""
+        index = self.index_of(key)
+        if index is not None and index in self.visible_range:
+            self._repaint_changed([index - self._top + self._header_height])
+
+    # -- geometry -------------------------------------------------------------------------------------------------
+
+    @property
+    def _header_height(self) -> int:
+        return 0 if self.header(0) is None else 1
+
+    @property
+    def _page(self) -> int:
+        return max(1, self.size.height - self._header_height)
+
+    @property
+    def _top(self) -> int:
+        return int(self.scroll_y)
+
+    def _measure(self) -> None:
+        """Tell Textual the extent without asking for a new layout: the place on screen stays the same."""
+        size = Size(self.size.width, self.line_count() + self._header_height)
+        self.set_reactive(Widget.virtual_size, size)
+
+    def _scroll_to_line(self, top: int) -> None:
+        self.scroll_y = max(0, min(top, self.line_count() - self._page))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Paint what differs at the new place."""
+        if int(old_value) != int(new_value):
+            self._repaint_changed()
+
+    # -- changing the lines ---------------------------------------------------------------------------------------
+
+    def _hold(self) -> _Held:
+        """Remember where the cursor stands and which lines are near, nearest first."""
+        count = self.line_count()
+        if not count:
+            return _Held((), 0, 0, None)
+        near = [self._cursor]
+        for distance in range(1, NEIGHBOURS):
+            near += [i for i in (self._cursor + distance, self._cursor - distance) if 0 <= i < count]
+        wanted = () if self._wanted_key is None else (self._wanted_key,)
+        keys = (*wanted, *(self.key_at(index) for index in near))
+        on_screen = self._cursor in self.visible_range
+        return _Held(keys, self._cursor, self._cursor - self._top, None if on_screen else self.key_at(self._top))
+
+    def _restore(self, held: _Held) -> None:
+        """Put cursor and scroll position back on what was held, in the lines that are there now."""
+        self._measure()
+        count = self.line_count()
+        if not count:
+            self._cursor = 0
+            self.scroll_y = 0
+            self._repaint_changed()
+            self._tell_highlighted()
+            return
+        found = next((index for key in held.keys if (index := self.index_of(key)) is not None), None)
+        index = min(held.place, count - 1) if found is None else found
+        self._cursor = self._nearest_rest(index, 1)
+        top_index = None if held.top_key is None else self.index_of(held.top_key)
+        self._scroll_to_line(self._cursor - held.screen_row if top_index is None else top_index)
+        if held.top_key is None:
+            self._scroll_into_view(0)
+        self._repaint_changed()
+        self._tell_highlighted()
+
+    def _tell_highlighted(self) -> None:
+        key = self.cursor_key
+        if key != self._told_key:
+            self._told_key = key
+            self.post_message(self.Highlighted(self, key, self.cursor_index))
+
+    # -- moving ---------------------------------------------------------------------------------------------------
+
+    def _nearest_rest(self, index: int, direction: int) -> int:
+        """Return the line nearest to `index` where the cursor may stand, looking in `direction` first."""
+        count = self.line_count()
+        for step in (direction, -direction):
+            place = index
+            while 0 <= place < count:
+                if self.can_rest(place):
+                    return place
+                place += step
+        return index
+
+    def _move_to(self, index: int, margin: int = 0) -> None:
+        count = self.line_count()
+        if not count:
+            return
+        old = self._cursor
+        index = max(0, min(index, count - 1))
+        self._cursor = self._nearest_rest(index, 1 if index >= old else -1)
+        self._wanted_key = self.key_at(self._cursor)
+        self._scroll_into_view(margin)
+        header = self._header_height
+        self._repaint_changed([place - self._top + header for place in (old, self._cursor)])
+        self._tell_highlighted()
+
+    def _scroll_into_view(self, margin: int) -> None:
+        """Scroll so that the cursor is seen, `margin` lines further than needed."""
+        top, page = self._top, self._page
+        if self._cursor < top:
+            self._scroll_to_line(self._cursor - margin)
+        elif self._cursor >= top + page:
+            self._scroll_to_line(self._cursor - page + 1 + margin)
+
+    def action_move(self, step: int) -> None:
+        """Move by lines. Leaving the window scrolls by several, so that most steps repaint two lines only."""
+        self._move_to(self._cursor + step, margin=self._page // 2)
+
+    def action_page(self, direction: int) -> None:
+        """Move by a window; the cursor stays at its place on the screen."""
+        self._move_window(direction * self._page)
+
+    def action_half_page(self, direction: int) -> None:
+        """Move by half a window."""
+        self._move_window(direction * max(1, self._page // 2))
+
+    def _move_window(self, lines: int) -> None:
+        self._scroll_to_line(self._top + lines)
+        self._move_to(self._cursor + lines)
+
+    def action_first(self) -> None:
+        """Move to the first line."""
+        self._move_to(0)
+
+    def action_last(self) -> None:
+        """Move to the last line."""
+        self._move_to(self.line_count() - 1)
+
+    def action_pan(self, direction: int) -> None:
+        """Move sideways, where there is more than fits."""
+
+    def action_mark(self) -> None:
+        """Mark or unmark the line under the cursor, and go on to the next."""
+        key = self.cursor_key
+        if not self._markable or key is None:
+            return
+        self._marks ^= {key}
+        self.post_message(self.MarksChanged(self, self._marks))
+        self._repaint_changed([self._cursor - self._top + self._header_height])
+        self.action_move(1)
+
+    def action_select(self) -> None:
+        """Open the line under the cursor."""
+        if (key := self.cursor_key) is not None:
+            self.post_message(self.Selected(self, key, self._cursor))
+
+    # -- mouse ----------------------------------------------------------------------------------------------------
+
+    def _index_at(self, y: int) -> int | None:
+        index = y - self._header_height + self._top
+        return index if y >= self._header_height and index < self.line_count() else None
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is; a double click opens."""
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        event.stop()
+        if offset.y < self._header_height:
+            self._header_clicked(offset.x)
+            return
+        index = self._index_at(offset.y)
+        if index is None or not self.can_rest(index):
+            return
+        self._move_to(index)
+        if event.chain == 2:
+            self.action_select()
+
+    def _header_clicked(self, x: int) -> None:
+        """Act on a click in the header, `x` cells from the left."""
+
+    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self._scroll_to_line(self._top + 3)
+
+    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self._scroll_to_line(self._top - 3)
+
+    # -- painting -------------------------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        """Keep the cursor in view."""
+        self._measure()
+        self._scroll_to_line(self._top)
+        self._scroll_into_view(0)
+
+    def notify_style_update(self) -> None:
+        """Forget the styles: theme or focus changed."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def _line_at(self, y: int) -> Line:
+        """Return what stands at screen row `y` of this view."""
+        width = self.size.width
+        header_height = self._header_height
+        if y < header_height:
+            return Line((("", ""), *(self.header(width) or ())))
+        index = y - header_height + self._top
+        count = self.line_count()
+        if index >= count:
+            return self._empty_line(y - header_height, width) if not count else Line(())
+        marked = bool(self._marks) and self.key_at(index) in self._marks
+        if index == self._cursor:
+            sign = CURSOR_ON_MARKED if marked else CURSOR_MARK
+            return Line(((sign, ""), *self.spans(index, width - 1)), "cursor")
+        return Line(((MARKED if marked else " ", "mark"), *self.spans(index, width - 1)), "marked" if marked else "")
+
+    def _empty_line(self, row: int, width: int) -> Line:
+        lines = self._empty.split("\n")
+        return Line((("  " + fit(clean(lines[row]), width - 2), "empty"),)) if row < len(lines) else Line(())
+
+    def _repaint_changed(self, rows: Iterable[int] | None = None) -> None:
+        """Ask for a repaint of those screen rows (all of them, without `rows`) that look different now."""
+        if not self._is_mounted:
+            return
+        height = self.size.height
+        for y in range(height) if rows is None else rows:
+            if not 0 <= y < height:
+                continue
+            painted = self._painted.get(y)
+            if painted is None or painted != self._line_at(y):
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the screen."""
+        line = self._line_at(y)
+        self._painted[y] = line
+        segments: list[Segment] = []
+        text, style = "", self._style("", line.state)
+        for part, name in line.spans:
+            if not part:
+                continue
+            part_style = self._style(name, line.state)
+            if part_style is not style and text and not (part.isspace() and _same_ground(part_style, style)):
+                segments.append(Segment(text, style))
+                text, style = part, part_style
+            else:
+                style = part_style if not text else style
+                text += part
+        segments.append(Segment(text, style))
+        width = self.size.width
+        strip = Strip(segments)
+        ground = style if _same_ground(style, self._style("", line.state)) else self._style("", line.state)
+        return strip.adjust_cell_length(width, ground).simplify()
+
+    def _style(self, name: str, state: str) -> Style:
+        """Return the style of a named span on a line in `state`; the cursor's line is all of one style."""
+        key = (name, state)
+        style = self._styles.get(key)
+        if style is None:
+            style = self.rich_style
+            if name and state != "cursor":
+                style += self.get_component_rich_style(f"line--{name}", partial=True)
+            if state:
+                style += self.get_component_rich_style(f"line--{state}", partial=True)
+            self._styles[key] = style
+        return style
+
+
+def _same_ground(first: Style, second: Style) -> bool:
+    """Tell whether blanks look the same in both styles."""
+    return first.bgcolor == second.bgcolor and not (
+        first.underline or second.underline or first.reverse or second.reverse or first.strike or second.strike
+    )

@@ -1,0 +1,66 @@
+"""What a table needs to know of the rows it draws: how many, which, and where a key stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+Span: TypeAlias = tuple[str, str]
+"""A text and the name of its style (see `line_view.STYLE_NAMES`; "" is plain)."""
+
+Cell: TypeAlias = str | Span | list[Span]
+"""What stands in one cell: a plain text, a styled one, or several."""
+
+Row = TypeVar("Row")
+
+
+class RowSource(Protocol):
+    """Rows by index. A source never changes: for new rows the table gets a new source."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    def key(self, index: int) -> Hashable:
+        """Return what identifies the row, in this source and in later ones."""
+        ...
+
+    def cells(self, index: int) -> Sequence[Cell]:
+        """Return the row's cells, one for each column. Called for visible rows only, so it may format."""
+        ...
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return where the row with this key stands, or None. Should not search."""
+        ...
+
+
+class ListRows(Generic[Row]):
+    """A source over any sequence of values, with a function for the key and one for the cells.
+
+    The places of keys are found on first demand, so that mounting costs nothing per row.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], key: Callable[[Row], Hashable], cells: Callable[[Row], Sequence[Cell]]
+    ) -> None:
+        self.rows = rows
+        self._key = key
+        self._cells = cells
+        self._places: dict[Hashable, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def key(self, index: int) -> Hashable:
+        """Return the key of the row at `index`."""
+        return self._key(self.rows[index])
+
+    def cells(self, index: int) -> Sequence[Cell]:
+        """Return the cells of the row at `index`."""
+        return self._cells(self.rows[index])
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return the place of `key`, or None."""
+        if self._places is None:
+            self._places = {self._key(row): index for index, row in enumerate(self.rows)}
+        return self._places.get(key)
