@@ -1,0 +1,126 @@
+"""The open connections of one client: one to each broker that was asked for, and one to whoever answered first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from console.admin.connect_errors import Address, connect_error, none_reached
+from console.admin.errors import AdminError, AuthenticationFailed
+from console.admin.race import first_to_open
+from console.admin.settings import ConnectionSettings
+
+# kio and aiokafka are heavy; a Link is made before they are needed.
+Connection = Any
+Exchange = Any
+
+
+class Connections:
+    """Opens connections when needed, one at a time for each address, and closes them all at the end."""
+
+    def __init__(self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None) -> None:
+        self._settings = settings
+        self._record = record
+        self._open: dict[Address, Connection] = {}
+        self._opening: dict[Address, asyncio.Task[Connection]] = {}
+        self._electing: asyncio.Task[Connection] | None = None
+        self._retired: set[asyncio.Task[None]] = set()
+        self._any: Address | None = None
+        self._security: dict[str, Any] | None = None
+
+    async def to(self, address: Address) -> Connection:
+        """The connection to this address, opened if it is not. Raises AdminError."""
+        connection = self._open.get(address)
+        if connection is not None and connection.is_open:
+            return connection
+        opening = self._opening.get(address)
+        if opening is None:
+            opening = asyncio.create_task(self._connect(address), name=f"connect {address}")
+            self._opening[address] = opening
+            opening.add_done_callback(lambda task: self._opened(address, task))
+        return await asyncio.shield(opening)
+
+    async def any_of(self, addresses: Iterable[Address]) -> Connection:
+        """A connection that is open, else the first of these addresses that answers. Raises AdminError."""
+        current = self._open.get(self._any) if self._any is not None else None
+        for connection in (current, *self._open.values()):
+            if connection is not None and connection.is_open:
+                return connection
+        if self._electing is None:
+            self._electing = asyncio.create_task(self._elect(tuple(addresses)), name="connect")
+            self._electing.add_done_callback(self._elected)
+        return await asyncio.shield(self._electing)
+
+    def retire(self, connection: Connection) -> None:
+        """Takes a connection that stopped answering out of use; it is closed when what it still carries is settled."""
+        for address, known in list(self._open.items()):
+            if known is connection:
+                del self._open[address]
+        task = asyncio.create_task(connection.close_when_idle(self._settings.request_timeout))
+        self._retired.add(task)
+        task.add_done_callback(self._retired.discard)
+
+    async def close(self) -> None:
+        """Closes every connection; none is opened after."""
+        tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        connections, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(connection.close() for connection in connections), return_exceptions=True)
+
+    async def _elect(self, addresses: tuple[Address, ...]) -> Connection:
+        async def open_one(address: Address) -> tuple[Address, Connection]:
+            return address, await self._connect(address)
+
+        async def discard(opened: tuple[Address, Connection]) -> None:
+            await opened[1].close()
+
+        result = await first_to_open(
+            addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed)
+        )
+        if isinstance(result, list):
+            raise none_reached([error for error in result if isinstance(error, AdminError)])
+        self._any, connection = result
+        self._open[self._any] = connection
+        return connection
+
+    def _elected(self, task: asyncio.Task[Connection]) -> None:
+        self._electing = None
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may be waiting any more
+
+    def _opened(self, address: Address, task: asyncio.Task[Connection]) -> None:
+        del self._opening[address]
+        if not task.cancelled() and task.exception() is None:
+            self._open[address] = task.result()
+
+    async def _connect(self, address: Address) -> Connection:
+        from console.wire.connection import connect
+
+        settings = self._settings
+        if self._security is None:
+            self._security = await asyncio.to_thread(security_arguments, settings)
+        try:
+            return await connect(
+                *address,
+                client_id=settings.client_id,
+                limit=settings.connect_timeout,
+                security=self._security,
+                record=self._record,
+            )
+        except Exception as error:
+            raise connect_error(error, address, settings) from error
+
+
+def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
+    """What aiokafka's connections take for these settings. Reads key stores and trust stores. Raises AdminError."""
+    arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
+    if settings.security_protocol == "PLAINTEXT":
+        return arguments
+    from console.admin.security import sasl_arguments, ssl_context
+
+    arguments["ssl_context"] = ssl_context(settings)
+    arguments.update(sasl_arguments(settings))
+    return arguments

@@ -1,0 +1,44 @@
+"""When to try again: exponential backoff with full jitter."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 2.0
+ATTEMPTS = 5
+
+
+def delays(
+    first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
+) -> Iterator[float]:
+    """Seconds to wait before each further try: anything from nothing to a bound that doubles up to `longest`."""
+    bound = first
+    while True:
+        yield bound * jitter()
+        bound = min(bound * 2, longest)
+
+
+async def until_settled(
+    read: Callable[[], Awaitable[T]], unsettled: Callable[[T], bool], *, within: float, attempts: int = ATTEMPTS
+) -> T:
+    """Reads until the answer is no longer `unsettled` (a retriable error code), and gives the last answer in any case.
+
+    within: seconds after which no further try is begun. For reads and for changes that were refused, never for ones
+    that may have been applied.
+    """
+    deadline = asyncio.get_running_loop().time() + within
+    waits = delays()
+    answer = await read()
+    for _ in range(attempts - 1):
+        wait = next(waits)
+        if not unsettled(answer) or asyncio.get_running_loop().time() + wait > deadline:
+            break
+        await asyncio.sleep(wait)
+        answer = await read()
+    return answer

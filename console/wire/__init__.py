@@ -1,0 +1,1 @@
+"""The protocol: kio's messages, framing, and connections that carry them."""

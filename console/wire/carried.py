@@ -1,0 +1,100 @@
+"""A kio request in the form that aiokafka's connections take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from kio.static.protocol import RequestPayload
+
+from console.wire.frames import encode_header, encode_payload, split_response
+from console.wire.schemas import request_module, response_type
+
+Build = Callable[[ModuleType], Any]
+"""From kio's module of the version in hand to the request payload."""
+
+
+class RawResponse(NamedTuple):
+    """A response not decoded yet: the API's name, its version, and the bytes after the response header."""
+
+    api: str
+    version: int
+    body: memoryview
+
+
+class Exchange(NamedTuple):
+    """One request and its answer, as they were on the wire, without their lengths."""
+
+    key: int
+    version: int
+    request: bytes
+    response: bytes
+
+
+class _Encoded(NamedTuple):
+    data: bytes
+
+    def encode(self) -> bytes:
+        return self.data
+
+
+class _CorrelationId(NamedTuple):
+    correlation_id: int
+
+
+class CarriedRequest:
+    """One request at one version. `encoded` turns True right before its bytes are written.
+
+    It stands for aiokafka's ``Request``, ``RequestStruct`` and response class at once. Its textual form tells the API
+    alone, since aiokafka logs requests.
+    """
+
+    def __init__(self, api: str, version: int, build: Build, record: Callable[[Exchange], None] | None = None) -> None:
+        self.api = api
+        self.version = version
+        self.encoded = False
+        self._payload: RequestPayload = build(request_module(api, version))
+        self._response = response_type(api, version)
+        self._record = record
+        self._request_frame = b""
+
+    def __repr__(self) -> str:
+        return f"<{self.api} v{self.version}>"
+
+    def prepare(self, _versions: object) -> CarriedRequest:
+        """The version is chosen already."""
+        return self
+
+    def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
+        """The header, encoded."""
+        header = encode_header(self._payload, correlation_id, client_id)
+        self._request_frame = header
+        return _Encoded(header)
+
+    def encode(self) -> bytes:
+        """The payload; aiokafka writes it at once."""
+        data = encode_payload(self._payload)
+        if self._record is not None:
+            self._request_frame += data
+        self.encoded = True
+        return data
+
+    def parse_response_header(self, frame: BytesIO) -> _CorrelationId:
+        """Reads the header and leaves `frame` at the body."""
+        data = frame.getvalue()
+        correlation_id, body = split_response(self._response, data)
+        frame.seek(len(data) - len(body))
+        if self._record is not None:
+            self._record(Exchange(self._response.__api_key__, self.version, self._request_frame, data))
+        return _CorrelationId(correlation_id)
+
+    @property
+    def RESPONSE_TYPE(self) -> CarriedRequest:  # noqa: N802
+        """aiokafka's name for what decodes the response."""
+        return self
+
+    def decode(self, frame: BytesIO) -> RawResponse:
+        """The body as it is: decoding is left to who asked, so that an odd body can't break the connection."""
+        return RawResponse(self.api, self.version, memoryview(frame.getvalue())[frame.tell() :])

@@ -1,0 +1,66 @@
+"""Frames without their length: request header and payload, response header and body (KIP-482 for the flexible ones)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, cast
+
+from kio.serial import entity_reader, entity_writer
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+
+from console.wire.open_codes import open_reader
+
+
+if TYPE_CHECKING:
+    from kio.static.primitive import i32
+
+
+class MalformedFrame(ValueError):
+    """Bytes that are not what the protocol has at this place."""
+
+
+@cache
+def _writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
+    return entity_writer(entity)
+
+
+def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) -> bytes:
+    """The request header that goes before this payload."""
+    header = payload.__header_schema__(
+        request_api_key=payload.__api_key__,
+        request_api_version=payload.__version__,
+        correlation_id=cast("i32", correlation_id),
+        client_id=client_id,
+    )
+    return _encode(header)
+
+
+def encode_payload(payload: RequestPayload) -> bytes:
+    """The payload, as its version is written."""
+    return _encode(payload)
+
+
+def _encode(entity: Entity) -> bytes:
+    buffer = BytesIO()
+    _writer(type(entity))(buffer, entity)
+    return buffer.getvalue()
+
+
+def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
+    """The correlation id and the body of a response frame; raises MalformedFrame where there is no whole header."""
+    try:
+        header, size = entity_reader(response.__header_schema__)(frame, 0)
+    except Exception as error:  # kio raises several kinds, none of them ours
+        raise MalformedFrame(f"no response header in {len(frame)} bytes") from error
+    return header.correlation_id, memoryview(frame)[size:]
+
+
+def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:
+    """The response in the body, with error codes as plain integers; raises MalformedFrame where it can't be read."""
+    try:
+        entity, _ = open_reader(response)(body, 0)
+    except Exception as error:
+        raise MalformedFrame(f"{response.__name__} v{response.__version__}: {error}") from error
+    return entity
