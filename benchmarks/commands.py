@@ -1,0 +1,59 @@
+"""Whole processes: `kac snapshot`, `kac run` and `kac --help` against kafka-configs.
+
+``python -m benchmarks.commands --kac PATH [HOST:PORT] [--rounds 5]``: PATH is an installed `kac` (an environment with
+the run-time dependencies alone: test tools slow kio's import down).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+
+from benchmarks.cluster import filled_broker, topic_name
+from benchmarks.figures import Measure, interleaved, report_ratio, report_times
+from tests.support.kafka_jars import KAFKA_4_3, jars, java
+
+
+def timed(command: Sequence[str]) -> float:
+    """Milliseconds from start to exit; the output is read and thrown away."""
+    start = time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        raise RuntimeError(f"{command}: {done.stderr.decode(errors='replace')[-500:]}")
+    return (time.perf_counter() - start) * 1e3
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address", nargs="?")
+    parser.add_argument("--kac", required=True)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    topic = topic_name(7)
+    # As bin/kafka-configs.sh starts it.
+    tool = [java(), "-Xmx256M", "-cp", f"{jars(KAFKA_4_3)}/*", "kafka.admin.ConfigCommand"]
+    with nullcontext(options.address) if options.address else filled_broker() as address:
+        server = ["--bootstrap-server", address]
+        everything: dict[str, Measure] = {
+            "kafka-configs": lambda: timed([*tool, *server, "--entity-type", "topics", "--describe", "--all"]),
+            "kac": lambda: timed([options.kac, "snapshot", "-b", address, "--output", "json"]),
+        }
+        medians = report_times("all configs, to text", interleaved(everything, max(3, options.rounds // 2)))
+        report_ratio("snapshot: kac / kafka-configs --all", medians["kac"] / medians["kafka-configs"], 0.5)
+        one: dict[str, Measure] = {
+            "kafka-configs": lambda: timed([*tool, *server, "--topic", topic, "--describe", "--all"]),
+            "kac": lambda: timed([options.kac, "run", "-b", address, "-e", f"describe topic {topic}"]),
+            "kac --help": lambda: timed([options.kac, "--help"]),
+        }
+        medians = report_times("one topic", interleaved(one, options.rounds))
+        report_ratio("describe topic: seconds", medians["kac"] / 1e3, 0.25)
+        report_ratio("describe topic: kac / kafka-configs", medians["kac"] / medians["kafka-configs"], 0.25)
+        report_ratio("kac --help: seconds", medians["kac --help"] / 1e3, 0.08)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""A program in a pseudo-terminal: what it writes, when, and how much memory it takes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+
+class Terminal:
+    """Runs `command` in a pseudo-terminal of `columns` × `rows` and keeps all bytes it writes."""
+
+    def __init__(
+        self, command: Sequence[str], *, columns: int, rows: int, environ: Mapping[str, str] | None = None
+    ) -> None:
+        self.written = bytearray()
+        self.started = time.perf_counter()
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.execvpe(command[0], list(command), {**os.environ, "TERM": "xterm-256color", **(environ or {})})
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self._fd)
+
+    def _read(self, seconds: float) -> bool:
+        ready, _, _ = select.select([self._fd], [], [], max(0.0, seconds))
+        if not ready:
+            return False
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:
+            return False
+        self.written += data
+        return bool(data)
+
+    def until(self, text: bytes, timeout: float, *, since: int = 0) -> float:
+        """Seconds from the start until `text` was written after byte `since`; raises TimeoutError."""
+        end = time.perf_counter() + timeout
+        while self.written.find(text, since) < 0:
+            if time.perf_counter() > end:
+                raise TimeoutError(f"{text!r} was not written in {timeout} s: {bytes(self.written[-2000:])!r}")
+            self._read(0.05)
+        return time.perf_counter() - self.started
+
+    def listen(self, seconds: float) -> bytes:
+        """What is written in the next `seconds`."""
+        before, end = len(self.written), time.perf_counter() + seconds
+        while (left := end - time.perf_counter()) > 0:
+            self._read(min(left, 0.05))
+        return bytes(self.written[before:])
+
+    def settle(self, quiet: float = 0.5, timeout: float = 20.0) -> None:
+        """Wait until nothing was written for `quiet` seconds."""
+        end = time.perf_counter() + timeout
+        while time.perf_counter() < end:
+            if not self._read(quiet):
+                return
+
+    def press(self, keys: bytes) -> None:
+        """Type."""
+        os.write(self._fd, keys)
+
+    def memory(self) -> int:
+        """Resident bytes of the program now."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        return 0
