@@ -1,0 +1,100 @@
+"""The client's own thread: its event loop sends, waits and decodes, so that no caller's loop ever does."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CLOSE_SECONDS = 3.0
+"""How long closing waits for connections to end cleanly."""
+
+log = logging.getLogger(__name__)
+
+
+class AdminClient:
+    """One cluster's link in a thread of its own. Connects when the first operation needs it."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self.settings = settings
+        self._loop = asyncio.new_event_loop()
+        self._link = Link(settings)
+        self._thread = threading.Thread(target=self._serve, name=f"kac {settings.client_id}", daemon=True)
+        self._closed = False
+
+    def start(self) -> None:
+        """Starts the thread; operations may be submitted from then on."""
+        self._thread.start()
+
+    def submit(
+        self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> concurrent.futures.Future[T]:
+        """Runs ``operation(link, …)`` on the client's loop, from any thread. Cancelling the future cancels it there.
+
+        Raises RuntimeError once the client is closed.
+        """
+        if self._closed:
+            raise RuntimeError("the client is closed")
+
+        async def run() -> T:
+            return await operation(self._link, *args, **kwargs)
+
+        return asyncio.run_coroutine_threadsafe(run(), self._loop)
+
+    async def run(
+        self, operation: Callable[Concatenate[Link, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """As `submit`, awaited from any other loop. Cancelling the caller cancels the operation."""
+        return await asyncio.wrap_future(self.submit(operation, *args, **kwargs))
+
+    def close(self) -> None:
+        """Cancels what is under way, closes the connections and ends the thread. Closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(CLOSE_SECONDS + 1)
+        elif not self._loop.is_running():
+            self._loop.close()
+
+    def __enter__(self) -> AdminClient:
+        self.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def _serve(self) -> None:
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        loop.set_exception_handler(_log_unhandled)
+        try:
+            loop.run_forever()
+            loop.run_until_complete(self._end())
+        finally:
+            asyncio.set_event_loop(None)
+            loop.close()
+
+    async def _end(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait([asyncio.ensure_future(self._link.close())], timeout=CLOSE_SECONDS)
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        await asyncio.get_running_loop().shutdown_asyncgens()
+        await asyncio.sleep(0)  # transports end in callbacks of their own
+
+
+def _log_unhandled(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    log.error("in the client's thread: %s", context.get("message"), exc_info=context.get("exception"))
