@@ -1,0 +1,148 @@
+"""What the demo cluster holds, and the walk's tests find: topics of a few teams, overrides, quotas, ACLs, groups."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from console.admin import changes
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.changes import AlterConfigs, AlterQuotas, ChangeRequest, ConfigOp, CreateAcls, CreateTopics, NewTopic
+from console.model.codes import (
+    CLIENT_METRICS,
+    GROUP,
+    SET,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+
+TEAMS = {
+    "checkout": ("orders", "orders-dlq", "payments", "refunds", "carts"),
+    "logistics": ("shipments", "stock", "stock-changes", "carriers"),
+    "identity": ("logins", "sessions", "audit"),
+    "platform": ("metrics", "traces", "mirror-heartbeats"),
+}
+MIB = 1_048_576.0
+DAY = 86_400_000
+
+
+def topics() -> Iterator[NewTopic]:
+    """Topics of unlike sizes."""
+    for team, names in TEAMS.items():
+        for place, name in enumerate(names):
+            partitions = (12, 3, 24, 6, 1)[place % 5]
+            yield NewTopic(f"{team}.{name}", partitions=partitions, replication=3)
+
+
+def _set(**values: str) -> tuple[ConfigOp, ...]:
+    return tuple(ConfigOp(key.replace("__", "-").replace("_", "."), SET, value) for key, value in values.items())
+
+
+def _allow(principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> Acl:
+    return Acl(
+        AclResourceType.parse(type_),
+        name,
+        PatternType.parse(pattern),
+        principal,
+        "*",
+        AclOperation.parse(operation),
+        Permission.parse("ALLOW"),
+    )
+
+
+def requests() -> Iterator[ChangeRequest]:
+    """What makes the demo cluster out of an empty one."""
+    yield CreateTopics(tuple(topics()))
+    yield AlterConfigs(
+        {
+            topic_resource("checkout.orders"): _set(retention_ms=str(7 * DAY), min_insync_replicas="2"),
+            topic_resource("checkout.payments"): _set(
+                cleanup_policy="compact,delete", min_insync_replicas="2", retention_ms=str(30 * DAY)
+            ),
+            topic_resource("checkout.orders-dlq"): _set(retention_ms=str(14 * DAY)),
+            topic_resource("logistics.stock"): _set(cleanup_policy="compact"),
+            topic_resource("identity.audit"): _set(retention_ms="-1", compression_type="zstd"),
+            topic_resource("platform.traces"): _set(retention_ms=str(3_600_000), segment_bytes=str(64 * 2**20)),
+            CLUSTER_DEFAULT: _set(log_retention_ms=str(3 * DAY), log_cleaner_threads="2"),
+            broker_resource(3): _set(log_retention_ms=str(2 * DAY)),
+            ConfigResource(GROUP, "billing"): (ConfigOp("consumer.session.timeout.ms", SET, "50000"),),
+            ConfigResource(CLIENT_METRICS, "producers"): (
+                ConfigOp("metrics", SET, "org.apache.kafka.producer."),
+                ConfigOp("interval.ms", SET, "30000"),
+            ),
+        },
+        broker=3,
+    )
+    user, client, ip = "user", "client-id", "ip"
+    yield AlterQuotas(
+        {
+            QuotaEntity.of({user: None}): {"producer_byte_rate": 10 * MIB, "consumer_byte_rate": 20 * MIB},
+            QuotaEntity.of({user: "alice"}): {"consumer_byte_rate": 50 * MIB, "request_percentage": 200.0},
+            QuotaEntity.of({user: "alice", client: None}): {"producer_byte_rate": 1 * MIB},
+            QuotaEntity.of({user: "alice", client: "checkout"}): {"producer_byte_rate": 5 * MIB},
+            QuotaEntity.of({user: "bob", client: "loader"}): {"producer_byte_rate": 40 * MIB},
+            QuotaEntity.of({client: None}): {"controller_mutation_rate": 50.0},
+            QuotaEntity.of({client: "mirror-maker"}): {"producer_byte_rate": 80 * MIB},
+            QuotaEntity.of({ip: None}): {"connection_creation_rate": 20.0},
+        }
+    )
+    yield CreateAcls(
+        (
+            _allow("User:alice", "READ", "TOPIC", "checkout.", "PREFIXED"),
+            _allow("User:alice", "WRITE", "TOPIC", "checkout.orders"),
+            _allow("User:alice", "READ", "GROUP", "billing"),
+            _allow("User:bob", "WRITE", "TOPIC", "logistics.", "PREFIXED"),
+            _allow("User:bob", "DESCRIBE_CONFIGS", "TOPIC", "logistics.", "PREFIXED"),
+            _allow("User:mirror", "READ", "TOPIC", "*"),
+            _allow("User:mirror", "DESCRIBE", "CLUSTER", CLUSTER_NAME),
+        )
+    )
+
+
+def seed(addresses: tuple[tuple[str, int], ...]) -> None:
+    """Fill the cluster. Raises RuntimeError where something of it was refused."""
+    client = AdminClient(ConnectionSettings(addresses, request_timeout=60.0))
+    client.start()
+    try:
+        for request in requests():
+            outcomes = client.submit(changes.send, request, validate_only=False).result(120)
+            failed = [outcome for outcome in outcomes if not outcome.ok]
+            if failed:
+                raise RuntimeError(f"the demo data was refused: {failed[0]}")
+    finally:
+        client.close()
+    asyncio.run(_traffic(",".join(f"{host}:{port}" for host, port in addresses)))
+
+
+async def _traffic(bootstrap: str) -> None:
+    """Some records, and groups that are behind."""
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+    producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
+    await producer.start()
+    try:
+        for topic, records in (("checkout.orders", 600), ("checkout.payments", 240), ("logistics.stock", 90)):
+            for number in range(records):
+                await producer.send(topic, key=str(number % 37).encode(), value=b"." * 200)
+        await producer.flush()
+    finally:
+        await producer.stop()
+    for group, topic in (("billing", "checkout.orders"), ("fraud-check", "checkout.payments")):
+        consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+        await consumer.start()
+        try:
+            partitions = consumer.partitions_for_topic(topic) or set()
+            places = [TopicPartition(topic, number) for number in partitions]
+            if not places:
+                places = [TopicPartition(topic, 0)]
+            consumer.assign(places)
+            ends = await consumer.end_offsets(places)
+            await consumer.commit({place: end * 2 // 3 for place, end in ends.items()})
+        finally:
+            await consumer.stop()
