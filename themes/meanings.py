@@ -136,7 +136,7 @@ ANSI: Final = Theme(
     success="ansi_green",
     dark=True,
     ansi=True,
-    variables=dict(_ANSI),
+    variables={**_ANSI, "ansi-background": "ansi_default", "ansi-foreground": "ansi_default"},
 )
 
 THEMES: Final = (DARK, LIGHT, ANSI)

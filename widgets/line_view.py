@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -19,6 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import clean, fit
+from widgets.line_painting import Line, differing, to_strip
 from widgets.row_source import Span
 
 STYLE_NAMES = (
@@ -40,13 +40,6 @@ STYLE_NAMES = (
 
 CURSOR_MARK, MARKED, CURSOR_ON_MARKED = "▸", "+", "»"
 NEIGHBOURS = 32
-
-
-class Line(NamedTuple):
-    """What stands on one line of the screen; equal lines are painted the same."""
-
-    spans: tuple[Span, ...]
-    state: str = ""
 
 
 class _Held(NamedTuple):
@@ -459,7 +452,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if index == self._cursor:
             sign = CURSOR_ON_MARKED if marked else CURSOR_MARK
             return Line(((sign, ""), *self.spans(index, width - 1)), "cursor")
-        return Line(((MARKED if marked else " ", "mark"), *self.spans(index, width - 1)), "marked" if marked else "")
+        spans = self.spans(index, width - 1)
+        return Line(((MARKED, "mark"), *spans), "marked") if marked else Line(((" ", ""), *spans))
 
     def _empty_line(self, row: int, width: int) -> Line:
         lines = self._empty.split("\n")
@@ -473,31 +467,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         for y in range(height) if rows is None else rows:
             if not 0 <= y < height:
                 continue
-            painted = self._painted.get(y)
-            if painted is None or painted != self._line_at(y):
+            painted, line = self._painted.get(y), self._line_at(y)
+            if painted is None:
                 self.refresh(Region(0, y, self.size.width, 1))
+            elif painted != line:
+                start, end = differing(painted, line, self.size.width)
+                self.refresh(Region(start, y, end - start, 1))
 
     def render_line(self, y: int) -> Strip:
         """Draw one row of the screen."""
         line = self._line_at(y)
         self._painted[y] = line
-        segments: list[Segment] = []
-        text, style = "", self._style("", line.state)
-        for part, name in line.spans:
-            if not part:
-                continue
-            part_style = self._style(name, line.state)
-            if part_style is not style and text and not (part.isspace() and _same_ground(part_style, style)):
-                segments.append(Segment(text, style))
-                text, style = part, part_style
-            else:
-                style = part_style if not text else style
-                text += part
-        segments.append(Segment(text, style))
-        width = self.size.width
-        strip = Strip(segments)
-        ground = style if _same_ground(style, self._style("", line.state)) else self._style("", line.state)
-        return strip.adjust_cell_length(width, ground).simplify()
+        return to_strip(line, self._style, self.size.width)
 
     def _style(self, name: str, state: str) -> Style:
         """Return the style of a named span on a line in `state`; the cursor's line is all of one style."""
@@ -511,10 +492,3 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 style += self.get_component_rich_style(f"line--{state}", partial=True)
             self._styles[key] = style
         return style
-
-
-def _same_ground(first: Style, second: Style) -> bool:
-    """Tell whether blanks look the same in both styles."""
-    return first.bgcolor == second.bgcolor and not (
-        first.underline or second.underline or first.reverse or second.reverse or first.strike or second.strike
-    )

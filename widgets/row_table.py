@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from textual import events
 from textual.message import Message
 
-from widgets.cells import cell_width, clean, fit
+from widgets.cells import cell_width, clean, fit, truncate
 from widgets.columns import Column, Layout, lay_out
 from widgets.line_view import LineView
 from widgets.row_source import Cell, ListRows, RowSource, Span
@@ -188,21 +188,16 @@ def _cell_width(cell: Cell) -> int:
 
 
 def _cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
+    """Return a cell's spans in exactly `width` cells, the padding in a span of its own."""
     if isinstance(cell, str):
-        return [(fit(clean(cell), width, column.align), "")]
-    if isinstance(cell, tuple):
-        return [(fit(clean(cell[0]), width, column.align), cell[1])]
+        cell = [(cell, "")]
+    elif isinstance(cell, tuple):
+        cell = [cell]
     spans: list[Span] = []
     left = width
     for text, name in cell:
-        if left <= 0:
-            break
-        cut = clean(text)
-        if cell_width(cut) > left:
-            cut = fit(cut, left)
+        cut = truncate(clean(text), left)
         spans.append((cut, name))
         left -= cell_width(cut)
-    if left > 0:
-        padding = (" " * left, "")
-        return [padding, *spans] if column.align == "right" else [*spans, padding]
-    return spans
+    padding = (" " * left, "")
+    return [padding, *spans] if column.align == "right" else [*spans, padding]
