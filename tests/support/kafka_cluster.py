@@ -58,6 +58,7 @@ class KafkaCluster:
     alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
     properties: server properties for every broker; broker_properties: for one, by id, over those.
+    Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class KafkaCluster:
     ) -> None:
         self.version = version
         self.security = security
+        self._java, self._jars = java(), jars(version)
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
@@ -218,7 +220,7 @@ class KafkaCluster:
 
     def run_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> subprocess.CompletedProcess[str]:
         """Run one of Kafka's command classes (``kafka.admin.ConfigCommand``) from the jars of this version."""
-        command = [java(), *_TOOL_JVM, "-cp", f"{jars(self.version)}/*", main_class, *arguments]
+        command = [self._java, *_TOOL_JVM, "-cp", f"{self._jars}/*", main_class, *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
 
     def run_admin_tool(self, main_class: str, *arguments: str, timeout: float = 60.0) -> str:
@@ -269,7 +271,7 @@ class KafkaCluster:
             logging = log4j2_properties if major(self.version) >= 4 else log4j_properties
             (folder / "logging.properties").write_text(logging(folder, request_log=self._log_requests))
             arguments = format_arguments(self.cluster_id, properties, scram_users)
-            command = [java(), *_TOOL_JVM, "-cp", f"{jars(self.version)}/*", "kafka.tools.StorageTool", *arguments]
+            command = [self._java, *_TOOL_JVM, "-cp", f"{self._jars}/*", "kafka.tools.StorageTool", *arguments]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
         for node, process in formatting:
@@ -280,7 +282,7 @@ class KafkaCluster:
         folder = self._folder(node)
         logging = folder / "logging.properties"
         option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
-        command = [java(), *self._jvm_options, f"-D{option}=file:{logging}", "-cp", f"{jars(self.version)}/*"]
+        command = [self._java, *self._jvm_options, f"-D{option}=file:{logging}", "-cp", f"{self._jars}/*"]
         command += ["kafka.Kafka", str(folder / "server.properties")]
         with (folder / "console.log").open("ab") as output:
             process = subprocess.Popen(

@@ -59,13 +59,18 @@ def java() -> str:
     return command
 
 
+def keytool() -> str:
+    """Path of the keytool beside that Java."""
+    return str(Path(java()).resolve().with_name("keytool"))
+
+
 def jars(version: str) -> Path:
     """The folder with every jar of this Kafka version, fetched at the first call.
 
     Raises BrokersUnavailableError where they are not cached and can't be fetched.
     """
     wanted = coordinates(version)
-    cache = _cache()
+    cache = cache_home() / "kac" / "jars"
     # The name holds what was asked for: a changed list is another folder, never a half-right one.
     folder = cache / f"{version}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
     if folder.is_dir():
@@ -82,9 +87,9 @@ def jars(version: str) -> Path:
     return folder
 
 
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kac" / "jars"
+def cache_home() -> Path:
+    """Where this user keeps what can be fetched again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 @contextmanager
@@ -131,3 +136,17 @@ def _pom(wanted: tuple[str, ...]) -> str:
 
 def _java_package() -> str:
     return f"Debian: apt install openjdk-{OLDEST_JAVA}-jre-headless"
+
+
+def main() -> int:
+    """Fetch the jars of every version that the tests start, so that no test waits for them."""
+    for version in (KAFKA_4_3, KAFKA_3_9):
+        try:
+            print(f"Kafka {version}: {jars(version)} on {java()}")
+        except BrokersUnavailableError as reason:
+            print(f"Kafka {version}: no brokers: {reason}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,103 @@
+"""The harness itself: what other tests take for granted about the brokers under them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker_probe import live_brokers
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3, keytool
+
+CONFIGS = "kafka.admin.ConfigCommand"
+
+
+def test_every_broker_sees_all_three(plain_cluster: KafkaCluster) -> None:
+    assert [live_brokers(address) for address in plain_cluster.addresses] == [{1, 2, 3}] * 3
+
+
+@pytest.mark.parametrize("name", ["plain_cluster", "kafka39"])
+def test_the_request_log_tells_the_clients_request_from_the_forwarded_copy(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    cluster: KafkaCluster = request.getfixturevalue(name)
+    mark = cluster.request_log.mark()
+    change = ("--alter", "--entity-type", "ips", "--entity-name", "192.0.2.1")
+    cluster.run_admin_tool(CONFIGS, *change, "--add-config", "connection_creation_rate=7")
+    cluster.run_admin_tool(CONFIGS, *change, "--delete-config", "connection_creation_rate")
+
+    sent = cluster.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
+    assert [entry.request["entries"][0]["ops"][0]["remove"] for entry in sent] == [False, True]
+    assert {(entry.request["validateOnly"], entry.listener) for entry in sent} == {(False, "PLAINTEXT")}
+    with_copies = cluster.request_log.read("ALTER_CLIENT_QUOTAS", since=mark, forwarded=True)
+    assert [entry.listener for entry in with_copies if entry.forwarded] == ["CONTROLLER"] * 2
+
+
+def test_sasl_and_client_certificates_say_who_somebody_is(secure_cluster: KafkaCluster, tmp_path: Path) -> None:
+    for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+        config = str(secure_cluster.client_properties("alice", mechanism))
+        arguments = ("--bootstrap-server", secure_cluster.bootstrap, "--command-config", config)
+        refused = secure_cluster.run_tool(CONFIGS, *arguments, "--describe", "--entity-type", "users")
+        assert refused.returncode == 1
+        assert "ClusterAuthorizationException" in refused.stdout + refused.stderr
+    assert "SCRAM-SHA-512=iterations" in secure_cluster.run_admin_tool(CONFIGS, "--describe", "--entity-type", "users")
+
+    identity, authority = secure_cluster.identity("admin"), secure_cluster.authority
+    tls = tmp_path / "tls.properties"
+    for kind, trust, key in (
+        ("JKS", authority.jks(keytool()), identity.jks(keytool())),
+        ("PKCS12", authority.pkcs12, identity.pkcs12),
+    ):
+        tls.write_text(
+            f"security.protocol=SSL\nssl.truststore.type={kind}\nssl.truststore.location={trust}\n"
+            f"ssl.truststore.password={authority.password}\nssl.keystore.type={kind}\nssl.keystore.location={key}\n"
+            f"ssl.keystore.password={identity.password}\nssl.key.password={identity.password}\n"
+        )
+        arguments = ("--bootstrap-server", secure_cluster.mtls_bootstrap, "--command-config", str(tls))
+        shown = secure_cluster.run_tool(CONFIGS, *arguments, "--describe", "--entity-type", "users")
+        assert shown.returncode == 0, shown.stderr
+
+
+def test_a_broker_killed_is_missed_and_comes_back(own_cluster: KafkaCluster) -> None:
+    own_cluster.kill(3)
+    own_cluster.await_brokers({1, 2})
+    own_cluster.restart(3)
+    own_cluster.stop(2)
+    assert own_cluster.running == (1, 3)
+    own_cluster.await_brokers({1, 3})
+    with pytest.raises(OSError):  # noqa: PT011 - refused or reset, by the moment
+        live_brokers(own_cluster.addresses[1])
+
+
+@pytest.mark.usefixtures("plain_cluster")
+def test_a_broker_that_cannot_start_says_why() -> None:
+    wrong = KafkaCluster(KAFKA_4_3, brokers=1, properties={"num.io.threads": "many"})
+    with pytest.raises(ClusterStartError, match=r"num\.io\.threads"), wrong:
+        pass
+    assert not wrong.directory.exists()
+
+
+@pytest.mark.usefixtures("plain_cluster")  # skips where brokers cannot run
+def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
+    command = [sys.executable, "-m", "tests.support.kafka_cluster", "--brokers", "1"]
+    owner = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert owner.stdout is not None
+    with owner.stdout as output:
+        host, _, port = output.readline().strip().partition(":")
+        folder = Path(output.readline().split()[1])
+        assert live_brokers((host, int(port))) == {1}
+        os.kill(owner.pid, signal.SIGKILL)
+        owner.wait()
+    deadline = time.monotonic() + 30
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not folder.exists()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((host, int(port)), timeout=5)
