@@ -8,7 +8,8 @@ AdminError                 everything below; `.failure` says it in plain words
 ├── RequestTimedOut        sent, not answered in time (a read)
 ├── Disconnected           the connection was lost before the answer came (a read)
 ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
-├── Unsupported            the broker does not have the API, or not the version needed
+├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
+│   └── Unsupported        it does not have the API, or not the version needed
 ├── UnknownBroker          no broker of this id is in the cluster
 └── BadAnswer              the answer could not be read
 """
@@ -62,7 +63,11 @@ class BadAnswer(AdminError):
     """The answer could not be read."""
 
 
-class Unsupported(AdminError):
+class BrokerError(AdminError):
+    """A broker answered, and refused the request as a whole (no right, no authorizer…). Everything else goes on."""
+
+
+class Unsupported(BrokerError):
     """The broker does not have the API, or not the version that is needed."""
 
     def __init__(self, api: str, needs: str) -> None:

@@ -148,6 +148,14 @@ class LogDir:
 
 
 @dataclass(frozen=True, slots=True)
+class LogDirListing:
+    """The log directories of the brokers that answered, by broker id, and why the others did not."""
+
+    dirs: Mapping[int, tuple[LogDir, ...]]
+    failures: Mapping[int, Failure] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Reassignment:
     """A partition that is being moved."""
 
@@ -179,6 +187,14 @@ class Group:
     protocol: str = ""
     coordinator: int = -1
     members: tuple[GroupMember, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupListing:
+    """Groups by name, and what could not be read: a group's name, or ``broker N`` -> why."""
+
+    groups: Mapping[str, Group]
+    failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
 class PartitionLag(NamedTuple):

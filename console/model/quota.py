@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar, NamedTuple
 
 USER = "user"
@@ -11,6 +12,11 @@ CLIENT_ID = "client-id"
 IP = "ip"
 
 _ORDER = {USER: 0, CLIENT_ID: 1, IP: 2}
+
+
+def part_order(type_: str) -> tuple[int, str]:
+    """Where a component of this type stands in an entity."""
+    return _ORDER.get(type_, len(_ORDER)), type_
 
 
 class QuotaPart(NamedTuple):
@@ -34,9 +40,7 @@ class QuotaEntity:
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
         """From ``{"user": "alice", "client-id": None}``; None is the default, an absent type is absent."""
-        return cls(
-            tuple(QuotaPart(t, n) for t, n in sorted(parts.items(), key=lambda item: (_ORDER.get(item[0], 9), item[0])))
-        )
+        return cls(tuple(QuotaPart(t, parts[t]) for t in sorted(parts, key=part_order)))
 
     def as_dict(self) -> dict[str, str | None]:
         """The form of JSON output: a null name is the default."""
@@ -56,3 +60,41 @@ class QuotaEntity:
 
 QuotaValues = Mapping[str, float]
 """Quota key -> value: bytes/s, percent, mutations/s or connections/s by the key (ClientQuotaRecord is a double)."""
+
+
+class Match(IntEnum):
+    """How a filter compares one component (DescribeClientQuotasRequest). ANY_NAME finds the default entity too."""
+
+    EXACT = 0
+    DEFAULT = 1
+    ANY_NAME = 2
+
+
+class QuotaMatch(NamedTuple):
+    """A component that an entity must have: `name` counts with EXACT only."""
+
+    type: str
+    match: Match
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFilter:
+    """Which entities to read: those with all of these components and, where `strict`, no others.
+
+    Without components it finds all; without components and strict, none.
+    """
+
+    components: tuple[QuotaMatch, ...] = ()
+    strict: bool = False
+
+
+def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
+    """The filter that finds exactly this entity."""
+    return QuotaFilter(
+        tuple(
+            QuotaMatch(part.type, Match.DEFAULT) if part.name is None else QuotaMatch(part.type, Match.EXACT, part.name)
+            for part in entity.parts
+        ),
+        strict=True,
+    )

@@ -1,0 +1,226 @@
+"""DescribeConfigs responses straight into the model, decoding nothing twice.
+
+A broker describes thousands of topics with the same few encodings. An encoded entry delimits itself, so no encoding is
+a proper prefix of another: where the bytes at hand start with an encoding that was decoded before, they mean what it
+meant. So whole sets are compared first, then single entries, and only what is new is decoded, by kio. Equal sets,
+entries and texts come out as one object, in this response and in the next ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from kio.serial import entity_reader
+from kio.serial.readers import (
+    read_compact_array_length,
+    read_compact_string,
+    read_compact_string_nullable,
+    read_int8,
+    read_int16,
+    read_int32,
+    read_legacy_array_length,
+    read_legacy_string,
+    read_nullable_legacy_string,
+    read_unsigned_varint,
+)
+
+from console.model.codes import ConfigSource, ConfigType, ResourceType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
+from console.wire.frames import MalformedFrame
+
+_FLEXIBLE_FROM = 4
+_KNOWN_SETS = 32
+_KNOWN_ENTRIES = 4
+_KEPT_ENTRIES = 20_000
+
+
+class ResourceError(NamedTuple):
+    """What a broker says of a resource that it does not describe: Kafka's code and its message, null as ``""``."""
+
+    code: int
+    message: str
+
+
+Described = tuple[ConfigResource, ConfigSet | ResourceError]
+
+
+class _Seen:
+    """The encodings that resources of one type had lately, last used first."""
+
+    __slots__ = ("entries", "sets")
+
+    def __init__(self) -> None:
+        self.sets: list[tuple[bytes, ConfigSet]] = []
+        self.entries: list[list[tuple[bytes, ConfigEntry]]] = []
+
+
+class ConfigDecoder:
+    """Decodes DescribeConfigs responses of one version (1 to 4), and remembers what it decoded.
+
+    Not for use from several threads at once. Between listings `trim` keeps what it remembers small.
+    """
+
+    def __init__(self, version: int) -> None:
+        """Raises ModuleNotFoundError for a version that kio lacks."""
+        schema = import_module(f"kio.schema.describe_configs.v{version}.response")
+        self.version = version
+        self._flexible = version >= _FLEXIBLE_FROM
+        self._read_entry: Callable[[bytes, int], tuple[Any, int]] = entity_reader(schema.DescribeConfigsResourceResult)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._seen: dict[int, _Seen] = {}
+        self._texts: dict[str, str] = {}
+        self._synonyms: dict[Synonym, Synonym] = {}
+        self._entries: dict[ConfigEntry, ConfigEntry] = {}
+        self._sets: dict[tuple[int, ...], ConfigSet] = {}
+
+    def trim(self) -> None:
+        """Forget everything once it is much; sets decoded later are then other objects than those before, but equal."""
+        if len(self._entries) + len(self._sets) > _KEPT_ENTRIES:
+            self._forget()
+
+    def decode(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
+        """Each resource of a response body (what follows the response header) with its set or its error.
+
+        asked: (type, name) -> the resource to give back for it, so that the caller's own objects are used; one that is
+        not in it is made new. Raises MalformedFrame for bytes that are no such response.
+        """
+        try:
+            return self._results(body, asked)
+        except Exception as error:  # kio raises several kinds
+            raise MalformedFrame(f"DescribeConfigsResponse v{self.version}: {error}") from error
+
+    def _results(self, body: bytes, asked: Mapping[tuple[int, str], ConfigResource]) -> list[Described]:
+        _, offset = read_int32(body, 0)  # the throttle time
+        count, size = self._length(body, offset)
+        offset += size
+        results: list[Described] = []
+        for _ in range(count):
+            resource, code, message, offset = self._header(body, offset, asked)
+            config_set, offset = self._set(body, offset, resource.type)
+            results.append((resource, ResourceError(code, message) if code else config_set))
+        offset = self._skip_tags(body, offset)
+        if offset != len(body):
+            raise ValueError(f"{len(body) - offset} bytes too many")
+        return results
+
+    def _header(
+        self, body: bytes, offset: int, asked: Mapping[tuple[int, str], ConfigResource]
+    ) -> tuple[ConfigResource, int, str, int]:
+        """Everything of a result that stands before its entries."""
+        code, size = read_int16(body, offset)
+        offset += size
+        if self._flexible:
+            message, size = read_compact_string_nullable(body, offset)
+            offset += size
+            type_, size = read_int8(body, offset)
+            offset += size
+            name, size = read_compact_string(body, offset)
+        else:
+            message, size = read_nullable_legacy_string(body, offset)
+            offset += size
+            type_, size = read_int8(body, offset)
+            offset += size
+            name, size = read_legacy_string(body, offset)
+        resource = asked.get((type_, name)) or ConfigResource(ResourceType(type_), name)
+        return resource, code, message or "", offset + size
+
+    def _set(self, body: bytes, offset: int, type_: int) -> tuple[ConfigSet, int]:
+        """The entries of a result and its tagged fields: as one known set, or one by one."""
+        seen = self._seen.get(type_)
+        if seen is None:
+            seen = self._seen[type_] = _Seen()
+        startswith = body.startswith
+        for index, known in enumerate(seen.sets):
+            if startswith(known[0], offset):
+                if index:
+                    seen.sets.insert(0, seen.sets.pop(index))
+                return known[1], offset + len(known[0])
+        start = offset
+        entries, offset = self._entry_by_entry(body, offset, seen.entries)
+        offset = self._skip_tags(body, offset)
+        entries.sort(key=attrgetter("name"))
+        identity = tuple(map(id, entries))
+        config_set = self._sets.get(identity)
+        if config_set is None:
+            config_set = self._sets[identity] = ConfigSet(tuple(entries))
+        seen.sets.insert(0, (body[start:offset], config_set))
+        del seen.sets[_KNOWN_SETS:]
+        return config_set, offset
+
+    def _entry_by_entry(
+        self, body: bytes, offset: int, seen: list[list[tuple[bytes, ConfigEntry]]]
+    ) -> tuple[list[ConfigEntry], int]:
+        """Entries in the order of the wire, each compared with what stood at its place in other sets."""
+        startswith = body.startswith
+        count, size = self._length(body, offset)
+        offset += size
+        entries: list[ConfigEntry] = []
+        for place in range(count):
+            if place == len(seen):
+                seen.append([])
+            here = seen[place]
+            for index, known in enumerate(here):
+                if startswith(known[0], offset):
+                    if index:
+                        here.insert(0, here.pop(index))
+                    entries.append(known[1])
+                    offset += len(known[0])
+                    break
+            else:
+                raw, size = self._read_entry(body, offset)
+                entry = self._shared_entry(raw)
+                entries.append(entry)
+                here.insert(0, (body[offset : offset + size], entry))
+                del here[_KNOWN_ENTRIES:]
+                offset += size
+        return entries, offset
+
+    def _shared_entry(self, raw: Any) -> ConfigEntry:
+        """The model's entry for one of kio's, the same object for equal ones."""
+        entry = ConfigEntry(
+            self._shared_text(raw.name),
+            None if raw.value is None else self._shared_text(raw.value),
+            ConfigSource(raw.config_source),
+            raw.read_only,
+            raw.is_sensitive,
+            ConfigType(getattr(raw, "config_type", 0)),
+            tuple([self._shared_synonym(synonym) for synonym in raw.synonyms]),
+            getattr(raw, "documentation", None),
+        )
+        return self._entries.setdefault(entry, entry)
+
+    def _shared_synonym(self, raw: Any) -> Synonym:
+        value = None if raw.value is None else self._shared_text(raw.value)
+        synonym = Synonym(self._shared_text(raw.name), value, ConfigSource(raw.source))
+        return self._synonyms.setdefault(synonym, synonym)
+
+    def _shared_text(self, text: str) -> str:
+        return self._texts.setdefault(text, text)
+
+    def _length(self, body: bytes, offset: int) -> tuple[int, int]:
+        """An array's length and the bytes that tell it; no array here may be null."""
+        length: int | None
+        length, size = (read_compact_array_length if self._flexible else read_legacy_array_length)(body, offset)
+        if length is None or length < 0:
+            raise ValueError("an array is null")
+        return length, size
+
+    def _skip_tags(self, body: bytes, offset: int) -> int:
+        """The offset behind a section of tagged fields; the schemas have none, a newer broker may."""
+        if not self._flexible:
+            return offset
+        count, size = read_unsigned_varint(body, offset)
+        offset += size
+        for _ in range(count):
+            _, size = read_unsigned_varint(body, offset)
+            offset += size
+            length, size = read_unsigned_varint(body, offset)
+            offset += size + length
+        if offset > len(body):
+            raise ValueError("a tagged field ends behind the response")
+        return offset
