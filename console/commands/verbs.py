@@ -1,0 +1,291 @@
+"""The one registry of verbs: usage, help, examples, and where each works."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Flag
+from types import MappingProxyType
+
+
+class Where(Flag):
+    """Where a statement is typed: the console's command bar, `kac run`, the shell."""
+
+    BAR = 1
+    RUN = 2
+    SHELL = 4
+
+
+EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
+INTERACTIVE = Where.BAR | Where.SHELL
+
+KINDS = (
+    "topics",
+    "brokers",
+    "users",
+    "clients",
+    "ips",
+    "quotas",
+    "acls",
+    "groups",
+    "loggers",
+    "client-metrics",
+    "scram",
+)
+"""What `list` lists."""
+
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "history")
+"""Views that are verbs of their own; `plan` is both."""
+
+ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
+
+ENTITY_USAGE = (
+    "topic NAME",
+    "group NAME",
+    "client-metrics NAME",
+    "broker ID",
+    "broker <default>",
+    "logger BROKER-ID",
+    "user NAME [client NAME]",
+    "client NAME",
+    "ip ADDRESS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb. summary: one line without a full stop; about: what else to know, in plain sentences."""
+
+    name: str
+    group: str
+    usage: tuple[str, ...]
+    summary: str
+    about: str = ""
+    examples: tuple[str, ...] = ()
+    where: Where = EVERYWHERE
+
+
+LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
+
+_ALL = (
+    Verb(
+        "show",
+        LOOK,
+        ("show [ENTITY] {KEY}",),
+        "What is set on an entity: its own overrides, or the keys named",
+        "Without an entity: the selected one. An inherited value of a named key is shown with where it comes from.",
+        ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
+    ),
+    Verb(
+        "describe",
+        LOOK,
+        ("describe [ENTITY] {KEY}",),
+        "Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
+        "A topic comes with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
+        ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
+    ),
+    Verb(
+        "list",
+        LOOK,
+        ("list KIND {GLOB | KEY=VALUE}",),
+        "What there is of a kind",
+        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters stand for "
+        "themselves. KEY=VALUE matches a column, or a config's value for topics and brokers; VALUE may be a glob.",
+        (
+            "list topics svc-*",
+            "list topics cleanup.policy=compact*",
+            "list quotas user=alice",
+            "list quotas user=<default>",
+            "list acls principal=User:alice operation=WRITE",
+            "list groups state=Stable",
+            "list loggers broker=1 level=DEBUG",
+        ),
+    ),
+    Verb(
+        "effective",
+        LOOK,
+        ("effective user USER client CLIENT [KEY]",),
+        "The quota that counts for a user and a client, per key, with the levels it beats",
+        "A limit holds per broker, not per cluster.",
+        ("effective user alice client checkout-7", "effective user alice client checkout-7 producer_byte_rate"),
+    ),
+    Verb(
+        "set",
+        CHANGE,
+        ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage new values of configs or quotas",
+        "Units where the key's name or type tells what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, 12h, "
+        "90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or KEY=? (asked for, hidden), "
+        "never bare.",
+        (
+            "set topic orders retention.ms=7d max.message.bytes=2MiB",
+            "set broker <default> log.cleaner.threads=2",
+            "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
+            "set user alice client <default> producer_byte_rate=10MB/s",
+            "set logger 1 kafka.controller=DEBUG",
+        ),
+    ),
+    Verb(
+        "append",
+        CHANGE,
+        ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be added to list configs",
+        "Starts from the value in force, an inherited one too. An item that is there already changes nothing.",
+        ("append topic orders cleanup.policy=delete",),
+    ),
+    Verb(
+        "subtract",
+        CHANGE,
+        ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be taken out of list configs",
+        "Taking out every item leaves the empty list, not the inherited value: for that, unset.",
+        ("subtract topic orders cleanup.policy=delete",),
+    ),
+    Verb(
+        "unset",
+        CHANGE,
+        ("unset [ENTITY] KEY {KEY}",),
+        "Stage the removal of overrides or quotas, so that what is inherited applies again",
+        "",
+        ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
+    ),
+    Verb(
+        "create",
+        CHANGE,
+        ("create topic NAME KEY=VALUE {KEY=VALUE}",),
+        "Stage a new topic",
+        "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader first. "
+        "What is left out is the cluster's default. timeout=DURATION is how long the brokers may take. Every other key "
+        "is a config of the topic.",
+        (
+            "create topic orders partitions=12 replication=3 retention.ms=7d",
+            "create topic audit assign=1:2,2:3,3:1 timeout=30s",
+        ),
+    ),
+    Verb(
+        "grow",
+        CHANGE,
+        ("grow topic NAME partitions=N",),
+        "Stage more partitions for a topic, N in all",
+        "Partitions can't be taken away again, and records with keys go to other partitions from then on.",
+        ("grow topic orders partitions=24",),
+    ),
+    Verb(
+        "delete",
+        CHANGE,
+        ("delete topic NAME",),
+        "Stage the deletion of a topic with all its records",
+        "There is no way back.",
+        ("delete topic orders-old",),
+    ),
+    Verb(
+        "allow",
+        CHANGE,
+        ("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that allow",
+        "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with prefixed, "
+        "all names that begin so; * is every name.",
+        (
+            "allow User:alice READ,DESCRIBE on topic orders",
+            "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",
+            "allow User:ops ALTER_CONFIGS on cluster",
+        ),
+    ),
+    Verb(
+        "deny",
+        CHANGE,
+        ("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that deny, which win over those that allow",
+        "",
+        ("deny User:bob WRITE on topic orders",),
+    ),
+    Verb(
+        "revoke",
+        CHANGE,
+        ("revoke (allow | deny) PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage the removal of exactly these ACLs and no others",
+        "",
+        ("revoke allow User:alice READ on topic orders",),
+    ),
+    Verb(
+        "scram",
+        CHANGE,
+        (
+            "scram set USER MECHANISM [iterations=N] password=(@FILE | ?)",
+            "scram delete USER MECHANISM",
+        ),
+        "Stage a SCRAM credential, or its removal",
+        "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers can't "
+        "check a credential before it is applied.",
+        ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
+    ),
+    Verb(
+        "plan",
+        PLAN,
+        ("plan",),
+        "Every staged edit as a difference: old and new value, old and new source",
+        "",
+        ("plan",),
+    ),
+    Verb(
+        "check",
+        PLAN,
+        ("check",),
+        "Let the brokers validate the plan without changing anything",
+        "Deletions of topics, ACLs and SCRAM credentials have no validation in the protocol, and are reported as such.",
+        ("check",),
+    ),
+    Verb(
+        "apply",
+        PLAN,
+        ("apply [--yes] [--valid-only]",),
+        "Check the plan, ask, and send it",
+        "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask.",
+        ("apply --yes", "apply --yes --valid-only"),
+    ),
+    Verb(
+        "discard",
+        PLAN,
+        ("discard [ENTITY [KEY]]",),
+        "Drop what is staged: everything, an entity's edits, or one key's",
+        "",
+        ("discard", "discard topic orders", "discard topic orders retention.ms"),
+    ),
+    Verb("undo", PLAN, ("undo",), "Take back the last change of the plan", "", ("undo",)),
+    Verb("redo", PLAN, ("redo",), "Put back what was undone", "", ("redo",)),
+    Verb(
+        "revert",
+        PLAN,
+        ("revert CHANGE",),
+        "Stage the opposite of a change that was applied",
+        "Needs the journal of applied changes, which this version does not keep yet.",
+        ("revert 42",),
+    ),
+    Verb("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
+    Verb("brokers", GO, ("brokers [FILTER]",), "The brokers and the controller", "", ("brokers",), INTERACTIVE),
+    Verb("configs", GO, ("configs [FILTER]",), "The configs of the selected entity", "", ("configs ssl",), INTERACTIVE),
+    Verb("quotas", GO, ("quotas [FILTER]",), "The quotas", "", ("quotas alice",), INTERACTIVE),
+    Verb("acls", GO, ("acls [FILTER]",), "The ACLs", "", ("acls User:alice",), INTERACTIVE),
+    Verb("groups", GO, ("groups [FILTER]",), "The groups and their lag", "", ("groups billing",), INTERACTIVE),
+    Verb(
+        "history",
+        GO,
+        ("history [FILTER]",),
+        "The changes that were applied",
+        "Needs the journal of applied changes, which this version does not keep yet.",
+        ("history",),
+        INTERACTIVE,
+    ),
+    Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
+    Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
+    Verb(
+        "q", GO, ("q",), "Leave", "Staged edits are not kept: what is staged is asked about first.", ("q",), INTERACTIVE
+    ),
+)
+
+VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
+
+
+def verbs_for(where: Where) -> tuple[Verb, ...]:
+    """The verbs that work there, in the order of the help."""
+    return tuple(verb for verb in _ALL if verb.where & where)

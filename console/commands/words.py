@@ -1,0 +1,203 @@
+"""The tokeniser: a script becomes statements, statements words, words pieces that know where they stood.
+
+It never fails: what is wrong with the text (a quote without an end, an unknown escape) is reported beside the words, so
+that the lexer and the completion read half-typed text with the same code as the parser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+DEFAULT_NAME = "<default>"
+
+
+class Span(NamedTuple):
+    """Where something stands: offsets ``[start, end)`` into the script, and line and column of the start, from 1."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+
+
+NOWHERE = Span(0, 0, 1, 1)
+
+
+class Piece(NamedTuple):
+    """A part of a word written in one way. text: what it stands for; start, end: with quotes; quote: ``""``: bare."""
+
+    text: str
+    start: int
+    end: int
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """Adjacent pieces. A word of no pieces is the empty value of ``k=``."""
+
+    pieces: tuple[Piece, ...]
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """What the word stands for, without quotes and escapes."""
+        return "".join(piece.text for piece in self.pieces)
+
+    @property
+    def bare(self) -> bool:
+        """Whether no part of it was quoted."""
+        return all(not piece.quote for piece in self.pieces)
+
+    def is_bare(self, text: str) -> bool:
+        """Whether it is exactly this text, unquoted: a keyword, or ``<default>``."""
+        return self.bare and self.text == text
+
+    def split(self, separator: str) -> tuple[Word, Word] | None:
+        """The words before and after the first unquoted separator (one character), or None where there is none."""
+        for number, piece in enumerate(self.pieces):
+            at = -1 if piece.quote else piece.text.find(separator)
+            if at < 0:
+                continue
+            cut = piece.start + at
+            head, tail = Piece(piece.text[:at], piece.start, cut), Piece(piece.text[at + 1 :], cut + 1, piece.end)
+            before = self.pieces[:number] + ((head,) if head.text else ())
+            after = ((tail,) if tail.text else ()) + self.pieces[number + 1 :]
+            return Word(before, self.start, cut), Word(after, cut + 1, self.end)
+        return None
+
+    def without_first(self) -> Word:
+        """The word less its first character, which must be unquoted."""
+        first = self.pieces[0]
+        rest = Piece(first.text[1:], first.start + 1, first.end)
+        return Word(((rest,) if rest.text else ()) + self.pieces[1:], self.start + 1, self.end)
+
+    @property
+    def first_bare(self) -> str:
+        """The first character where it is unquoted, else ``""``."""
+        if not self.pieces or self.pieces[0].quote:
+            return ""
+        return self.pieces[0].text[:1]
+
+
+class Flaw(NamedTuple):
+    """What is wrong with the text itself, and where."""
+
+    message: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class RawStatement:
+    """The words of one statement. end: where it ends (its separator, or the end of the text)."""
+
+    words: tuple[Word, ...]
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A script in words. statements holds empty ones too (between two separators); flaws are in order."""
+
+    text: str
+    statements: tuple[RawStatement, ...]
+    comments: tuple[tuple[int, int], ...] = ()
+    flaws: tuple[Flaw, ...] = ()
+
+
+@dataclass(slots=True)
+class _Scanner:
+    text: str
+    at: int = 0
+    comments: list[tuple[int, int]] = field(default_factory=list)
+    flaws: list[Flaw] = field(default_factory=list)
+
+    def run(self) -> Scan:
+        statements = [self.statement()]
+        while self.at < len(self.text):
+            self.at += 1  # the separator
+            statements.append(self.statement())
+        return Scan(self.text, tuple(statements), tuple(self.comments), tuple(self.flaws))
+
+    def statement(self) -> RawStatement:
+        start, words = self.at, list[Word]()
+        while True:
+            self.skip_space()
+            char = self.text[self.at : self.at + 1]
+            if char in ("", ";", "\n"):
+                return RawStatement(tuple(words), start, self.at)
+            if char == "#" and not words:
+                line_end = self.text.find("\n", self.at)
+                end = line_end if line_end >= 0 else len(self.text)
+                self.comments.append((self.at, end))
+                self.at = end
+                continue
+            words.append(self.word())
+
+    def skip_space(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] != "\n" and self.text[self.at].isspace():
+            self.at += 1
+
+    def word(self) -> Word:
+        start, pieces = self.at, list[Piece]()
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            if char == ";" or char.isspace():
+                break
+            pieces.append(self.raw() if char == "'" else self.escaped() if char == '"' else self.bare())
+        return Word(tuple(pieces), start, self.at)
+
+    def bare(self) -> Piece:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] not in ";'\"" and not self.text[self.at].isspace():
+            self.at += 1
+        return Piece(self.text[start : self.at], start, self.at)
+
+    def raw(self) -> Piece:
+        start = self.at
+        closing = self.text.find("'", start + 1)
+        if closing < 0:
+            return self.unclosed(start, self.text[start + 1 :])
+        self.at = closing + 1
+        return Piece(self.text[start + 1 : closing], start, self.at, "'")
+
+    def escaped(self) -> Piece:
+        start, chars = self.at, list[str]()
+        self.at += 1
+        while self.at < len(self.text):
+            char = self.text[self.at]
+            self.at += 1
+            if char == '"':
+                return Piece("".join(chars), start, self.at, '"')
+            if char == "\\" and self.at < len(self.text):
+                escape = self.text[self.at]
+                if escape not in ESCAPES:
+                    self.flaws.append(
+                        Flaw('unknown escape; in double quotes: \\" \\\\ \\n \\t', self.at - 1, self.at + 1)
+                    )
+                chars.append(ESCAPES.get(escape, escape))
+                self.at += 1
+            else:
+                chars.append(char)
+        return self.unclosed(start, "".join(chars))
+
+    def unclosed(self, start: int, text: str) -> Piece:
+        self.at = len(self.text)
+        self.flaws.append(Flaw("the quote opened here is never closed", start, self.at))
+        return Piece(text, start, self.at, self.text[start])
+
+
+def scan(text: str) -> Scan:
+    """Cut a script into statements and words; never raises. A comment runs to the end of its line."""
+    return _Scanner(text).run()
+
+
+def locate(text: str, start: int, end: int) -> Span:
+    """The span of offsets, with the line and column (in characters) of its start."""
+    line_start = text.rfind("\n", 0, start) + 1
+    return Span(start, end, text.count("\n", 0, start) + 1, start - line_start + 1)

@@ -1,0 +1,410 @@
+import pytest
+
+from console.commands.errors import ParseError
+from console.commands.grammar import parse
+from console.commands.statements import (
+    Access,
+    Alter,
+    Apply,
+    Asked,
+    Assign,
+    Create,
+    Discard,
+    EffectiveQuota,
+    Entity,
+    FieldFilter,
+    FromFile,
+    Glob,
+    Key,
+    List,
+    Name,
+    ScramDelete,
+    ScramSet,
+    Show,
+    ShowPlan,
+    Unset,
+    View,
+)
+from console.commands.verbs import KINDS, VERBS, Where, verbs_for
+from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+
+
+def one(text, where=Where.RUN):
+    (statement,) = parse(text, where)
+    return statement
+
+
+def wrong(text, where=Where.RUN):
+    with pytest.raises(ParseError) as caught:
+        parse(text, where)
+    return caught.value
+
+
+def assigned(text):
+    return {assign.key.name: assign.value for assign in one(text).assigns}
+
+
+def user(name, **more):
+    return QuotaEntity.of({"user": name, **{key.replace("_", "-"): value for key, value in more.items()}})
+
+
+# -- scripts and words -------------------------------------------------------------------------------------------------
+
+
+def test_statements_are_parted_by_semicolons_and_newlines_and_may_be_empty():
+    assert [type(s).__name__ for s in parse(" ;; check\n\nundo;redo\r\n;")] == ["Check", "Undo", "Redo"]
+
+
+@pytest.mark.parametrize("text", ["", "  \n ; ", "# only words; delete topic a", " # a\n# b ; check"])
+def test_nothing_and_comments_are_no_statements(text):
+    assert parse(text) == ()
+
+
+def test_a_comment_begins_a_statement_and_ends_with_its_line():
+    assert [type(s).__name__ for s in parse("check;# first; undo\nredo")] == ["Check", "Redo"]
+
+
+def test_a_hash_inside_a_statement_is_data():
+    assert assigned("set topic a k=#v l=a#b") == {"k": "#v", "l": "a#b"}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("v", "v"),
+        ("", ""),
+        ("''", ""),
+        ("a=b", "a=b"),
+        ("a,b=[c]", "a,b=[c]"),
+        ("'a;b'", "a;b"),
+        ("'a b'", "a b"),
+        ("'a\\n\"b'", 'a\\n"b'),
+        ('"a\\n\\t\\\\\\"b"', 'a\n\t\\"b'),
+        ("x'y'\"z\"w", "xyzw"),
+        ("'a\nb'", "a\nb"),
+        ("${file:/a/b:c}", "${file:/a/b:c}"),
+        ("'@x'", "@x"),
+        ("a@x", "a@x"),
+        ("'?'", "?"),
+        ("a?", "a?"),
+    ],
+)
+def test_values_are_words_of_adjacent_pieces(written, meant):
+    assert assigned(f"set topic a k={written}") == {"k": meant}
+
+
+def test_a_key_ends_at_its_first_unquoted_equals_sign():
+    assert assigned("set topic a 'k=1'=v k'='2=w") == {"k=1": "v", "k=2": "w"}
+
+
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ("set topic 'a k=v", 11),
+        ('set topic a k="v', 15),
+        ('set topic a k="\\x"', 16),
+        ("check; set topic a k=\\'v", 23),
+    ],
+)
+def test_a_flaw_in_the_quotes_is_named_where_it_is(text, column):
+    assert (wrong(text).line, wrong(text).column) == (1, column)
+
+
+# -- entities ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("topic orders", topic_resource("orders")),
+        ("topic topic", topic_resource("topic")),
+        ("topic '<default>'", topic_resource("<default>")),
+        ("group g", ConfigResource.__new__(ConfigResource, 32, "g")),
+        ("client-metrics m", ConfigResource.__new__(ConfigResource, 16, "m")),
+        ("broker 2", broker_resource(2)),
+        ("broker <default>", CLUSTER_DEFAULT),
+        ("logger 1", ConfigResource.__new__(ConfigResource, 8, "1")),
+        ("ip 10.0.0.1", QuotaEntity.of({"ip": "10.0.0.1"})),
+        ("ip <default>", QuotaEntity.of({"ip": None})),
+        ("client c", QuotaEntity.of({"client-id": "c"})),
+        ("user alice", user("alice")),
+        ("user <default>", user(None)),
+        ("user '<default>'", user("<default>")),
+        ("user <def'ault>'", user("<default>")),
+        ("user client", user("client")),
+        ("user client client client", user("client", client_id="client")),
+        ("user alice client <default>", user("alice", client_id=None)),
+        ("user <default> client '<default>'", user(None, client_id="<default>")),
+        ('user \'a b\' client "c\\"d"', user("a b", client_id='c"d')),
+    ],
+)
+def test_entities(text, subject):
+    assert one(f"set {text} k=v").entity == Entity(subject)
+    assert one(f"describe {text}") == Show(Entity(subject), (), True)
+    assert one(f"discard {text}") == Discard(Entity(subject))
+
+
+@pytest.mark.parametrize(
+    "entity", ["topic <default>", "group <default>", "client-metrics <default>", "logger <default>"]
+)
+def test_what_has_no_default_refuses_it(entity):
+    error = wrong(f"set {entity} k=v")
+    assert error.column == len("set ") + entity.index("<") + 1
+
+
+@pytest.mark.parametrize("name", ["x", "-1", "1.5", "'<default>'", "''", "99999999999", "٣", "2147483648"])
+def test_a_broker_is_a_number_or_the_default(name):
+    assert wrong(f"describe broker {name}").column == len("describe broker ") + 1
+
+
+def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():
+    assert one("set retention.ms=1d") == Alter("set", None, (Assign(Key("retention.ms"), "1d"),))
+    assert one("unset 'topic' retention.ms") == Unset(None, (Key("topic", True), Key("retention.ms")))
+    assert one("show") == Show(None)
+    assert one("show retention.ms").keys == (Key("retention.ms"),)
+    assert wrong("unset topic retention.ms").expected == ("a KEY",)
+    assert wrong("show topic").column == len("show topic") + 1
+
+
+def test_after_a_user_only_an_unquoted_client_goes_on():
+    assert one("unset user alice 'client'") == Unset(Entity(user("alice")), (Key("client", True),))
+    assert one("unset user alice client c k") == Unset(Entity(user("alice", client_id="c")), (Key("k"),))
+
+
+# -- statements --------------------------------------------------------------------------------------------------------
+
+
+def test_secrets_are_sources():
+    assert assigned("set broker 1 a=@/run/x b=? c=@'my file'") == {
+        "a": FromFile("/run/x"),
+        "b": Asked(),
+        "c": FromFile("my file"),
+    }
+    assert wrong("set broker 1 a=@").column == 16
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("90s", 90_000), ("1d", 86_400_000), ("250ms", 250), ("12h", 43_200_000), ("5min", 300_000)],
+)
+def test_a_change_may_be_for_a_time(text, milliseconds):
+    assert one(f"set topic a k=v for {text}").for_ms == milliseconds
+    assert one(f"append topic a k=v l=w for {text}").for_ms == milliseconds
+
+
+@pytest.mark.parametrize("text", ["5", "d", "1.5h", "0s", "-1s", "5 min", "'5m'", "٣s"])
+def test_a_duration_is_a_number_and_a_unit(text):
+    assert wrong(f"set topic a k=v for {text}").column == len("set topic a k=v for ") + 1
+
+
+def test_for_may_be_a_key_beside_an_equals_sign():
+    assert assigned("set topic a for=1") == {"for": "1"}
+
+
+def test_list_takes_globs_and_fields():
+    assert one("list topics svc-* 'a*' x=1 partitions=1?") == List(
+        "topics", (Glob("svc-*"), Glob("a[*]")), (FieldFilter("x", "1"), FieldFilter("partitions", "1?"))
+    )
+    assert one("list quotas user=<default> client='<default>'").fields == (
+        FieldFilter("user", None),
+        FieldFilter("client", "<default>"),
+    )
+    for kind in KINDS:
+        assert one(f"list {kind}") == List(kind)
+
+
+def test_create_topic():
+    assert one("create topic a partitions=3 replication=2 k=v timeout=30s l=@f") == Create(
+        Name("a"), 3, 2, (), 30_000, (Assign(Key("k"), "v"), Assign(Key("l"), FromFile("f")))
+    )
+    assert one("create topic a assign=1:2,2:3").assignments == ((1, 2), (2, 3))
+    assert one("create topic a 'partitions'=x").configs == (Assign(Key("partitions", True), "x"),)
+
+
+@pytest.mark.parametrize(
+    ("assigns", "at"),
+    [
+        ("partitions=0", "0"),
+        ("partitions=x", "x"),
+        ("partitions=", "partitions"),
+        ("replication=40000", "40000"),
+        ("partitions=1 partitions=2", "partitions=2"),
+        ("assign=1:2 partitions=1", "partitions"),
+        ("assign=1:2 replication=1", "replication"),
+        ("assign=1:,2", "1:"),
+        ("assign=1:1", "1:1"),
+        ("assign=a", "a"),
+        ("timeout=5", "5"),
+        ("timeout=99d", "99d"),
+    ],
+)
+def test_create_topic_names_its_mistakes(assigns, at):
+    text = f"create topic t {assigns}"
+    assert wrong(text).column == text.rindex(at, len("create topic t ")) + 1
+
+
+def test_create_topic_wants_an_assignment():
+    assert wrong("create topic a").column == len("create topic a") + 1
+
+
+def test_grow_and_delete():
+    assert one("grow topic a partitions=4").partitions == 4
+    assert one("delete topic delete").name == Name("delete")
+    assert wrong("grow topic a").column == len("grow topic a") + 1
+    assert wrong("delete topic").column == len("delete topic") + 1
+    assert wrong("delete topic a b").column == len("delete topic a ") + 1
+
+
+def test_access():
+    topic, cluster = AclResourceType(2), AclResourceType(4)
+    read, write = AclOperation(3), AclOperation(4)
+    allow, deny = Permission(3), Permission(2)
+    assert one("allow User:a READ,write on topic t") == Access(False, allow, "User:a", (read, write), topic, "t")
+    assert one("deny User:a READ on topic t prefixed from 10.0.0.1") == Access(
+        False, deny, "User:a", (read,), topic, "t", True, "10.0.0.1"
+    )
+    assert one("revoke deny User:* READ on topic 'prefixed'") == Access(
+        True, deny, "User:*", (read,), topic, "prefixed"
+    )
+    assert one("allow User:a READ on cluster") == Access(False, allow, "User:a", (read,), cluster, None)
+    assert one("allow User:a READ on topic prefixed prefixed").prefixed
+    assert one("allow User:a READ on transactional-id x").resource_type == AclResourceType(5)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("allow a READ on topic t", "a READ"),
+        ("allow User:a REED on topic t", "REED"),
+        ("allow User:a READ,,WRITE on topic t", "READ"),
+        ("allow User:a READ, WRITE on topic t", "READ,"),
+        ("allow User:a ANY on topic t", "ANY"),
+        ("allow User:a READ topic t", "topic"),
+        ("allow User:a READ on tpic t", "tpic"),
+        ("allow User:a READ on topic <default>", "<default>"),
+        ("allow User:a READ on cluster x", "x"),
+        ("allow User:a READ on topic t from", "^"),
+        ("revoke User:a READ on topic t", "User:a"),
+    ],
+)
+def test_access_names_its_mistakes(text, at):
+    assert wrong(text).column == (len(text) if at == "^" else text.index(at)) + 1
+
+
+def test_scram():
+    sha512 = ScramMechanism(2)
+    assert one("scram set a SCRAM-SHA-512 password=?") == ScramSet("a", sha512, Asked())
+    assert one("scram set a scram-sha-512 iterations=8192 password=@f") == ScramSet("a", sha512, FromFile("f"), 8192)
+    assert one("scram set a SCRAM-SHA-512 password=@f iterations=8192").iterations == 8192
+    assert one("scram delete a SCRAM-SHA-512") == ScramDelete("a", sha512)
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "password=hunter2",
+        "iterations=5000 password=hunter2",
+        "password='?'hunter2",
+        "password= hunter2",
+        "password=? hunter2",
+    ],
+)
+def test_a_password_is_never_bare_and_never_repeated(tail):
+    error = wrong(f"scram set a SCRAM-SHA-512 {tail}")
+    assert "hunter2" not in str(error)
+    assert error.hint or error.message
+
+
+def test_what_follows_a_secret_key_is_never_repeated():
+    assert "hunter2" not in str(wrong("set broker 1 sasl.jaas.config= hunter2"))
+
+
+def test_effective():
+    assert one("effective user client client user") == EffectiveQuota("client", "user")
+    assert one("effective user u client c k").key == Key("k")
+    assert wrong("effective user <default> client c").column == len("effective user ") + 1
+
+
+def test_apply_takes_its_flags_in_any_order_once():
+    assert one("apply") == Apply()
+    assert one("apply --valid-only --yes") == Apply(yes=True, valid_only=True)
+    assert wrong("apply --yes --yes").column == len("apply --yes ") + 1
+
+
+def test_discard():
+    assert one("discard") == Discard()
+    assert one("discard topic a k") == Discard(Entity(topic_resource("a")), Key("k"))
+    assert wrong("discard k").column == len("discard ") + 1
+
+
+def test_views_belong_to_the_bar_and_the_shell():
+    assert one("topics svc-8", Where.BAR) == View("topics", "svc-8")
+    assert one(":quotas", Where.SHELL) == View("quotas")
+    assert one("plan orders", Where.BAR) == ShowPlan("orders")
+    for text in ("topics", "ctx a", "help", "q", "history", ":check", "plan orders"):
+        assert wrong(text, Where.RUN).column in (1, 6)
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("sett topic a k=v", "'set'"),
+        ("list topcs", "'topics'"),
+        ("set topik a k=v", "'topic'"),
+        ("allow User:a REED on topic t", "'READ'"),
+        ("apply --yess", "'--yes'"),
+        ("scram dlete a SCRAM-SHA-256", "'delete'"),
+    ],
+)
+def test_the_nearest_word_is_offered(text, hint):
+    assert hint in wrong(text).hint
+
+
+def test_the_place_counts_lines_and_characters():
+    error = wrong("check\n# ü\n  undo; lst topics")
+    assert (error.line, error.column) == (3, 9)
+
+
+def test_the_first_mistake_of_the_script_is_told():
+    assert wrong("nope; check; 'open").column == 1
+
+
+def test_a_message_shows_hostile_text_harmless_and_short():
+    error = wrong("\x1b[31mred\u202e" + "x" * 500)
+    assert "\x1b" not in str(error)
+    assert "\u202e" not in str(error)
+    assert "x" * 50 not in error.message
+
+
+# -- the registry ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
+def test_every_verb_has_help_and_examples_that_parse_where_it_works(verb):
+    assert verb.usage
+    assert verb.summary
+    assert not verb.summary.endswith(".")
+    assert verb.examples
+    for where in Where:
+        for example in verb.examples:
+            if verb.where & where:
+                assert parse(example, where)
+            else:
+                assert wrong(example, where).column == 1
+
+
+def test_a_verb_is_known_where_the_registry_says():
+    for where in Where:
+        names = {verb.name for verb in verbs_for(where)}
+        for name in VERBS:
+            known = True
+            try:
+                parse(name, where)
+            except ParseError as error:
+                known = "no command" not in error.message and "view of the console" not in error.message
+            assert known == (name in names)

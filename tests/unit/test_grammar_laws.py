@@ -1,0 +1,259 @@
+"""Laws of the language: what is written reads back, and no text does harm."""
+
+import re
+from dataclasses import fields, is_dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.commands.change_grammar import OPERATIONS
+from console.commands.errors import ParseError
+from console.commands.grammar import parse, read
+from console.commands.quoting import quote
+from console.commands.statements import (
+    Access,
+    Alter,
+    Apply,
+    Asked,
+    Assign,
+    Check,
+    Create,
+    Delete,
+    Discard,
+    EffectiveQuota,
+    Entity,
+    FieldFilter,
+    FromFile,
+    Glob,
+    Grow,
+    Help,
+    Key,
+    List,
+    Name,
+    Quit,
+    Redo,
+    Revert,
+    ScramDelete,
+    ScramSet,
+    Show,
+    ShowPlan,
+    Undo,
+    Unset,
+    UseContext,
+    View,
+)
+from console.commands.unparse import unparse, unparse_script
+from console.commands.verbs import KINDS, PANES, VERBS, Where
+from console.commands.words import NOWHERE, Span, scan
+from console.model.codes import (
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    AclOperation,
+    AclResourceType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+
+AWKWARD = st.text(alphabet="ab =;'\"\\\n\t#@?<>*[],:-", max_size=8)
+SPELLED = st.sampled_from(
+    [
+        "<default>",
+        "client",
+        "topic",
+        "for",
+        "from",
+        "prefixed",
+        "on",
+        "?",
+        "@x",
+        "--yes",
+        "#",
+        "a=b",
+        "",
+        "client-metrics",
+    ]
+)
+TEXT = st.one_of(st.text(max_size=10), AWKWARD, SPELLED)
+NAMES = TEXT.filter(bool)
+PLAIN = st.from_regex(r"[a-z][a-z.]{0,6}", fullmatch=True)
+
+keys = st.builds(Key, NAMES, st.just(True)) | st.builds(Key, PLAIN.filter(lambda key: quote(key) == key))
+secrets = st.builds(FromFile, NAMES) | st.builds(Asked)
+assigns = st.lists(st.builds(Assign, keys, TEXT | secrets), min_size=1, max_size=3).map(tuple)
+quota_names = st.none() | NAMES
+subjects = st.one_of(
+    NAMES.map(topic_resource),
+    NAMES.map(lambda name: ConfigResource(GROUP, name)),
+    NAMES.map(lambda name: ConfigResource(CLIENT_METRICS, name)),
+    st.integers(0, 2**31 - 1).map(broker_resource),
+    st.integers(0, 2**31 - 1).map(lambda number: ConfigResource(BROKER_LOGGER, str(number))),
+    st.just(CLUSTER_DEFAULT),
+    quota_names.map(lambda name: QuotaEntity.of({"user": name})),
+    quota_names.map(lambda name: QuotaEntity.of({"client-id": name})),
+    quota_names.map(lambda name: QuotaEntity.of({"ip": name})),
+    st.tuples(quota_names, quota_names).map(lambda pair: QuotaEntity.of({"user": pair[0], "client-id": pair[1]})),
+)
+entities = st.none() | st.builds(Entity, subjects)
+topic_names = st.builds(Name, NAMES)
+patterns = st.none() | TEXT
+some_keys = st.lists(keys, max_size=3).map(tuple)
+replicas = st.lists(st.integers(0, 9), min_size=1, max_size=3, unique=True).map(tuple)
+mechanisms = st.sampled_from([ScramMechanism(1), ScramMechanism(2)])
+operations = st.lists(st.sampled_from(OPERATIONS), min_size=1, max_size=3, unique=True).map(
+    lambda names: tuple(map(AclOperation.parse, names))
+)
+principals = st.builds("{}:{}".format, NAMES.filter(lambda kind: ":" not in kind), TEXT)
+target_types = st.sampled_from([2, 3, 5, 6, 7]).map(AclResourceType)
+permissions = st.sampled_from([Permission(2), Permission(3)])
+
+
+def access(cluster):
+    name = st.none() if cluster else NAMES
+    kind = st.just(AclResourceType(4)) if cluster else target_types
+    prefixed = st.just(False) if cluster else st.booleans()
+    return st.builds(Access, st.booleans(), permissions, principals, operations, kind, name, prefixed, NAMES)
+
+
+def creations():
+    # A creation without any assignment can't be written.
+    counted = st.builds(
+        Create,
+        topic_names,
+        st.just(-1) | st.integers(1, 99),
+        st.integers(1, 9),
+        st.just(()),
+        configs=assigns | st.just(()),
+    )
+    assigned = st.builds(
+        Create,
+        topic_names,
+        assignments=st.lists(replicas, min_size=1, max_size=3).map(tuple),
+        timeout_ms=st.none() | st.integers(1, 2**31 - 1),
+        configs=assigns | st.just(()),
+    )
+    return counted | assigned
+
+
+# A context, a user of SCRAM and an effective quota's names are never `<default>` unless quoted, which `quote` does.
+statements = st.one_of(
+    st.builds(Show, entities, some_keys, st.booleans()),
+    st.builds(
+        List,
+        st.sampled_from(KINDS),
+        st.lists(st.builds(Glob, patterns), max_size=3).map(tuple),
+        st.lists(st.builds(FieldFilter, NAMES, patterns), max_size=3).map(tuple),
+    ),
+    st.builds(
+        Alter,
+        st.sampled_from(["set", "append", "subtract"]),
+        entities,
+        assigns,
+        st.none() | st.integers(1, 10**15),
+    ),
+    st.builds(Unset, entities, st.lists(keys, min_size=1, max_size=3).map(tuple)),
+    creations(),
+    st.builds(Grow, topic_names, st.integers(1, 2**31 - 1)),
+    st.builds(Delete, topic_names),
+    access(True),
+    access(False),
+    st.builds(ScramSet, NAMES, mechanisms, secrets, st.none() | st.integers(1, 99999)),
+    st.builds(ScramDelete, NAMES, mechanisms),
+    st.builds(EffectiveQuota, NAMES, NAMES, st.none() | keys),
+    st.builds(ShowPlan, TEXT),
+    st.builds(Check),
+    st.builds(Apply, st.booleans(), st.booleans()),
+    st.builds(Discard, st.builds(Entity, subjects), st.none() | keys),
+    st.just(Discard()),
+    st.builds(Undo),
+    st.builds(Redo),
+    st.builds(Revert, TEXT),
+    st.builds(View, st.sampled_from(PANES), TEXT),
+    st.builds(UseContext, NAMES),
+    st.builds(Help, TEXT),
+    st.builds(Quit),
+)
+# Words of the language in any order reach further into the grammar than letters do.
+FRAGMENT_WORDS = re.findall(
+    r"\S+",
+    "topic user client broker logger <default> 1 k=v k=@f k=? for 1d on from prefixed cluster User:a READ,WRITE "
+    "SCRAM-SHA-256 password=x partitions=1 assign=1:2 --yes 99999999999999999999",
+)
+FRAGMENTS = st.lists(
+    st.sampled_from([*VERBS, *KINDS, *FRAGMENT_WORDS, *";\n#'\"\\= \u202e\x00", "''"]), max_size=9
+).flatmap(lambda words: st.sampled_from([" ", ""]).map(lambda glue: glue.join(words)))
+ANY_TEXT = st.one_of(st.text(), AWKWARD, FRAGMENTS)
+
+
+def spans(value):
+    if isinstance(value, Span):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from spans(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from spans(item)
+
+
+@given(TEXT)
+def test_a_quoted_text_is_one_word_that_stands_for_it(text):
+    scanned = scan(f"x {quote(text)} y")
+    (statement,) = scanned.statements
+    assert [word.text for word in statement.words] == ["x", text, "y"]
+    assert not scanned.flaws
+
+
+@given(NAMES, TEXT)
+def test_a_quoted_name_key_and_value_read_back(name, value):
+    (statement,) = parse(f"set user {quote(name)} client {quote(name)} {quote(name)}={quote(value)}")
+    assert statement.entity.subject == QuotaEntity.of({"user": name, "client-id": name})
+    (assign,) = statement.assigns
+    assert (assign.key.name, assign.value) == (name, value)
+
+
+@given(statements)
+def test_a_statement_written_out_parses_to_itself(statement):
+    assert parse(unparse(statement), Where.BAR) == (statement,)
+
+
+@given(st.lists(statements, max_size=4).map(tuple))
+def test_a_script_written_out_parses_to_itself(script):
+    assert parse(unparse_script(script), Where.BAR) == script
+
+
+@given(ANY_TEXT, st.sampled_from(list(Where)))
+def test_what_parses_parses_again_from_its_own_writing(text, where):
+    try:
+        script = parse(text, where)
+    except ParseError:
+        return
+    assert parse(unparse_script(script), where) == script
+
+
+@given(ANY_TEXT, st.sampled_from(list(Where)))
+def test_no_text_raises_anything_but_a_parse_error_and_places_lie_within_it(text, where):
+    lines = text.split("\n")
+    found = [error.span for error in read(text, where).errors]
+    try:
+        script = parse(text, where)
+    except ParseError as error:
+        found.append(error.span)
+    else:
+        found += [span for statement in script for span in spans(statement) if span != NOWHERE]
+        assert len(found) >= len(script)
+    for span in found:
+        assert 0 <= span.start <= span.end <= len(text)
+        assert text[: span.start].count("\n") + 1 == span.line
+        assert 1 <= span.column <= len(lines[span.line - 1]) + 1
+
+
+@given(ANY_TEXT)
+def test_marks_are_in_order_and_within_the_text(text):
+    reading = read(text, Where.BAR)
+    end = 0
+    for mark in reading.marks:
+        assert end <= mark.start < mark.end <= len(text)
+        end = mark.end
