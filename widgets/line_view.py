@@ -38,7 +38,6 @@ STYLE_NAMES = (
 )
 """The names a span may carry; each is a component class `line--NAME`."""
 
-CURSOR_MARK, MARKED, CURSOR_ON_MARKED = "▸", "+", "»"
 NEIGHBOURS = 32
 
 
@@ -53,6 +52,10 @@ class _Held(NamedTuple):
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints."""
+
+    CURSOR_MARK: ClassVar[str] = "▸"
+    MARKED: ClassVar[str] = "+"
+    CURSOR_ON_MARKED: ClassVar[str] = "»"
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"line--{name}" for name in STYLE_NAMES),
@@ -450,10 +453,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return self._empty_line(y - header_height, width) if not count else Line(())
         marked = bool(self._marks) and self.key_at(index) in self._marks
         if index == self._cursor:
-            sign = CURSOR_ON_MARKED if marked else CURSOR_MARK
+            sign = self.CURSOR_ON_MARKED if marked else self.CURSOR_MARK
             return Line(((sign, ""), *self.spans(index, width - 1)), "cursor")
         spans = self.spans(index, width - 1)
-        return Line(((MARKED, "mark"), *spans), "marked") if marked else Line(((" ", ""), *spans))
+        return Line(((self.MARKED, "mark"), *spans), "marked") if marked else Line(((" ", ""), *spans))
 
     def _empty_line(self, row: int, width: int) -> Line:
         lines = self._empty.split("\n")
