@@ -1,0 +1,1 @@
+"""From a snapshot and a plan to rows, tree nodes and text: pure functions, no screen."""

@@ -1,0 +1,107 @@
+"""What differs between two snapshots, by entity and key: the marks of a live view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+
+from console.model.acl import Acl
+from console.model.cluster import Topic
+from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Subject = ConfigResource | QuotaEntity | Acl | tuple[str, str]
+"""What changed: a topic is its config resource, a group ``("group", name)``, a broker its config resource."""
+
+
+class Change(NamedTuple):
+    """A key of an entity that has another value than before; ``""`` for the entity itself."""
+
+    subject: Subject
+    key: str
+
+
+def changes(old: Snapshot, new: Snapshot) -> Iterator[Change]:
+    """What differs, of the parts that both snapshots had read. A first read is no change.
+
+    Snapshots share what did not change, so that most of the work is comparing identities.
+    """
+    if old.topics is not new.topics and "topics" in old.read_at:
+        for name, before, after in _differing(old.topics, new.topics):
+            if before is None or after is None or _state(before) != _state(after):
+                yield Change(topic_resource(name), "")
+    if old.configs is not new.configs:
+        for resource, was, now in _differing(old.configs, new.configs):
+            if was is not None and now is not None:
+                for key in _changed_keys(was, now):
+                    yield Change(resource, key)
+    if old.quotas is not new.quotas and "quotas" in old.read_at:
+        for entity, had, has in _differing(old.quotas, new.quotas):
+            for key in {*(had or ()), *(has or ())}:
+                if (had or {}).get(key) != (has or {}).get(key):
+                    yield Change(entity, key)
+    if old.acls is not new.acls and "acls" in old.read_at:
+        for binding in set(old.acls) ^ set(new.acls):
+            yield Change(binding, "")
+    if old.groups is not new.groups and "groups" in old.read_at:
+        for name, one, other in _differing(old.groups, new.groups):
+            if one is None or other is None or one.state != other.state:
+                yield Change(("group", name), "")
+
+
+def _differing(old: Mapping[K, V], new: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
+    for key, after in new.items():
+        before = old.get(key)
+        if before is not after:
+            yield key, before, after
+    for key in old.keys() - new.keys():
+        yield key, old[key], None
+
+
+def _state(topic: Topic) -> tuple[object, ...]:
+    """What of a topic is worth a mark: not the order of its ISR, nor leader epochs."""
+    return tuple((p.leader, p.replicas, frozenset(p.isr)) for p in topic.partitions)
+
+
+def _changed_keys(was: ConfigSet, now: ConfigSet) -> Iterator[str]:
+    """Keys with another value or source. Documentation comes with some reads and not with others."""
+    for entry in now:
+        before = was.get(entry.name)
+        if before is None or (before.value, before.source) != (entry.value, entry.source):
+            yield entry.name
+    for entry in was:
+        if now.get(entry.name) is None:
+            yield entry.name
+
+
+class Changed:
+    """When something was last seen to change, since its marks were last cleared. version: another object after each
+    change."""
+
+    def __init__(self) -> None:
+        self._keys: dict[Change, datetime] = {}
+        self._subjects: dict[Subject, datetime] = {}
+        self.version = object()
+
+    def note(self, found: Iterable[Change], at: datetime) -> None:
+        """Mark what changed."""
+        for change in found:
+            self._keys[change] = at
+            self._subjects[change.subject] = at
+            self.version = object()
+
+    def when(self, subject: Subject, key: str | None = None) -> datetime | None:
+        """When a key, or anything of a subject, was last seen to change."""
+        return self._subjects.get(subject) if key is None else self._keys.get(Change(subject, key))
+
+    def clear(self) -> None:
+        """Forget all marks: the operator has seen them."""
+        if self._keys:
+            self._keys.clear()
+            self._subjects.clear()
+            self.version = object()

@@ -1,0 +1,42 @@
+"""What could not be read or done, in one honest line."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.present.names import plural
+from console.present.sanitize import clean
+from console.present.spans import Line
+
+_PART_NOUNS = {
+    "topics": "topic",
+    "configs": "entity",
+    "groups": "group",
+    "log_dirs": "broker's disk",
+}
+_MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
+
+
+def failure_text(failure: Failure) -> str:
+    """The name, the broker's words, and what to do."""
+    text = clean(str(failure), 400)
+    return f"{text}. {clean(failure.remedy, 300)}" if failure.remedy else text
+
+
+def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
+    """``12 topics not shown: TOPIC_AUTHORIZATION_FAILED``, for the first of the parts that has failures."""
+    for part in sorted(parts):
+        failures = [f for f in snapshot.failures if f.part == part]
+        if not failures:
+            continue
+        first = failures[0]
+        if first.entity and part in _PART_NOUNS:
+            what = f"{plural(len(failures), _PART_NOUNS[part], _MANY.get(part, ''))} not shown"
+            if len(failures) == 1:
+                what = f"{clean(first.entity, 80)} not shown"
+        else:
+            what = f"{part.replace('_', ' ')} not read"
+        return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
+    return []

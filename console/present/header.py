@@ -1,0 +1,120 @@
+"""The header line: which cluster, what may be done to it, and how it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from console.model.snapshot import Snapshot
+from console.present.names import plural
+from console.present.sanitize import cell_width, clean, fit
+from console.present.spans import Line, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """What the header says beside the cluster: the context's name, whether it is read-only, and who is connected."""
+
+    context: str
+    read_only: bool
+    principal: str
+
+
+def topic_count(snapshot: Snapshot) -> int:
+    """How many topics there are, internal ones aside."""
+    return sum(1 for topic in snapshot.topics.values() if not topic.internal)
+
+
+def under_replicated(snapshot: Snapshot) -> int:
+    """Partitions of all topics that have fewer in-sync replicas than replicas."""
+    return sum(topic.under_replicated for topic in snapshot.topics.values())
+
+
+def offline(snapshot: Snapshot) -> int:
+    """Partitions of all topics that have no leader."""
+    return sum(topic.offline for topic in snapshot.topics.values())
+
+
+def controller(snapshot: Snapshot) -> int | None:
+    """The active controller: the quorum's leader in KRaft, what Metadata names with ZooKeeper, None while unknown.
+
+    In KRaft, Metadata names any alive broker, so it is believed only once the cluster said that it has no quorum.
+    """
+    if snapshot.quorum is not None:
+        return snapshot.quorum.leader_id
+    if "quorum" in snapshot.read_at and snapshot.cluster.controller_id >= 0:
+        return snapshot.cluster.controller_id
+    return None
+
+
+def release(snapshot: Snapshot) -> str:
+    """Kafka's release as the brokers' versions tell it; both ends of a rolling upgrade."""
+    releases = sorted({version.release for version in snapshot.versions.values()}, key=_release_order)
+    if not releases:
+        return ""
+    return releases[0] if len(releases) == 1 else f"{releases[0]}–{releases[-1]}"
+
+
+def _release_order(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.lstrip("≥≤~ ").split(".") if part.isdigit())
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the header counts; made once for a snapshot, since counting 100,000 topics takes a while."""
+
+    brokers: int
+    topics: int | None
+    under_replicated: int
+    offline: int
+
+
+def facts(snapshot: Snapshot) -> Facts:
+    """Count what the header shows."""
+    read = "topics" in snapshot.read_at
+    return Facts(
+        len(snapshot.cluster.brokers),
+        topic_count(snapshot) if read else None,
+        under_replicated(snapshot),
+        offline(snapshot),
+    )
+
+
+def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
+    """The header in at most `width` cells: what matters least leaves first, and the name is cut last."""
+    name = clean(who.context or snapshot.cluster.cluster_id or "connecting", 120)
+    principal = clean(who.principal, 120)
+    pieces: list[tuple[int, Span]] = [
+        (0, (name, "strong")),
+        (0, ("RO", "danger") if who.read_only else ("RW", "muted")),
+    ]
+    if who.context and snapshot.cluster.cluster_id:
+        pieces.append((1, (clean(snapshot.cluster.cluster_id, 40), "muted")))
+    if version := release(snapshot):
+        pieces.append((4, (f"kafka {version}", "")))
+    if counted.brokers:
+        pieces.append((6, (plural(counted.brokers, "broker"), "")))
+        active = controller(snapshot)
+        pieces.append((5, (f"ctrl {active if active is not None else '?'}", "")))
+    if counted.topics is not None:
+        pieces.append((7, (plural(counted.topics, "topic"), "")))
+    if counted.under_replicated:
+        pieces.append((9, (f"URP {counted.under_replicated:,}", "failed")))
+    if counted.offline:
+        pieces.append((9, (f"OFFLINE {counted.offline:,}", "failed")))
+    pieces.append((3, (fit(principal, max(12, width // 4)), "")))
+    gap = 2
+
+    def total() -> int:
+        return sum(cell_width(span[0]) for _, span in pieces) + gap * (len(pieces) - 1) + 2
+
+    while total() > width and any(rank for rank, _ in pieces):
+        pieces.remove(min((piece for piece in pieces if piece[0]), key=lambda piece: piece[0]))
+    over = total() - width
+    if over > 0:
+        pieces[0] = (0, (fit(name, max(4, cell_width(name) - over)), "strong"))
+    *most, last = (span for _, span in pieces)
+    line: Line = [(" ", "")]
+    for span in most:
+        line += [span, ("  ", "")]
+    line.append(last)
+    return line

@@ -1,0 +1,114 @@
+"""What things are called on the screen: sources, entities, flags."""
+
+from __future__ import annotations
+
+from console.model.acl import Acl
+from console.model.changes import ScramUser, Target
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_BROKER_LOGGER_CONFIG,
+    DYNAMIC_CLIENT_METRICS_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_GROUP_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    GROUP,
+    STATIC_BROKER_CONFIG,
+    TOPIC,
+    ConfigSource,
+    ResourceType,
+)
+from console.model.config import ConfigResource
+from console.model.quota import CLIENT_ID, QuotaEntity
+from console.present.sanitize import clean
+
+DEFAULT = "<default>"
+HIDDEN = "······"
+"""Stands for a value that a broker does not tell, or that is not ours to show."""
+NOTHING = "–"
+
+RESOURCE_WORDS = {
+    TOPIC: "topic",
+    BROKER: "broker",
+    BROKER_LOGGER: "logger",
+    CLIENT_METRICS: "client-metrics",
+    GROUP: "group",
+}
+_SOURCE_WORDS = {
+    DYNAMIC_TOPIC_CONFIG: "topic",
+    DYNAMIC_BROKER_CONFIG: "broker",
+    DYNAMIC_DEFAULT_BROKER_CONFIG: f"cluster {DEFAULT}",
+    STATIC_BROKER_CONFIG: "static broker",
+    DEFAULT_CONFIG: "default",
+    DYNAMIC_BROKER_LOGGER_CONFIG: "logger",
+    DYNAMIC_CLIENT_METRICS_CONFIG: "client-metrics",
+    DYNAMIC_GROUP_CONFIG: "group",
+}
+
+
+def resource_word(type_: ResourceType) -> str:
+    """The grammar's word for a resource type, Kafka's name for one that it has no word for."""
+    return RESOURCE_WORDS.get(type_, type_.name)
+
+
+def source(code: ConfigSource, broker: int | None = None) -> str:
+    """Where a value comes from, as an operator says it; `broker` names the one that a dynamic broker config is of."""
+    if code == DYNAMIC_BROKER_CONFIG and broker is not None:
+        return f"broker {broker}"
+    return _SOURCE_WORDS.get(code, code.name)
+
+
+def named(name: str | None) -> str:
+    """A quota component's name: ``<default>`` for the default, quotes for a name that only looks like it."""
+    if name is None:
+        return DEFAULT
+    return f"'{name}'" if name == DEFAULT else clean(name)
+
+
+def resource(target: ConfigResource) -> str:
+    """``topic orders``, ``broker 2``, ``broker <default>``."""
+    return f"{resource_word(target.type)} {DEFAULT if target.is_cluster_default else clean(target.name)}"
+
+
+def quota_entity(entity: QuotaEntity) -> str:
+    """``user alice client <default>``."""
+    return " ".join(
+        f"{'client' if part.type == CLIENT_ID else clean(part.type)} {named(part.name)}" for part in entity.parts
+    )
+
+
+def acl(binding: Acl) -> str:
+    """``allow User:alice READ on topic orders prefixed from 10.0.0.1``."""
+    where = binding.resource_type.name.lower().replace("_", "-")
+    text = f"{binding.permission.name.lower()} {clean(binding.principal)} {binding.operation.name} on {where}"
+    if where != "cluster":
+        text += f" {clean(binding.resource_name)}"
+    if binding.pattern_type.name != "LITERAL":
+        text += f" {binding.pattern_type.name.lower()}"
+    return text if binding.host == "*" else f"{text} from {clean(binding.host)}"
+
+
+def target(what: Target) -> str:
+    """What an edit or an outcome is about, in a line."""
+    match what:
+        case ConfigResource():
+            return resource(what)
+        case QuotaEntity():
+            return quota_entity(what)
+        case Acl():
+            return acl(what)
+        case ScramUser():
+            return f"scram {clean(what.user)} {what.mechanism.label}"
+        case str():
+            return f"topic {clean(what)}"
+        case _:
+            topic, partition = what
+            return f"partition {clean(topic)}-{partition}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """``1 topic``, ``4,000 topics``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,37 @@
+"""Styled text without a screen: what stands in a cell or a line, and the names of its meanings.
+
+A meaning is a name that a theme gives a look; the text says the same without it.
+"""
+
+from __future__ import annotations
+
+MEANINGS = (
+    "override",
+    "default",
+    "sensitive",
+    "read-only",
+    "pending",
+    "failed",
+    "changed",
+    "danger",
+    "ok",
+    "muted",
+    "strong",
+    "header",
+)
+"""The meanings; ``""`` is plain text."""
+Span = tuple[str, str]
+"""A text and its meaning."""
+Cell = str | Span | list[Span]
+"""What stands in one cell: a plain text, a styled one, or several."""
+Line = list[Span]
+"""A line of styled text."""
+
+
+def plain(cell: Cell) -> str:
+    """The text of a cell without its meanings."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, tuple):
+        return cell[0]
+    return "".join(text for text, _ in cell)

@@ -1,0 +1,1 @@
+"""The console on a screen: a Textual app over a session."""

@@ -1,0 +1,141 @@
+"""Every key of the console, declared once: the bindings, the footer, `?` and the tables of the documentation come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+EVERYWHERE = "everywhere"
+CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
+ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
+
+
+class Key(NamedTuple):
+    """A key and what it does.
+
+    id: the name of the action, under which settings may give it other keys.
+    keys: Textual's names of the keys, parted by commas. label: for the footer. help: a sentence without a full stop.
+    where: the views that have it. needs: what has to hold, see `console.tui.conditions`. rank: its place in the
+    footer, 0 for none; what has the lowest rank stays longest.
+    """
+
+    id: str
+    keys: str
+    label: str
+    help: str
+    where: frozenset[str]
+    needs: tuple[str, ...] = ()
+    rank: int = 0
+
+
+def _key(id_: str, keys: str, label: str, help_: str, *where: str, needs: Iterable[str] = (), rank: int = 0) -> Key:
+    return Key(id_, keys, label, help_, frozenset(where or (EVERYWHERE,)), tuple(needs), rank)
+
+
+KEYS: tuple[Key, ...] = (
+    # Going about
+    _key("brokers", "1", "brokers", "The brokers, the controller and the cluster default"),
+    _key("topics", "2", "topics", "The topics"),
+    _key("configs", "3", "configs", "Everything that has configs"),
+    _key("quotas", "4", "quotas", "The quotas of users, clients and addresses"),
+    _key("acls", "5", "acls", "Who may do what"),
+    _key("groups", "6", "groups", "Consumer groups and their lag"),
+    _key("plan", "7", "plan", "What is staged: check and apply it here", rank=60),
+    _key("back", "escape", "back", "Back to where you came from; a filter goes first", rank=70),
+    _key("last", "minus", "last", "The view before this one, and back again"),
+    _key("command", "colon", "command", "Type a command", rank=50),
+    _key("filter", "slash", "filter", "Show only rows with a text; /!text those without it, //regex", rank=40),
+    _key("help", "question_mark", "help", "The keys of this view", rank=90),
+    _key("palette", "ctrl+p", "palette", "Find an action by its name"),
+    _key("quit", "q,ctrl+q", "quit", "Leave; asks where edits are staged"),
+    # Seeing
+    _key("refresh", "r,ctrl+r", "refresh", "Read this view again now, and clear the marks of what changed", rank=85),
+    _key("pause", "p", "pause", "Stop the live refresh, or go on with it", rank=80),
+    _key("copy", "y", "copy", "Copy to the terminal's clipboard (OSC 52)", rank=88),
+    _key(
+        "section",
+        "tab",
+        "next part",
+        "The next part of the topic: configs, partitions, ACLs",
+        CONFIGS,
+        TOPIC,
+        ACLS,
+        needs=("topic",),
+        rank=35,
+    ),
+    _key("section-back", "shift+tab", "part before", "The part before", CONFIGS, TOPIC, ACLS, needs=("topic",)),
+    _key("internal", "i", "internal", "Show or hide internal topics", TOPICS, rank=75),
+    _key("overrides", "o", "overrides", "Only what is set here, or all", CONFIGS, ENTITIES, rank=32),
+    _key(
+        "details",
+        "d",
+        "details",
+        "All about the key: documentation, where its value comes from",
+        CONFIGS,
+        QUOTAS,
+        PLAN,
+        rank=34,
+    ),
+    _key("grouping", "o", "by resource", "In order of principals, or of resources", ACLS, rank=32),
+    _key("effective", "f", "effective", "What holds for a user and a client", QUOTAS, rank=30),
+    # Changing, all of it staged
+    _key(
+        "edit",
+        "e",
+        "edit",
+        "Change the value under the cursor, in the command bar",
+        CONFIGS,
+        QUOTAS,
+        PLAN,
+        TOPICS,
+        ENTITIES,
+        BROKERS,
+        needs=("writable", "row"),
+        rank=10,
+    ),
+    _key(
+        "unset",
+        "x",
+        "unset",
+        "Delete the override, so that the key inherits again",
+        CONFIGS,
+        QUOTAS,
+        needs=("writable", "row"),
+        rank=12,
+    ),
+    _key("append", "a", "append", "Add to a list", CONFIGS, needs=("writable", "row", "list"), rank=14),
+    _key("add", "a", "add", "Allow or deny, in the command bar", ACLS, needs=("writable",), rank=10),
+    _key("add-quota", "a", "add", "Set a quota for another entity", QUOTAS, needs=("writable",), rank=14),
+    _key("revoke", "x", "revoke", "Take the binding away", ACLS, needs=("writable", "row"), rank=12),
+    _key("create", "n", "new", "Create a topic, in the command bar", TOPICS, needs=("writable",), rank=36),
+    _key("grow", "plus", "grow", "Give the topic more partitions", TOPICS, TOPIC, needs=("writable", "row")),
+    _key("delete", "D", "delete", "Delete the topic; asks for its name", TOPICS, needs=("writable", "row")),
+    _key("undo", "u", "undo", "Take back the last change to the plan", needs=("writable", "past"), rank=62),
+    _key("redo", "U", "redo", "Put back what was undone", needs=("writable", "future")),
+    # The plan
+    _key(
+        "check",
+        "c",
+        "check",
+        "Let the brokers validate the plan; nothing changes",
+        PLAN,
+        needs=("writable", "staged"),
+        rank=5,
+    ),
+    _key("apply", "A", "apply", "Send the plan; asks first", PLAN, needs=("writable", "staged"), rank=6),
+    _key("drop", "x", "drop", "Take the edit out of the plan", PLAN, needs=("writable", "row"), rank=12),
+    _key("drop-all", "X", "drop all", "Empty the plan", PLAN, needs=("writable", "staged")),
+    _key("go-to", "o", "go to", "Open what the edit is about", PLAN, needs=("row",), rank=30),
+)
+
+BY_ID: Mapping[str, Key] = {key.id: key for key in KEYS}
+
+
+def keys_of(view: str) -> tuple[Key, ...]:
+    """The keys that a view has of its own."""
+    return tuple(key for key in KEYS if view in key.where)
+
+
+GLOBAL = keys_of(EVERYWHERE)
+PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan")
+"""The ids of the keys of the panes, in their order."""

@@ -1,0 +1,22 @@
+"""One module for each thing that the console shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from console.tui.panes.view import View
+
+
+def make_view(name: str) -> View:
+    """The view of a name of `console.tui.keymap`; its module is read when it is first opened."""
+    from importlib import import_module
+
+    module, cls = _VIEWS[name]
+    view: View = getattr(import_module(f"console.tui.panes.{module}"), cls)()
+    return view
+
+
+_VIEWS = {
+    "topics": ("topics", "TopicsView"),
+}

@@ -1,0 +1,164 @@
+"""The topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from console.commands.quoting import quote
+from console.model.cluster import Topic
+from console.model.config import ConfigResource, topic_resource
+from console.plan.plan import EMPTY
+from console.present.names import plural
+from console.present.spans import Cell, Line
+from console.present.topics import (
+    SORTS,
+    TopicFacts,
+    by_fact,
+    created_topic,
+    min_isr,
+    override_count,
+    topic_cells,
+    topic_marks,
+    topic_sizes,
+    trouble,
+)
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from widgets.columns import Column
+from widgets.row_table import RowTable
+
+
+class TopicsView(TableView[Topic]):
+    """One row for each topic; Enter opens it."""
+
+    NAME = keymap.TOPICS
+    PARTS = frozenset({"topics", "log_dirs", "configs"})
+    BINDINGS = bindings(keymap.TOPICS)
+    ENTER = "open"
+    COLUMNS = (
+        Column("state", width=1, gutter=True),
+        Column("staged", width=1, gutter=True),
+        Column("name", "Name", flex=1, min_width=20, width=None, max_width=90, sort_key="N"),
+        Column("parts", "Parts", width=5, align="right", priority=80, sort_key="P"),
+        Column("rf", "RF", width=2, align="right", priority=60, sort_key="F"),
+        Column("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
+        Column("off", "Off", width=3, align="right", priority=85, sort_key="L"),
+        Column("over", "Over", width=4, align="right", priority=70, sort_key="O"),
+        Column("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
+        Column("changed", "Changed", width=8, priority=30, sort_key="C"),
+    )
+    EMPTY = "no topics: `n` makes one, `i` shows internal ones"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._internal = False
+        self._hidden = 0
+        self._sizes: tuple[object, dict[str, int]] = (None, {})
+        self._marks = topic_marks(EMPTY)
+
+    def inputs(self) -> tuple[object, ...]:
+        """Topics, their configs and sizes, the plan, the marks."""
+        snapshot = self.snapshot
+        return snapshot.topics, snapshot.configs, snapshot.log_dirs, self.plan.staged, self.console.changed.version
+
+    async def read(self) -> None:
+        """All topics, and the configs of those on the screen."""
+        session = self.console.session
+        await session.read_topics()
+        await session.read_configs([topic_resource(topic.name) for topic in self.visible_rows()])
+
+    async def read_more(self) -> None:
+        """Overrides and sizes of all topics."""
+        session = self.console.session
+        await self.console.sweep([topic_resource(name) for name in session.snapshot.topics])
+        await session.read_log_dirs()
+
+    def rows(self) -> list[Topic]:
+        """Topics by name, with those staged to be created; internal ones where they are asked for."""
+        self._marks = topic_marks(self.plan)
+        if self.snapshot.log_dirs is not self._sizes[0]:
+            self._sizes = (self.snapshot.log_dirs, topic_sizes(self.snapshot.log_dirs))
+        topics = [*self.snapshot.topics.values()]
+        shown = topics if self._internal else [topic for topic in topics if not topic.internal]
+        self._hidden = len(topics) - len(shown)
+        there = self.snapshot.topics
+        shown += [created_topic(name, parts) for name, parts in self._marks.created.items() if name not in there]
+        return sorted(shown, key=SORTS["name"])
+
+    def key(self, row: Topic) -> Hashable:
+        """The name."""
+        return row.name
+
+    def words(self, row: Topic) -> str:
+        """The name."""
+        return row.name
+
+    def facts(self, topic: Topic) -> TopicFacts:
+        """What is known beside the topic itself."""
+        return TopicFacts(
+            override_count(self.snapshot, topic.name),
+            self._sizes[1].get(topic.name, -1),
+            self.console.changed.when(topic_resource(topic.name)),
+        )
+
+    def cells(self, row: Topic) -> list[Cell]:
+        """A row."""
+        return topic_cells(row, self.facts(row), self._marks)
+
+    def sort_key(self, column: str) -> Callable[[Topic], Any]:
+        """By the topic itself, or by what stands beside it; most first."""
+        if column in SORTS:
+            return SORTS[column]
+        return lambda topic: (*by_fact(column, self.facts(topic)), topic.name)
+
+    def status(self) -> Line:
+        """How many are shown, and how many internal ones are not."""
+        hidden: Line = [(f"{plural(self._hidden, 'internal topic')} hidden  ", "muted")] if self._hidden else []
+        return [*hidden, *super().status()]
+
+    def note(self) -> Line:
+        """What is wrong with the topic under the cursor, else what could not be read."""
+        topic = self.row()
+        wrong = trouble(topic, min_isr(self.snapshot, topic.name)) if topic else []
+        return wrong or super().note()
+
+    def target(self) -> ConfigResource | None:
+        """The topic under the cursor."""
+        topic = self.row()
+        return topic_resource(topic.name) if topic else None
+
+    def copied(self) -> str:
+        """The name under the cursor."""
+        topic = self.row()
+        return topic.name if topic else ""
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Open a topic."""
+        message.stop()
+        self.console.open_resource(topic_resource(str(message.key)))
+
+    def do_internal(self) -> None:
+        """Show or hide internal topics."""
+        self._internal = not self._internal
+        self.redraw()
+
+    def do_edit(self) -> None:
+        """Change a config of the topic, in the command bar."""
+        topic = self.row()
+        if topic is not None:
+            self.console.prefill(f"set topic {quote(topic.name)} ")
+
+    def do_grow(self) -> None:
+        """Give the topic more partitions, in the command bar."""
+        topic = self.row()
+        if topic is not None:
+            self.console.prefill(f"grow topic {quote(topic.name)} partitions=")
+
+    def do_delete(self) -> None:
+        """Stage the topic's deletion; its name is typed."""
+        self.console.prefill("delete topic ")
+
+    def do_create(self) -> None:
+        """Create a topic, in the command bar."""
+        self.console.prefill("create topic ")

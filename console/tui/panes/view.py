@@ -1,0 +1,272 @@
+"""What every view is: a line that says where you are, a table or tree, and what the app asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+
+from console.present.failures import unread
+from console.present.filtering import matcher
+from console.present.sanitize import cell_width, clean
+from console.present.spans import Cell, Line
+from console.tui.keymap import keys_of
+from console.tui.places import Place, words
+from console.tui.text_lines import TextLines
+from widgets.columns import Column
+from widgets.row_source import ListRows
+from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.model.config import ConfigResource
+    from console.model.quota import QuotaEntity
+    from console.model.snapshot import Snapshot
+    from console.plan.plan import Plan
+    from console.tui.app import Console
+
+Row = TypeVar("Row")
+
+
+def bindings(view: str) -> list[BindingType]:
+    """Textual's bindings for the keys of a view: each runs the app's one dispatcher."""
+    return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
+
+
+class View(Widget):
+    """A view of the session. The app asks it to read, to show what is known, and to carry out its own keys, as `do_ID`
+    methods for the ids of `console.tui.keymap`."""
+
+    NAME: ClassVar[str] = ""
+    """The view's name in places and in the keymap."""
+    PARTS: ClassVar[frozenset[str]] = frozenset()
+    """The parts of the snapshot whose failures concern it."""
+    ENTER: ClassVar[str] = ""
+    """What Enter does, for the footer."""
+
+    def __init__(self) -> None:
+        super().__init__(id=f"view-{self.NAME}")
+        self.place = Place(self.NAME, 0)
+        self.where = TextLines(classes="where")
+        self._inputs: tuple[object, ...] = ()
+
+    @property
+    def console(self) -> Console:
+        """The app."""
+        return cast("Console", self.app)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known of the cluster."""
+        return self.console.session.snapshot
+
+    @property
+    def plan(self) -> Plan:
+        """What is staged."""
+        return self.console.session.plan
+
+    # -- what the app asks ---------------------------------------------------------------------------------------------
+
+    def show(self, place: Place) -> None:
+        """Show a place; another entity than before begins anew."""
+        anew = place.about != self.place.about
+        self.place = place
+        if anew:
+            self.begin()
+        self.update()
+
+    def begin(self) -> None:
+        """Forget what belonged to another entity."""
+
+    async def read(self) -> None:
+        """Read what this view shows, once. Raises AdminError where the cluster is out of reach."""
+
+    async def read_more(self) -> None:
+        """Read what a view shows but need not wait for; at most a tenth of the time goes into it."""
+
+    def inputs(self) -> tuple[object, ...]:
+        """What the view is made of: where all are the very same objects, nothing is drawn again."""
+        raise NotImplementedError
+
+    def draw(self) -> None:
+        """Make the view from what is known."""
+        raise NotImplementedError
+
+    def update(self) -> None:
+        """Draw again if anything that the view is made of is another object."""
+        inputs = self.inputs()
+        if len(inputs) != len(self._inputs) or any(a is not b for a, b in zip(inputs, self._inputs, strict=True)):
+            self._inputs = inputs
+            self.draw()
+        self.tell_where()
+
+    def status(self) -> Line:
+        """What stands right of the breadcrumbs: counts, the filter."""
+        return []
+
+    def note(self) -> Line:
+        """What the message line says while there is no message: what could not be read."""
+        return unread(self.snapshot, self.PARTS)
+
+    def target(self) -> ConfigResource | QuotaEntity | None:
+        """The entity that a command may leave out."""
+        return None
+
+    def take_focus(self) -> None:
+        """Give the keys to what the view is about."""
+
+    def has_row(self) -> bool:
+        """Whether there is something under the cursor."""
+        return False
+
+    def on_list_key(self) -> bool:
+        """Whether the key under the cursor holds a list."""
+        return False
+
+    def copied(self) -> str:
+        """What `y` copies, ``""`` for nothing."""
+        return ""
+
+    def take_filter(self, text: str) -> None:
+        """Show only rows that pass; raises ValueError for a filter that is none."""
+
+    @property
+    def filter_text(self) -> str:
+        """The filter that holds now."""
+        return ""
+
+    # -- the line on top -----------------------------------------------------------------------------------------------
+
+    def crumbs(self) -> Line:
+        """Where this is."""
+        about = words(self.place)
+        return [(about, "strong")] if about else []
+
+    def tell_where(self) -> None:
+        """Write the breadcrumbs, and the status flush right."""
+        left: Line = [(" ", ""), *self.crumbs()]
+        if self.filter_text:
+            left += [("  /" + clean(self.filter_text, 200), "pending")]
+        right = self.status()
+        space = self.console.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
+        self.where.set([*left, (" " * max(2, space), ""), *right])
+
+
+class TableView(View, Generic[Row]):
+    """A view that is one table: what its rows are, in which order, and which of them a filter leaves."""
+
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+    EMPTY: ClassVar[str] = "nothing here"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = RowTable(self.COLUMNS, empty=self.EMPTY)
+        self._filter = ""
+        self._passes: Callable[[str], bool] | None = None
+        self._sort: tuple[str, bool] | None = None
+        self.total = 0
+
+    def compose(self) -> ComposeResult:
+        """The breadcrumbs and the table."""
+        yield self.where
+        yield self.table
+
+    # -- what a pane says ----------------------------------------------------------------------------------------------
+
+    def rows(self) -> Sequence[Row]:
+        """All rows, before filter and order."""
+        raise NotImplementedError
+
+    def key(self, row: Row) -> Hashable:
+        """What tells a row from the others, also after a refresh."""
+        raise NotImplementedError
+
+    def words(self, row: Row) -> str:
+        """What the filter looks at."""
+        raise NotImplementedError
+
+    def cells(self, row: Row) -> Sequence[Cell]:
+        """A row's cells, in the order of the columns."""
+        raise NotImplementedError
+
+    def sort_key(self, column: str) -> Callable[[Row], Any]:
+        """What the rows are ordered by where a column is asked for."""
+        raise NotImplementedError
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """Order and filter the rows and give them to the table, which paints the lines that differ."""
+        rows = self.rows()
+        self.total = len(rows)
+        if self._passes is not None:
+            passes = self._passes
+            rows = [row for row in rows if passes(self.words(row))]
+        if self._sort is not None:
+            column, down = self._sort
+            rows = sorted(rows, key=self.sort_key(column), reverse=down)
+        self.table.set_rows(ListRows(rows, self.key, self.cells))
+        self.table.empty = self.empty_text()
+
+    def empty_text(self) -> str:
+        """What stands in an empty table."""
+        return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else self.EMPTY
+
+    def redraw(self) -> None:
+        """Draw from the same data with another filter, order or entity."""
+        self._inputs = ()
+        self.update()
+
+    def status(self) -> Line:
+        """How many rows are shown, of how many."""
+        shown = len(self.table.rows)
+        return [(f"{shown:,} of {self.total:,}" if shown != self.total else f"{shown:,}", "muted")]
+
+    def row(self) -> Row | None:
+        """The row under the cursor."""
+        source = self.table.rows
+        index = self.table.cursor_index
+        return source.rows[index] if isinstance(source, ListRows) and 0 <= index < len(source) else None
+
+    def visible_rows(self) -> list[Row]:
+        """The rows on the screen."""
+        source = self.table.rows
+        return [source.rows[i] for i in self.table.visible_range] if isinstance(source, ListRows) else []
+
+    def has_row(self) -> bool:
+        """Whether there is a row under the cursor."""
+        return self.table.cursor_index >= 0
+
+    def take_focus(self) -> None:
+        """The table has the keys."""
+        self.table.focus()
+
+    @property
+    def filter_text(self) -> str:
+        """The filter that holds now."""
+        return self._filter
+
+    def take_filter(self, text: str) -> None:
+        """Show only rows that pass; raises ValueError for a filter that is none."""
+        passes = matcher(text) if text.strip() else None
+        self._filter, self._passes = text.strip(), passes
+        self.redraw()
+
+    def begin(self) -> None:
+        """Another entity begins without the filter of the one before."""
+        self._filter, self._passes = "", None
+
+    def on_row_table_sort_requested(self, message: RowTable.SortRequested) -> None:
+        """Order by a column; once more turns it round, a third time goes back to the view's own order."""
+        message.stop()
+        match self._sort:
+            case (column, False) if column == message.column:
+                self._sort = (message.column, True)
+            case (column, True) if column == message.column:
+                self._sort = None
+            case _:
+                self._sort = (message.column, False)
+        self.table.sort = self._sort
+        self.redraw()

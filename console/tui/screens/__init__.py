@@ -1,0 +1,1 @@
+"""What stands above the panes for a moment: questions and help."""

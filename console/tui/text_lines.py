@@ -1,0 +1,120 @@
+"""A few lines of styled text that are painted only where they changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from console.present.sanitize import cell_width, fit
+from console.present.spans import MEANINGS, Line
+
+
+class TextLines(Widget):
+    """As many lines as it is high; longer ones are cut. `set` paints the lines that look different."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"text--{meaning}" for meaning in MEANINGS}
+
+    DEFAULT_CSS = """
+    TextLines {
+        height: 1;
+        width: 1fr;
+        & > .text--override { color: $override; }
+        & > .text--default { color: $default; text-style: $default-text-style; }
+        & > .text--sensitive { color: $sensitive; }
+        & > .text--read-only { color: $read-only; text-style: $read-only-text-style; }
+        & > .text--pending { color: $pending; text-style: bold; }
+        & > .text--failed { color: $failed; text-style: bold; }
+        & > .text--changed { color: $changed; text-style: $changed-text-style; }
+        & > .text--danger { color: $danger; text-style: bold; }
+        & > .text--ok { color: $ok; }
+        & > .text--muted { color: $muted; text-style: $muted-text-style; }
+        & > .text--strong { text-style: bold; }
+        & > .text--header { color: $heading; text-style: $heading-text-style; }
+    }
+    """
+
+    class Pressed(Message):
+        """A click on the piece of text that stands at `x` in line `y`."""
+
+        def __init__(self, lines: TextLines, x: int, y: int) -> None:
+            self.lines = lines
+            self.x = x
+            self.y = y
+            super().__init__()
+
+        @property
+        def control(self) -> TextLines:
+            """The lines that were clicked."""
+            return self.lines
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        """Create it empty."""
+        super().__init__(id=id, classes=classes)
+        self._lines: tuple[Line, ...] = ()
+        self._looks: dict[str, Style] = {}
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """What it shows."""
+        return self._lines
+
+    def set(self, *lines: Line) -> None:
+        """Show other lines."""
+        old, self._lines = self._lines, lines
+        for y in range(max(len(old), len(lines))):
+            if old[y : y + 1] != lines[y : y + 1]:
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def piece_at(self, x: int, y: int = 0) -> int | None:
+        """Which span of a line stands at a column."""
+        left = 0
+        for place, (text, _) in enumerate(self._lines[y] if y < len(self._lines) else ()):
+            left += cell_width(text)
+            if x < left:
+                return place
+        return None
+
+    def on_click(self, event: events.Click) -> None:
+        """Tell the owner where the click was."""
+        event.stop()
+        self.post_message(self.Pressed(self, event.x, event.y))
+
+    def notify_style_update(self) -> None:
+        """Forget the looks: the theme changed."""
+        super().notify_style_update()
+        self._looks.clear()
+
+    def _look(self, meaning: str) -> Style:
+        look = self._looks.get(meaning)
+        if look is None:
+            look = self.rich_style
+            if meaning:
+                look += self.get_component_rich_style(f"text--{meaning}", partial=True)
+            self._looks[meaning] = look
+        return look
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        width = self.size.width
+        segments: list[Segment] = []
+        left = width
+        for text, meaning in self._lines[y] if y < len(self._lines) else ():
+            cut = fit(text, left)
+            left -= cell_width(cut)
+            segments.append(Segment(cut, self._look(meaning)))
+        return Strip(segments).adjust_cell_length(width, self._look("")).simplify()
+
+
+def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
+    """The first `count` lines, the last one ending in ``…`` where more were left out."""
+    if len(lines) <= count:
+        return tuple(lines)
+    return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
