@@ -1,27 +1,203 @@
-"""Why a connection could not be made, in an operator's words."""
+"""Why a connection could not be made, in an operator's words: one line that names host:port, and what to do now."""
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import ssl
 from collections.abc import Sequence
 
-from console.admin.errors import AdminError, Unreachable
+from console.admin.address import Address, show
+from console.admin.errors import (
+    AdminError,
+    AuthenticationFailed,
+    NotKafkaBroker,
+    TlsFailed,
+    Unreachable,
+)
 from console.admin.settings import ConnectionSettings
 from console.model.failure import Failure
+from console.wire.connection import ConnectFailed, NotKafka, Stage
 
-Address = tuple[str, int]
-
-
-def show(address: Address) -> str:
-    """``host:port``, an IPv6 address in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+# X509_V_ERR_… of OpenSSL's x509_vfy.h
+_EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
+_SASL_STATE, _SASL_MECHANISM = 34, 33
+_TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
-def connect_error(error: BaseException, address: Address, settings: ConnectionSettings) -> AdminError:
-    """The error that tells why this address gave no connection."""
-    return Unreachable(Failure("UNREACHABLE", f"{show(address)}: {error}", ""))
+def connect_error(
+    error: Exception, address: Address, settings: ConnectionSettings, mechanisms: Sequence[str] = ()
+) -> AdminError:
+    """Why this address gave no connection.
+
+    error: what `console.wire.connection.connect` raised. mechanisms: those that the listener has, where they are known.
+    """
+    if not isinstance(error, ConnectFailed):
+        return error if isinstance(error, AdminError) else _not_set_up(error, address)
+    cause = _root(error)
+    if isinstance(cause, AdminError):
+        return cause
+    where = show(address)
+    if isinstance(cause, ssl.SSLError):
+        return _tls_error(cause, where, settings)
+    if error.stage is Stage.OPENING:
+        return _opening_error(cause, where, settings)
+    if isinstance(cause, TimeoutError):
+        return Unreachable(
+            Failure(
+                "UNREACHABLE",
+                f"{where} accepted the connection and did not answer within {settings.connect_timeout:g} s",
+                "Is it a Kafka listener, and with this security.protocol? If so, look at that broker's load.",
+            )
+        )
+    if error.stage is Stage.SASL:
+        return _sasl_error(cause, where, settings, mechanisms)
+    return _answer_error(cause, where, settings)
+
+
+def lacks_mechanism(error: Exception) -> bool:
+    """Whether the listener answered that it does not have the SASL mechanism that was asked for."""
+    return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_MECHANISM
 
 
 def none_reached(errors: Sequence[AdminError]) -> AdminError:
-    """One error for all addresses."""
-    return errors[0]
+    """One error for all addresses: the only one, or the one that tells most, with the others named."""
+    telling = (AuthenticationFailed, TlsFailed, NotKafkaBroker)
+    chosen = next((error for kind in telling for error in errors if isinstance(error, kind)), None)
+    if chosen is not None or len(errors) == 1:
+        return chosen or errors[0]
+    every = "; ".join(error.failure.message for error in errors)
+    remedies = dict.fromkeys(error.failure.remedy for error in errors)
+    return Unreachable(Failure("UNREACHABLE", f"none of {len(errors)} addresses: {every}", " ".join(remedies)))
+
+
+def _root(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _not_set_up(error: Exception, address: Address) -> AdminError:
+    return Unreachable(
+        Failure(
+            "UNREACHABLE",
+            f"{show(address)} was not even tried: {type(error).__name__} {error}".rstrip(),
+            "Check the security settings of this context.",
+        )
+    )
+
+
+def _opening_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+    if isinstance(cause, socket.gaierror):
+        message = f"{where}: the host name is not known ({cause.strerror})"
+        return Unreachable(Failure("UNREACHABLE", message, "Check its spelling, DNS, and whether a VPN is up."))
+    if isinstance(cause, ConnectionRefusedError):
+        message = f"{where}: nothing listens there (connection refused)"
+        return Unreachable(Failure("UNREACHABLE", message, "Check the port, and that the broker is up."))
+    if isinstance(cause, TimeoutError):
+        message = f"{where}: no connection within {settings.connect_timeout:g} s"
+        return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))
+    if isinstance(cause, ConnectionError) and _speaks_tls(settings):
+        return _no_tls_there(where, settings)
+    told = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+    return Unreachable(Failure("UNREACHABLE", f"{where}: {told}", "Check the address and the network from here."))
+
+
+def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) -> AdminError:
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return _untrusted(cause, where)
+    reason = (cause.reason or "").upper()
+    if "ALERT" in reason:
+        own = settings.tls is not None and settings.tls.key_store is not None
+        alert = reason.rpartition("ALERT_")[2].replace("_", " ").lower()
+        if own:
+            message = f"{where} refused this client's certificate or TLS version (alert: {alert})"
+            remedy = "Check that the brokers' trust store has the authority that signed it, and that it is not expired."
+        else:
+            message = f"{where} ended the TLS handshake (alert: {alert}): it seems to want a client certificate"
+            remedy = "Set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)."
+        return TlsFailed(Failure("TLS_FAILED", message, remedy))
+    if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING", ""):
+        return _no_tls_there(where, settings)
+    message = f"{where}: TLS failed: {reason.replace('_', ' ').lower()}"
+    return TlsFailed(Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's."))
+
+
+def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
+    if cause.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
+        remedy = (
+            "Connect by a name that the certificate has, or have the broker's certificate issued for this one "
+            "(ssl.endpoint.identification.algorithm= turns the check off)."
+        )
+    elif cause.verify_code == _EXPIRED:
+        remedy = "Have the broker's certificate renewed; check this machine's clock."
+    else:
+        remedy = "Set ssl.truststore.location (or ssl.truststore.certificates) to the authority that signed it."
+    message = f"{where}: the broker's certificate is not accepted: {cause.verify_message}"
+    return TlsFailed(Failure("TLS_FAILED", message, remedy))
+
+
+def _no_tls_there(where: str, settings: ConnectionSettings) -> AdminError:
+    plain = "SASL_PLAINTEXT" if settings.security_protocol == "SASL_SSL" else "PLAINTEXT"
+    return TlsFailed(
+        Failure(
+            "TLS_FAILED",
+            f"{where} does not speak TLS: this looks like a plaintext listener",
+            f"Set security.protocol={plain}, or use the port of a TLS listener.",
+        )
+    )
+
+
+def _sasl_error(
+    cause: BaseException, where: str, settings: ConnectionSettings, mechanisms: Sequence[str]
+) -> AdminError:
+    mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
+    code = getattr(cause, "errno", None)
+    if code == _SASL_MECHANISM:
+        there = f"; it has {', '.join(mechanisms)}" if mechanisms else ""
+        message, remedy = f"{where} does not take {mechanism}{there}", "Set sasl.mechanism to one that it has."
+    elif code == _SASL_STATE:
+        without = "SSL" if settings.security_protocol == "SASL_SSL" else "PLAINTEXT"
+        message = f"{where} takes no SASL on this listener"
+        remedy = f"Set security.protocol={without}, or use the port of a SASL listener."
+    elif isinstance(cause, EOFError | OSError):
+        message = f"{where} closed the connection during {mechanism} authentication"
+        remedy = "Check the credentials; the broker's own log says why."
+    else:
+        told = _broker_words(cause)
+        message = f"{where} refused the {mechanism} credentials" + (f": {told}" if told else "")
+        remedy = "Check user name and password."
+        if mechanism.startswith("SCRAM"):
+            remedy = f"Check user name and password, and that the user has a {mechanism} credential."
+        elif mechanism == "OAUTHBEARER":
+            remedy = "Check the client id, its secret, the scope, and what the broker expects of a token."
+    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))
+
+
+def _broker_words(cause: BaseException) -> str:
+    words = cause.args[0] if cause.args else ""
+    return words if isinstance(words, str) else ""
+
+
+def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings) -> AdminError:
+    if isinstance(cause, NotKafka) and cause.start.startswith(_TLS_RECORDS):
+        secure = "SASL_SSL" if settings.security_protocol == "SASL_PLAINTEXT" else "SSL or SASL_SSL"
+        message = f"{where} answers in TLS: this looks like a TLS listener"
+        return TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}, or use a plaintext port."))
+    if isinstance(cause, NotKafka):
+        shown = "HTTP" if cause.start == b"HTTP" else repr(cause.start)[2:-1]
+        message = f"{where} is no Kafka listener: it answers with {shown}"
+        return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+    if isinstance(cause, asyncio.IncompleteReadError | ConnectionError):
+        if _speaks_tls(settings):
+            message, hint = f"{where} closed the connection without an answer", "whether it is a Kafka listener"
+        else:
+            message = f"{where} closed the connection without an answer: a TLS listener, or no Kafka"
+            hint = "whether security.protocol should be SSL or SASL_SSL"
+        return Unreachable(Failure("UNREACHABLE", message, f"Check the port, and {hint}."))
+    message = f"{where} is no Kafka listener: its answer can't be read"
+    return NotKafkaBroker(Failure("NOT_KAFKA", message, "Check the port."))
+
+
+def _speaks_tls(settings: ConnectionSettings) -> bool:
+    return settings.security_protocol in ("SSL", "SASL_SSL")

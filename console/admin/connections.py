@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from console.admin.connect_errors import Address, connect_error, none_reached
+from console.admin.address import Address
 from console.admin.errors import AdminError, AuthenticationFailed
 from console.admin.race import first_to_open
 from console.admin.settings import ConnectionSettings
 
-# kio and aiokafka are heavy; a Link is made before they are needed.
-Connection = Any
-Exchange = Any
+if TYPE_CHECKING:
+    from console.wire.carried import Exchange
+    from console.wire.connection import Connection
 
 
 class Connections:
-    """Opens connections when needed, one at a time for each address, and closes them all at the end."""
+    """Opens connections when needed, one at a time for each address, and closes them all at the end.
+
+    aiokafka and kio are imported at the first connection.
+    """
 
     def __init__(self, settings: ConnectionSettings, record: Callable[[Exchange], None] | None = None) -> None:
         self._settings = settings
@@ -25,7 +28,7 @@ class Connections:
         self._open: dict[Address, Connection] = {}
         self._opening: dict[Address, asyncio.Task[Connection]] = {}
         self._electing: asyncio.Task[Connection] | None = None
-        self._retired: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
         self._any: Address | None = None
         self._security: dict[str, Any] | None = None
 
@@ -42,9 +45,10 @@ class Connections:
         return await asyncio.shield(opening)
 
     async def any_of(self, addresses: Iterable[Address]) -> Connection:
-        """A connection that is open, else the first of these addresses that answers. Raises AdminError."""
-        current = self._open.get(self._any) if self._any is not None else None
-        for connection in (current, *self._open.values()):
+        """The connection used last for this if it is open, else another open one, else the first of these addresses
+        that answers. Raises AdminError."""
+        last = self._open.get(self._any) if self._any is not None else None
+        for connection in (last, *self._open.values()):
             if connection is not None and connection.is_open:
                 return connection
         if self._electing is None:
@@ -58,17 +62,17 @@ class Connections:
             if known is connection:
                 del self._open[address]
         task = asyncio.create_task(connection.close_when_idle(self._settings.request_timeout))
-        self._retired.add(task)
-        task.add_done_callback(self._retired.discard)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Closes every connection; none is opened after."""
-        tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
+        tasks = [task for task in (*self._opening.values(), self._electing, *self._closing) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         connections, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(connection.close() for connection in connections), return_exceptions=True)
+        await asyncio.gather(*(connection.close() for connection in connections))
 
     async def _elect(self, addresses: tuple[Address, ...]) -> Connection:
         async def open_one(address: Address) -> tuple[Address, Connection]:
@@ -81,6 +85,8 @@ class Connections:
             addresses, open_one, discard, final=lambda error: isinstance(error, AuthenticationFailed)
         )
         if isinstance(result, list):
+            from console.admin.connect_errors import none_reached
+
             raise none_reached([error for error in result if isinstance(error, AdminError)])
         self._any, connection = result
         self._open[self._any] = connection
@@ -97,12 +103,13 @@ class Connections:
             self._open[address] = task.result()
 
     async def _connect(self, address: Address) -> Connection:
-        from console.wire.connection import connect
+        from console.admin.connect_errors import connect_error, lacks_mechanism
+        from console.wire.connection import connect, enabled_mechanisms
 
         settings = self._settings
-        if self._security is None:
-            self._security = await asyncio.to_thread(security_arguments, settings)
         try:
+            if self._security is None:
+                self._security = await asyncio.to_thread(security_arguments, settings)
             return await connect(
                 *address,
                 client_id=settings.client_id,
@@ -111,7 +118,12 @@ class Connections:
                 record=self._record,
             )
         except Exception as error:
-            raise connect_error(error, address, settings) from error
+            mechanisms: tuple[str, ...] = ()
+            if lacks_mechanism(error) and self._security is not None:
+                mechanisms = await enabled_mechanisms(
+                    *address, client_id=settings.client_id, limit=settings.connect_timeout, security=self._security
+                )
+            raise connect_error(error, address, settings, mechanisms) from error
 
 
 def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
@@ -121,6 +133,4 @@ def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
         return arguments
     from console.admin.security import sasl_arguments, ssl_context
 
-    arguments["ssl_context"] = ssl_context(settings)
-    arguments.update(sasl_arguments(settings))
-    return arguments
+    return {**arguments, "ssl_context": ssl_context(settings), **sasl_arguments(settings)}

@@ -11,6 +11,7 @@ AdminError                 everything below; `.failure` says it in plain words
 ├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
 │   └── Unsupported        it does not have the API, or not the version needed
 ├── UnknownBroker          no broker of this id is in the cluster
+├── NotSendable            the request holds what its format cannot carry; nothing was sent
 └── BadAnswer              the answer could not be read
 """
 
@@ -57,6 +58,10 @@ class OutcomeUnknown(AdminError):
 
 class UnknownBroker(AdminError):
     """No broker of this id is in the cluster."""
+
+
+class NotSendable(AdminError):
+    """The request holds something that its format cannot carry; nothing was sent."""
 
 
 class BadAnswer(AdminError):

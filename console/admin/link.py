@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from console.admin.connections import Connections
 from console.admin.errors import (
+    AuthenticationFailed,
     BadAnswer,
     Disconnected,
+    NotSendable,
     OutcomeUnknown,
     RequestTimedOut,
     UnknownBroker,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from console.wire.carried import Exchange, RawResponse
     from console.wire.connection import Connection
 
+Build = Callable[[ModuleType], Any]
 NOT_CONTROLLER = 41
 
 
@@ -55,7 +58,7 @@ class Link:
     async def call(
         self,
         api: str,
-        build: Callable[[ModuleType], Any],
+        build: Build,
         *,
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -68,15 +71,9 @@ class Link:
         change: never sent twice once its bytes may have left: OutcomeUnknown then. A CONTROLLER call that is answered
         NOT_CONTROLLER throughout was applied by nobody and is sent again to the new one.
         """
-        from console.wire.frames import MalformedFrame, decode_body
-        from console.wire.schemas import response_type
-
         for last in (False, False, True):
             raw = await self.call_raw(api, build, to=to, timeout=timeout, change=change)
-            try:
-                response = decode_body(response_type(api, raw.version), raw.body)
-            except MalformedFrame as error:
-                raise BadAnswer(Failure("BAD_ANSWER", f"the answer to {api} can't be read: {error}", "")) from error
+            response = decode(raw)
             if last or to.where is not Where.CONTROLLER or not refused_by_non_controller(response):
                 break
             await self.refresh()
@@ -85,7 +82,7 @@ class Link:
     async def call_raw(
         self,
         api: str,
-        build: Callable[[ModuleType], Any],
+        build: Build,
         *,
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
@@ -95,17 +92,21 @@ class Link:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.settings.request_timeout if timeout is None else timeout)
         waits = delays()
+        turned_away = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return await self._attempt(api, build, to, deadline, change)
             except (Unreachable, Disconnected) as error:
+                turned_away += isinstance(error, TurnedAway)
+                if turned_away > 1:
+                    raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
                 if attempt == ATTEMPTS or not self._was_connected or loop.time() + wait > deadline:
                     raise
                 await asyncio.sleep(wait)
                 if to.where is not Where.ANY and isinstance(error, Unreachable):
                     await self.refresh()
-        raise AssertionError("unreachable")
+        raise AssertionError("every attempt returns or raises")
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination, None where either side lacks the API."""
@@ -135,46 +136,52 @@ class Link:
             self._refreshing.cancel()
         await self._connections.close()
 
-    async def _attempt(
-        self, api: str, build: Callable[[ModuleType], Any], to: Route, deadline: float, change: bool
-    ) -> RawResponse:
-        connection = await self._connection(to)
+    async def _attempt(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
+        from console.wire.api_releases import FIRST_RELEASE
+        from console.wire.frames import Unencodable
+
+        try:
+            async with asyncio.timeout_at(deadline):
+                connection = await self._connection(to)
+        except TimeoutError as error:
+            raise RequestTimedOut(Failure("TIMED_OUT", f"no connection for {api} in time", "")) from error
         version = connection.version(api)
         if version is None:
-            raise Unsupported(api, "")
-        request = connection.prepare(api, version, build)
-        where = f"{connection.host}:{connection.port}"
+            raise Unsupported(api, FIRST_RELEASE.get(api, ""))
+        try:
+            request = connection.prepare(api, version, build)
+        except Unencodable as error:
+            raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
         try:
             async with asyncio.timeout_at(deadline):
                 return await connection.send(request)
         except TimeoutError as error:
             self._connections.retire(connection)
-            told = Failure("TIMED_OUT", f"{where} did not answer {api} in time", "")
-            raise (OutcomeUnknown(told) if change else RequestTimedOut(told)) from error
+            raise _timed_out(api, connection, change) from error
         except Exception as error:
-            told = Failure("DISCONNECTED", f"{where} closed the connection before it answered {api}", "")
-            raise (OutcomeUnknown(told) if change and request.encoded else Disconnected(told)) from error
+            raise _lost(api, connection, self.settings, unknown=change and request.sent) from error
 
     async def _connection(self, to: Route) -> Connection:
         if to.where is Where.BROKER:
-            connection: Connection = await self._to_broker(to.broker_id)
+            connection = await self._to_broker(to.broker_id)
         else:
             known = self._nodes.brokers.values()
             connection = await self._connections.any_of(dict.fromkeys((*self.settings.bootstrap, *known)))
-            if to.where is Where.CONTROLLER and not forwards_to_controller(frozenset(connection.versions)):
+            if to.where is Where.CONTROLLER and not forwards_to_controller(connection.versions):
                 connection = await self._to_broker((await self.nodes()).controller_id)
         self._was_connected = True
         return connection
 
     async def _to_broker(self, broker_id: int) -> Connection:
-        nodes = await self.nodes()
-        if broker_id not in nodes.brokers:
-            nodes = await self.refresh()
-        if broker_id not in nodes.brokers:
-            known = ", ".join(map(str, sorted(nodes.brokers)))
-            raise UnknownBroker(Failure("UNKNOWN_BROKER", f"no broker {broker_id} is alive; there are {known}", ""))
-        connection: Connection = await self._connections.to(nodes.brokers[broker_id])
-        return connection
+        address = self._nodes.brokers.get(broker_id)
+        if address is None:
+            address = (nodes := await self.refresh()).brokers.get(broker_id)
+            if address is None:
+                raise _no_such_broker(broker_id, nodes)
+        try:
+            return await self._connections.to(address)
+        except Unreachable as error:
+            raise _not_at_its_address(broker_id, error.failure) from error
 
     async def _read_nodes(self) -> Nodes:
         from console.wire.schemas import for_version
@@ -195,7 +202,19 @@ class Link:
     def _refreshed(self, task: asyncio.Task[Nodes]) -> None:
         self._refreshing = None
         if not task.cancelled():
-            task.exception()
+            task.exception()  # who waited has it
+
+
+def decode(raw: RawResponse) -> Any:
+    """kio's response from its bytes, error codes as plain integers. Raises BadAnswer."""
+    from console.wire.frames import MalformedFrame, decode_body
+    from console.wire.schemas import response_type
+
+    try:
+        return decode_body(response_type(raw.api, raw.version), raw.body)
+    except MalformedFrame as error:
+        told = Failure("BAD_ANSWER", f"the answer to {raw.api} can't be read: {error}", "Please report this.")
+        raise BadAnswer(told) from error
 
 
 def refused_by_non_controller(response: Any) -> bool:
@@ -207,3 +226,43 @@ def refused_by_non_controller(response: Any) -> bool:
             codes += [item.error_code for item in part if hasattr(item, "error_code")]
     told = [code for code in codes if code != 0]
     return bool(told) and all(code == NOT_CONTROLLER for code in told)
+
+
+class TurnedAway(Disconnected):
+    """The connection was closed at its first request, as a listener does that wants SASL first."""
+
+
+def _timed_out(api: str, connection: Connection, change: bool) -> RequestTimedOut | OutcomeUnknown:
+    message = f"{connection.host}:{connection.port} did not answer {api} in time"
+    told = Failure("TIMED_OUT", message, "Look at that broker's load, and try again.")
+    return OutcomeUnknown(told) if change else RequestTimedOut(told)
+
+
+def _lost(
+    api: str, connection: Connection, settings: ConnectionSettings, *, unknown: bool
+) -> Disconnected | OutcomeUnknown:
+    where = f"{connection.host}:{connection.port}"
+    if unknown:
+        return OutcomeUnknown(Failure("DISCONNECTED", f"{where} was lost before it answered {api}", ""))
+    if not connection.has_answered and settings.sasl is None:
+        return TurnedAway(
+            Failure(
+                "AUTHENTICATION_FAILED",
+                f"{where} closes the connection at the first request: this listener seems to want SASL",
+                "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
+            )
+        )
+    return Disconnected(Failure("DISCONNECTED", f"{where} was lost before it answered {api}", "Try again."))
+
+
+def _not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:
+    remedy = f"{failure.remedy} That is where broker {broker_id} says it is: see its advertised.listeners."
+    return Unreachable(Failure(failure.name, f"broker {broker_id} at {failure.message}", remedy))
+
+
+def _no_such_broker(broker_id: int, nodes: Nodes) -> UnknownBroker:
+    if broker_id < 0:
+        return UnknownBroker(Failure("UNKNOWN_BROKER", "the cluster has no controller just now", "Try again soon."))
+    alive = ", ".join(map(str, sorted(nodes.brokers)))
+    message = f"no broker {broker_id} is alive: there are {alive}"
+    return UnknownBroker(Failure("UNKNOWN_BROKER", message, "Check the id, and whether that broker is down."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -34,6 +35,6 @@ KRAFT_ONLY = (55, 64)
 """DescribeQuorum and UnregisterBroker: only brokers in KRaft mode list them (ApiMessageType.ListenerType)."""
 
 
-def forwards_to_controller(api_keys: frozenset[int]) -> bool:
+def forwards_to_controller(api_keys: Container[int]) -> bool:
     """Whether a broker with these APIs forwards what is for the controller (KIP-500: every one in KRaft mode does)."""
     return any(key in api_keys for key in KRAFT_ONLY)

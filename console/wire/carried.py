@@ -7,8 +7,6 @@ from io import BytesIO
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from kio.static.protocol import RequestPayload
-
 from console.wire.frames import encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
 
@@ -40,25 +38,26 @@ class _Encoded(NamedTuple):
         return self.data
 
 
-class _CorrelationId(NamedTuple):
+class _ResponseHeader(NamedTuple):
     correlation_id: int
 
 
 class CarriedRequest:
-    """One request at one version. `encoded` turns True right before its bytes are written.
+    """One request at one version, encoded. `sent` turns True right before its bytes are written.
 
     It stands for aiokafka's ``Request``, ``RequestStruct`` and response class at once. Its textual form tells the API
-    alone, since aiokafka logs requests.
+    alone, since aiokafka logs requests. Making one raises what `build` raises, and Unencodable.
     """
 
     def __init__(self, api: str, version: int, build: Build, record: Callable[[Exchange], None] | None = None) -> None:
         self.api = api
         self.version = version
-        self.encoded = False
-        self._payload: RequestPayload = build(request_module(api, version))
+        self.sent = False
         self._response = response_type(api, version)
+        self._payload = build(request_module(api, version))
+        self._body = encode_payload(self._payload)
+        self._header = b""
         self._record = record
-        self._request_frame = b""
 
     def __repr__(self) -> str:
         return f"<{self.api} v{self.version}>"
@@ -69,26 +68,22 @@ class CarriedRequest:
 
     def build_request_header(self, correlation_id: int, client_id: str) -> _Encoded:
         """The header, encoded."""
-        header = encode_header(self._payload, correlation_id, client_id)
-        self._request_frame = header
-        return _Encoded(header)
+        self._header = encode_header(self._payload, correlation_id, client_id)
+        return _Encoded(self._header)
 
     def encode(self) -> bytes:
         """The payload; aiokafka writes it at once."""
-        data = encode_payload(self._payload)
-        if self._record is not None:
-            self._request_frame += data
-        self.encoded = True
-        return data
+        self.sent = True
+        return self._body
 
-    def parse_response_header(self, frame: BytesIO) -> _CorrelationId:
+    def parse_response_header(self, frame: BytesIO) -> _ResponseHeader:
         """Reads the header and leaves `frame` at the body."""
         data = frame.getvalue()
         correlation_id, body = split_response(self._response, data)
         frame.seek(len(data) - len(body))
         if self._record is not None:
-            self._record(Exchange(self._response.__api_key__, self.version, self._request_frame, data))
-        return _CorrelationId(correlation_id)
+            self._record(Exchange(self._response.__api_key__, self.version, self._header + self._body, data))
+        return _ResponseHeader(correlation_id)
 
     @property
     def RESPONSE_TYPE(self) -> CarriedRequest:  # noqa: N802

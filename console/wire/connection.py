@@ -1,4 +1,4 @@
-"""One connection to one broker: aiokafka's, which does TLS, SASL and the pairing of answers, carrying kio's messages."""
+"""One connection to one broker: aiokafka's, which does TLS, SASL and the pairing of answers, with kio's messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import asyncio
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
+from enum import Enum, auto
 from typing import Any
 
 from console.wire.aiokafka_conn import import_aiokafka_conn
 from console.wire.carried import Build, CarriedRequest, Exchange, RawResponse
-from console.wire.schemas import api_key, version_range
+from console.wire.frames import MalformedFrame, decode_body
+from console.wire.schemas import api_key, response_type, version_range
 
 _conn = import_aiokafka_conn()
 
@@ -18,20 +20,38 @@ NO_LIMIT_MS = 24 * 3600 * 1000
 """aiokafka's own limit for each request: every caller here has a limit of its own."""
 MAX_IDLE_MS = 9 * 60 * 1000
 """Brokers drop an idle connection after ten minutes (connections.max.idle.ms); be first, when nothing is under way."""
-MAX_FRAME = 1 << 30
-"""Bytes. Larger lengths come from servers that do not speak Kafka."""
+MAX_FIRST_FRAME = 1 << 20
+"""Bytes. The first answer lists API versions; a greater length is text or TLS taken for a length."""
 
 
 class NotKafka(ConnectionError):
-    """The peer sent bytes that are no Kafka frame: `start` holds the first of them."""
+    """The peer's first bytes are no Kafka frame: `start` holds them."""
 
     def __init__(self, start: bytes) -> None:
         super().__init__("the peer does not speak Kafka's protocol")
         self.start = start
 
 
+class Stage(Enum):
+    """How far a connection got: TCP and TLS, the exchange of versions, SASL."""
+
+    OPENING = auto()
+    VERSIONS = auto()
+    SASL = auto()
+
+
+class ConnectFailed(ConnectionError):
+    """No connection. `stage`: what failed; `__cause__`: why, as asyncio, ssl or aiokafka told."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(f"connecting failed at {stage.name}")
+        self.stage = stage
+
+
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, which refuses a frame of an impossible length before waiting for its bytes."""
+    """aiokafka's connection, which counts frames and refuses a first one of an impossible length at once."""
+
+    frames_read = 0
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
@@ -41,17 +61,25 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             return
         reader: asyncio.StreamReader = this._reader
         del this
+        is_first = True
         while True:
             prefix = await reader.readexactly(4)
             (size,) = struct.unpack(">i", prefix)
-            if not 4 <= size <= MAX_FRAME:
+            if size < 4 or (is_first and size > MAX_FIRST_FRAME):
                 raise NotKafka(prefix)
             frame = await reader.readexactly(size)
             this = self_ref()
             if this is None:
                 return
+            this.frames_read += 1
             this._handle_frame(frame)
             del this
+            is_first = False
+
+    @property
+    def stage(self) -> Stage:
+        """What is, or was, under way while connecting: the first request asks for versions, all others are SASL's."""
+        return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
 
 
 class Connection:
@@ -60,6 +88,7 @@ class Connection:
     def __init__(self, carrier: Any, record: Callable[[Exchange], None] | None) -> None:
         self._carrier = carrier
         self._record = record
+        self._frames_to_open = carrier.frames_read
 
     @property
     def host(self) -> str:
@@ -77,6 +106,11 @@ class Connection:
         return bool(self._carrier.connected())
 
     @property
+    def has_answered(self) -> bool:
+        """Whether any request was answered since the connection was opened."""
+        return bool(self._carrier.frames_read > self._frames_to_open)
+
+    @property
     def versions(self) -> Mapping[int, tuple[int, int]]:
         """API key -> (lowest, highest version) that the broker told when the connection was opened."""
         versions: Mapping[int, tuple[int, int]] = self._carrier._versions
@@ -92,13 +126,13 @@ class Connection:
         return chosen if chosen >= max(lowest, theirs[0]) else None
 
     def prepare(self, api: str, version: int, build: Build) -> CarriedRequest:
-        """A request of this version, built and ready to send. Raises what `build` raises."""
+        """A request of this version, encoded and ready to send. Raises what `build` raises, and Unencodable."""
         return CarriedRequest(api, version, build, self._record)
 
     def send(self, request: CarriedRequest) -> Awaitable[RawResponse]:
         """Writes the request at once; the result is its answer.
 
-        Raises aiokafka's KafkaConnectionError where the connection is, or gets, lost. `request.encoded` tells whether
+        Raises aiokafka's KafkaConnectionError where the connection is, or gets, lost. `request.sent` tells whether
         bytes may have left.
         """
         answer: Awaitable[RawResponse] = self._carrier.send(request)
@@ -124,6 +158,32 @@ class Connection:
                 writer.transport.abort()
 
 
+async def enabled_mechanisms(
+    host: str, port: int, *, client_id: str, limit: float, security: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """The SASL mechanisms of a listener, asked on a connection of its own; empty where it does not tell.
+
+    A handshake for a mechanism that the broker lacks is answered with those that it has (SaslHandshakeResponse);
+    aiokafka does not hand them out.
+    """
+    without_sasl = {name: value for name, value in security.items() if not name.startswith("sasl_")}
+    without_sasl["security_protocol"] = security["security_protocol"].replace("SASL_PLAINTEXT", "PLAINTEXT")
+    without_sasl["security_protocol"] = without_sasl["security_protocol"].replace("SASL_SSL", "SSL")
+    try:
+        connection = await connect(host, port, client_id=client_id, limit=limit, security=without_sasl)
+    except ConnectFailed:
+        return ()
+    try:
+        request = connection.prepare("sasl_handshake", 1, lambda kio: kio.SaslHandshakeRequest(mechanism=""))
+        async with asyncio.timeout(limit):
+            raw = await connection.send(request)
+        return tuple(decode_body(response_type(raw.api, raw.version), raw.body).mechanisms)
+    except (OSError, _conn.Errors.KafkaError, MalformedFrame):
+        return ()
+    finally:
+        await connection.close()
+
+
 async def connect(
     host: str,
     port: int,
@@ -135,15 +195,16 @@ async def connect(
 ) -> Connection:
     """Connects, learns the broker's versions, authenticates.
 
-    security: aiokafka's own arguments ``security_protocol``, ``ssl_context``, ``sasl_…``. limit: seconds for all of
-    it. Raises TimeoutError, OSError (refused, unknown host, TLS) or one of aiokafka's errors.
+    security: aiokafka's own arguments ``security_protocol``, ``ssl_context``, ``sasl_…``. limit: seconds for all of it.
+    Raises ConnectFailed.
     """
     carrier = _CheckedConnection(
         host, port, client_id=client_id, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **security
     )
-    async with asyncio.timeout(limit):
-        _, writer = await carrier.connect()
-    raw = writer.get_extra_info("socket")
-    if raw is not None:
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    try:
+        async with asyncio.timeout(limit):
+            _, writer = await carrier.connect()
+    except Exception as error:
+        raise ConnectFailed(carrier.stage) from error
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return Connection(carrier, record)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from functools import cache
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from console.wire.open_codes import open_reader
-
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 class MalformedFrame(ValueError):
     """Bytes that are not what the protocol has at this place."""
+
+
+class Unencodable(ValueError):
+    """A request holds something that its format cannot carry: a number out of range, text that is not Unicode."""
 
 
 @cache
@@ -38,8 +43,11 @@ def encode_header(payload: RequestPayload, correlation_id: int, client_id: str) 
 
 
 def encode_payload(payload: RequestPayload) -> bytes:
-    """The payload, as its version is written."""
-    return _encode(payload)
+    """The payload, as its version is written. Raises Unencodable."""
+    try:
+        return _encode(payload)
+    except (SerialError, ValueError, TypeError, AttributeError, struct.error) as error:
+        raise Unencodable(f"{type(payload).__name__} v{payload.__version__}: {error}") from error
 
 
 def _encode(entity: Entity) -> bytes:
