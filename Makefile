@@ -1,0 +1,60 @@
+# Two commands do all: `make demo` opens the console on a real cluster, `make test` runs every check and test.
+
+PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
+  $(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))) python3)
+
+DEV := .venv-dev
+RUN := .venv-run
+BIN := $(DEV)/bin
+PYTEST := $(BIN)/python -m pytest
+CHECKED := console widgets themes tests requirements $(wildcard benchmarks screenshots)
+LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-header $(if $(UPGRADE),--upgrade)
+
+.PHONY: help demo test test-fast test-brokers check format lock dev-venv run-venv clean
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: run-venv  ## three real brokers with something in them, and the console on them (needs Java 17)
+	@$(RUN)/bin/python -m tests.support.demo
+
+test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
+	@echo '== fast tests'
+	$(PYTEST) -q -n 2 --timeout 60 -m 'not broker and not slow'
+	@echo '== real brokers, and what is slow'
+	@$(BIN)/python -m tests.support.kafka_jars
+	$(PYTEST) -q -m 'broker or slow' --durations 10
+
+test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
+	$(PYTEST) -q -n 2 --timeout 60 -m 'not broker and not slow'
+
+test-brokers: dev-venv  ## what needs real brokers
+	@$(BIN)/python -m tests.support.kafka_jars
+	$(PYTEST) -q -m broker
+
+check: dev-venv  ## format, lint, types, and who may import whom
+	@echo '== ruff, mypy, import-linter'
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/mypy --strict $(filter-out requirements,$(CHECKED))
+	$(BIN)/lint-imports
+
+format: dev-venv  ## put the code in its form
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer versions
+	$(LOCK) pyproject.toml -o requirements/run.txt
+	$(LOCK) --group build -o requirements/build.txt
+	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
+
+dev-venv:
+	@$(PYTHON) requirements/make_venv.py $(DEV) requirements/dev.txt
+
+run-venv:
+	@$(PYTHON) requirements/make_venv.py $(RUN) requirements/build.txt requirements/run.txt
+
+clean:  ## remove what these commands made here (the jars' cache stays)
+	rm -rf $(DEV) $(RUN) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +

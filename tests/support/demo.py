@@ -1,0 +1,29 @@
+"""``make demo``: three real brokers with something in them, and the console on them; both end together."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.support import demo_data
+from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
+from tests.support.kafka_jars import BrokersUnavailableError
+
+
+def main() -> int:
+    """Run the demo until the console ends; the console's exit code."""
+    try:
+        print("starting three Kafka brokers (the first time fetches Kafka, a minute or two) …", flush=True)
+        with KafkaCluster() as cluster:
+            print("filling them …", flush=True)
+            demo_data.seed(cluster.addresses)
+            return subprocess.call([sys.executable, "-m", "console", "-b", cluster.bootstrap])
+    except (BrokersUnavailableError, ClusterStartError) as failure:
+        print(f"make demo: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
