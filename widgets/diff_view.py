@@ -1,0 +1,241 @@
+"""Changes by group, old value → new value, each with a status letter and what came of it below."""
+
+from __future__ import annotations
+
+import textwrap
+from bisect import bisect_right
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from widgets.cells import cell_width, clean, truncate
+from widgets.column_view import as_spans, natural_width
+from widgets.line_view import LineView
+from widgets.row_source import Cell, Span
+
+SAMPLE = 200
+NAME_MAX, OLD_MAX = 40, 32
+ARROW = "  →  "
+BELOW_INDENT = 7
+
+
+class DiffLine(NamedTuple):
+    """One change: `status` is a letter, `note` stands at the right edge, `below` is told underneath, wrapped.
+
+    With `arrow` False there is no old value: the line says what is added or taken away.
+    """
+
+    key: Hashable
+    name: str
+    old: Cell = ""
+    new: Cell = ""
+    status: Cell = ""
+    note: Cell = ""
+    below: Sequence[Span] = ()
+    arrow: bool = True
+
+
+class DiffGroup(NamedTuple):
+    """The changes of one thing. Its key and those of its lines are unique in the whole view."""
+
+    key: Hashable
+    title: Cell
+    lines: Sequence[DiffLine]
+    note: Cell = ""
+
+
+class _Spot(NamedTuple):
+    """What a screen line shows: a group's title (`line` None), a change (`below` None), or text below one."""
+
+    group: DiffGroup
+    line: DiffLine | None
+    below: Span | None
+
+
+class DiffView(LineView):
+    """A scrolling list of changes with a cursor over groups and changes; what to do with them is the owner's matter."""
+
+    def __init__(
+        self,
+        groups: Sequence[DiffGroup] = (),
+        *,
+        empty: str = "",
+        markable: bool = True,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a view of `groups`."""
+        super().__init__(empty=empty, markable=markable, name=name, id=id, classes=classes)
+        self._groups: Sequence[DiffGroup] = ()
+        self._places: dict[Hashable, tuple[int, int]] | None = None
+        self._put(groups)
+
+    # -- what an owner sees ---------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Sequence[DiffGroup]:
+        """The groups that are shown."""
+        return self._groups
+
+    def set_groups(self, groups: Sequence[DiffGroup]) -> None:
+        """Show other changes; the cursor stays on its key."""
+        held = self._hold()
+        self._put(groups)
+        self._restore(held)
+
+    @property
+    def cursor_line(self) -> DiffLine | None:
+        """The change under the cursor, or None on a group's title."""
+        return self._spot(self._cursor).line if self.line_count() else None
+
+    @property
+    def cursor_group(self) -> DiffGroup | None:
+        """The group the cursor is in, or None where there are none."""
+        return self._spot(self._cursor).group if self.line_count() else None
+
+    # -- lines ----------------------------------------------------------------------------------------------------
+
+    def line_count(self) -> int:
+        """Return how many lines titles, changes and texts take together."""
+        return self._ends[-1] if self._ends else 0
+
+    def key_at(self, index: int) -> Hashable:
+        """Return the key of a group or a change; a text below has that of its change."""
+        spot = self._spot(index)
+        return spot.group.key if spot.line is None else spot.line.key
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return the line of a group or a change."""
+        if self._places is None:
+            self._places = {
+                place_key: (number, position)
+                for number, group in enumerate(self._groups)
+                for position, place_key in enumerate((group.key, *(line.key for line in group.lines)))
+            }
+        place = self._places.get(key)
+        if place is None:
+            return None
+        number, position = place
+        return self._first(number) + (0 if position == 0 else 1 + self._line_starts(number)[position - 1])
+
+    def can_rest(self, index: int) -> bool:
+        """Tell whether a line is a title or a change, not a text below one."""
+        return self._spot(index).below is None
+
+    def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
+        """Return None: the titles of the groups say it all."""
+        return None
+
+    def spans(self, index: int, width: int) -> Sequence[Span]:
+        """Return the cells of a title, a change or a text."""
+        spot = self._spot(index)
+        if spot.below is not None:
+            return [(" " * BELOW_INDENT, ""), (truncate(spot.below[0], width - BELOW_INDENT), spot.below[1])]
+        if spot.line is None:
+            title = [(text, name or "strong") for text, name in as_spans(spot.group.title)]
+            return _with_note([("  ", ""), *_cut(title, width - 2)], spot.group.note, width)
+        line = spot.line
+        start = [*_cut(as_spans(line.status), 3, pad=True), (" ", "")]
+        if not line.arrow:
+            return _with_note([*start, *_cut(as_spans(line.name or line.new), width - 4)], line.note, width)
+        name = _cut([(line.name, "")], self._name_width, pad=True)
+        old = _cut(as_spans(line.old), self._old_width, pad=True, right=True)
+        used = 4 + self._name_width + 2 + self._old_width + len(ARROW)
+        new = _cut(as_spans(line.new), max(1, width - used))
+        return _with_note([*start, *name, ("  ", ""), *old, (ARROW, "muted"), *new], line.note, width)
+
+    # -- places ---------------------------------------------------------------------------------------------------
+
+    def _put(self, groups: Sequence[DiffGroup]) -> None:
+        self._groups = groups
+        self._places = None
+        self._number()
+        step = max(1, len(groups) // SAMPLE)
+        sample = [line for group in groups[::step] for line in group.lines[:SAMPLE] if line.arrow]
+        self._name_width = min(NAME_MAX, max((cell_width(line.name) for line in sample), default=0))
+        self._old_width = min(OLD_MAX, max((natural_width(line.old) for line in sample), default=0))
+
+    def _number(self) -> None:
+        """Count the lines up to the end of each group. Texts below are wrapped, so this depends on the width."""
+        self._numbered_for = self.size.width
+        self._ends = list(accumulate(map(self._height, self._groups)))
+        self._starts: dict[int, list[int]] = {}
+
+    def _height(self, group: DiffGroup) -> int:
+        return 1 + len(group.lines) + sum(self._height_below(line) for line in group.lines if line.below)
+
+    def _height_below(self, line: DiffLine) -> int:
+        return sum(len(_wrapped(text, self._below_width)) for text, _ in line.below)
+
+    @property
+    def _below_width(self) -> int:
+        return max(20, self._numbered_for - BELOW_INDENT - 2)
+
+    def _first(self, number: int) -> int:
+        return self._ends[number - 1] if number else 0
+
+    def _spot(self, index: int) -> _Spot:
+        number = bisect_right(self._ends, index)
+        group = self._groups[number]
+        left = index - self._first(number)
+        if left == 0:
+            return _Spot(group, None, None)
+        starts = self._line_starts(number)
+        position = bisect_right(starts, left - 1) - 1
+        line = group.lines[position]
+        left -= 1 + starts[position]
+        if left == 0:
+            return _Spot(group, line, None)
+        below = [(part, name) for text, name in line.below for part in _wrapped(text, self._below_width)]
+        return _Spot(group, line, below[left - 1])
+
+    def _line_starts(self, number: int) -> list[int]:
+        """Return where the changes of a group start, counted from below its title."""
+        starts = self._starts.get(number)
+        if starts is None:
+            heights = (1 + self._height_below(line) for line in self._groups[number].lines)
+            starts = self._starts[number] = list(accumulate(heights, initial=0))
+            starts.pop()
+        return starts
+
+    def on_resize(self) -> None:
+        """Wrap the texts anew."""
+        if self._numbered_for != self.size.width:
+            held = self._hold()
+            self._number()
+            self._restore(held)
+        super().on_resize()
+
+
+@lru_cache(4096)
+def _wrapped(text: str, width: int) -> tuple[str, ...]:
+    """Return the lines of `text`, one broken at blanks to at most `width` characters; the same words come often."""
+    lines = [part for line in text.splitlines() for part in textwrap.wrap(clean(line), width) or [""]]
+    return tuple(lines) or ("",)
+
+
+def _cut(spans: Sequence[Span], width: int, *, pad: bool = False, right: bool = False) -> list[Span]:
+    """Return `spans` in at most (with `pad`: exactly) `width` cells, clean."""
+    cut: list[Span] = []
+    left = width
+    for text, name in spans:
+        part = truncate(clean(text), left)
+        cut.append((part, name))
+        left -= cell_width(part)
+    if not pad or left <= 0:
+        return cut
+    return [(" " * left, ""), *cut] if right else [*cut, (" " * left, "")]
+
+
+def _with_note(spans: list[Span], note: Cell, width: int) -> list[Span]:
+    """Put `note` at the right edge, where it fits."""
+    if not note:
+        return spans
+    used = sum(cell_width(text) for text, _ in spans)
+    wide = natural_width(note)
+    gap = width - 1 - used - wide
+    if gap < 2:
+        return spans
+    return [*spans, (" " * gap, ""), *_cut([(text, name or "muted") for text, name in as_spans(note)], wide)]
