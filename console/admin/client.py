@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from console.admin.client_loop import ClientLoop
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 
@@ -26,7 +27,7 @@ class AdminClient:
 
     def __init__(self, settings: ConnectionSettings) -> None:
         self.settings = settings
-        self._loop = asyncio.new_event_loop()
+        self._loop = ClientLoop()
         self._link = Link(settings)
         self._thread = threading.Thread(target=self._serve, name=f"kac {settings.client_id}", daemon=True)
         self._closed = False

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from console.admin.connections import Connections
+from console.admin.error_codes import NOT_CONTROLLER
 from console.admin.errors import (
     AuthenticationFailed,
     BadAnswer,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from console.wire.connection import Connection
 
 Build = Callable[[ModuleType], Any]
-NOT_CONTROLLER = 41
 
 
 @dataclass(frozen=True, slots=True)
