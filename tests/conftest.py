@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.kafka_jars import cache_home
+from tests.support.cached_folder import cache_home
 
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -22,10 +22,10 @@ _KEPT = ("KAC_REQUIRE_BROKERS",)
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home directory: no test reads or writes the developer's own contexts, history or journal."""
-    jar_cache = cache_home()
+    cache = cache_home().parent
     for name in [name for name in os.environ if name.startswith(_FOREIGN) and name not in _KEPT]:
         monkeypatch.delenv(name)
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(jar_cache))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     return home

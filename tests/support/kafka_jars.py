@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.cached_folder import cache_home, cached_folder
 
 OLDEST_JAVA = 17
 FETCH_SECONDS = 600
@@ -70,33 +68,9 @@ def jars(version: str) -> Path:
     Raises BrokersUnavailableError where they are not cached and can't be fetched.
     """
     wanted = coordinates(version)
-    cache = cache_home() / "kac" / "jars"
     # The name holds what was asked for: a changed list is another folder, never a half-right one.
-    folder = cache / f"{version}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
-    if folder.is_dir():
-        return folder
-    cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / f".{folder.name}.lock"):
-        if not folder.is_dir():
-            scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=cache))
-            try:
-                _fetch(wanted, scratch)
-                scratch.rename(folder)
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
-    return folder
-
-
-def cache_home() -> Path:
-    """Where this user keeps what can be fetched again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+    name = f"{version}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
+    return cached_folder(cache_home() / "jars" / name, lambda folder: _fetch(wanted, folder))
 
 
 def _fetch(wanted: tuple[str, ...], folder: Path) -> None:

@@ -1,0 +1,53 @@
+"""The wheel, built from a copy of the checkout and installed in an empty environment."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from tests.support.cached_folder import cache_home, cached_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCK = ROOT / "requirements" / "run.txt"
+PACKAGES = ("console", "widgets", "themes")
+_FILES = ("pyproject.toml", "README.md", "LICENSE")
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel in the folder, from what the checkout holds, leaving nothing in the checkout."""
+    source = folder / "source"
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _FILES:
+        shutil.copy(ROOT / name, source / name)
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    _run([*pip, "--wheel-dir", str(folder), str(source)])
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def install(wheel: Path, folder: Path) -> Path:
+    """Make an environment in the folder with the locked packages and the wheel; the path of its ``bin``."""
+    venv.create(folder, with_pip=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--no-index", "--find-links", str(_locked_wheels()), "--require-hashes", "-r", str(LOCK)])
+    _run([*pip, "--no-index", "--no-deps", str(wheel)])
+    return folder / "bin"
+
+
+def _locked_wheels() -> Path:
+    name = hashlib.sha256(LOCK.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    download = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+    return cached_folder(
+        cache_home() / "wheels" / name, lambda folder: _run([*download, "-d", str(folder), "-r", str(LOCK)])
+    )
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")

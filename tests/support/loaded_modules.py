@@ -1,0 +1,38 @@
+"""Which modules a command line loads: run in an interpreter of its own, and asked at its end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+_RUN = """
+import json, sys
+from console.cli import run
+try:
+    code = run(sys.argv[1:])
+except SystemExit as ended:
+    code = ended.code
+print(json.dumps([code or 0, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What one run left: its exit code, its output, the names of all modules."""
+
+    code: int
+    output: str
+    modules: frozenset[str]
+
+    def any_of(self, *packages: str) -> set[str]:
+        """Those of the packages of which something was loaded."""
+        return {name for name in packages if any(f"{module}.".startswith(f"{name}.") for module in self.modules)}
+
+
+def loaded_by(*argv: str) -> Loaded:
+    """Run ``kac`` with these arguments."""
+    done = subprocess.run([sys.executable, "-c", _RUN, *argv], capture_output=True, text=True, check=True, timeout=60)
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    return Loaded(code, done.stdout, frozenset(modules))
