@@ -1,0 +1,182 @@
+"""What an operator writes for a value, as a broker takes it: units by key, checks by type, words for what is wrong.
+
+Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from console.model.codes import ConfigType
+from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.plan.units import Unit, has_unit, parse_amount, unit_of
+
+BOOLEAN = ConfigType(1)
+INT = ConfigType(3)
+SHORT = ConfigType(4)
+LONG = ConfigType(5)
+DOUBLE = ConfigType(6)
+LIST = ConfigType(7)
+
+_BITS = {INT: 32, SHORT: 16, LONG: 64}
+_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
+_ALLOWED_SUFFIX = {"request_percentage": "%", "controller_mutation_rate": "/s", CONNECTION_CREATION_RATE: "/s"}
+
+_LONG_MAX = 2**63 - 1
+_INT_MAX = 2**31 - 1
+_FRACTION = 1e-6
+"""ClientQuotaControlManager's tolerance for whole numbers."""
+
+
+def parse_value(key: str, type_: ConfigType, text: str) -> str:
+    """The text to send for a config key of this type (0 where no broker told: then only a unit is looked at).
+
+    Raises ValueError with words that name the key, what was written and what is wanted.
+    """
+    unit = unit_of(key)
+    stripped = text.strip()
+    match type_:
+        case _ if type_ == BOOLEAN:
+            if stripped.lower() not in ("true", "false"):
+                raise ValueError(f"{key} is true or false, not {_quoted(text)}")
+            return stripped.lower()
+        case _ if type_ in _BITS:
+            return _whole(key, type_, unit, stripped)
+        case _ if type_ == DOUBLE:
+            return _decimal(key, unit, stripped)
+        case _ if type_ == LIST:
+            return ",".join(items_of(text)) if stripped else ""
+        case _ if type_ == 0 and unit is not Unit.NONE and has_unit(stripped):
+            return str(_amount(key, unit, stripped))
+        case _:
+            return text
+
+
+def items_of(text: str) -> list[str]:
+    """The items of a LIST as ConfigDef parses it: parted by commas, without the spaces around them."""
+    return [item.strip() for item in text.split(",")]
+
+
+def unit_help(key: str) -> str:
+    """How an amount for this key may be written; ``""`` where only the bare value can."""
+    return unit_of(key).examples
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'"
+
+
+def _amount(key: str, unit: Unit, text: str) -> int:
+    try:
+        return parse_amount(text, unit)
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+
+
+def _whole(key: str, type_: ConfigType, unit: Unit, text: str) -> str:
+    if unit is not Unit.NONE and has_unit(text):
+        written = str(_amount(key, unit, text))
+    elif _INTEGER.fullmatch(text):
+        written = text
+    else:
+        counted = f" of {unit.value}" if unit is not Unit.NONE else ""
+        examples = f" (or, for instance, {unit.examples})" if unit is not Unit.NONE else ""
+        raise ValueError(f"{key} is a whole number{counted}{examples}, not {_quoted(text)}")
+    half = 1 << (_BITS[type_] - 1)
+    if not -half <= int(written) < half:
+        raise ValueError(f"{key} is from {-half} to {half - 1} ({type_.name}); {written} is beyond that")
+    return written
+
+
+def _decimal(key: str, unit: Unit, text: str) -> str:
+    if unit is not Unit.NONE and has_unit(text):
+        return str(_amount(key, unit, text))
+    if not _DECIMAL.fullmatch(text) or math.isinf(float(text)):
+        raise ValueError(f"{key} is a number such as 0.5, not {_quoted(text)}")
+    return text
+
+
+def canonical(type_: ConfigType, text: str) -> str:
+    """A valid value as brokers write it back (ConfigDef.convertToString of the parsed value): two texts that mean the
+    same are equal then. Text that is not valid for the type is left as it is."""
+    stripped = text.strip()
+    match type_:
+        case _ if type_ == BOOLEAN:
+            return stripped.lower()
+        case _ if type_ in _BITS and _INTEGER.fullmatch(stripped):
+            return str(int(stripped))
+        case _ if type_ == DOUBLE and _DECIMAL.fullmatch(stripped):
+            return java_double(float(stripped))
+        case _ if type_ == LIST and stripped:
+            return ",".join(items_of(text))
+        case _ if type_ == 2 or type_ == 8:
+            return stripped
+        case _:
+            return text
+
+
+def java_double(value: float) -> str:
+    """As Double.toString writes it: plainly from 10⁻³ to 10⁷, else as ``1.0E10``; always with a fraction."""
+    if not math.isfinite(value) or value == 0:
+        return repr(value)
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0") or "0"
+    if not 1e-3 <= abs(value) < 1e7:
+        text = f"{digits[0]}.{digits[1:] or '0'}E{point - 1}"
+    elif point <= 0:
+        text = f"0.{'0' * -point}{digits}"
+    else:
+        digits = digits.ljust(point, "0")
+        text = f"{digits[:point]}.{digits[point:] or '0'}"
+    return f"-{text}" if value < 0 else text
+
+
+def parse_quota(key: str, text: str) -> float:
+    """A quota's value from what was written: bytes/s with units, percent with or without ``%``, rates with or without
+    ``/s``. Raises ValueError with words."""
+    if key not in CLIENT_KEYS and key not in IP_KEYS:
+        raise ValueError(unknown_quota_key(key))
+    written = text.strip()
+    if key.endswith("byte_rate"):
+        if has_unit(written):
+            value = float(_amount(key, Unit.BYTES_PER_SECOND, written))
+        else:
+            value = _number(key, written.removesuffix("/s"), Unit.BYTES_PER_SECOND.examples)
+    else:
+        suffix = _ALLOWED_SUFFIX[key]
+        value = _number(key, written.removesuffix(suffix).rstrip(), f"20{suffix}")
+    problem = quota_problem(key, value)
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
+def _number(key: str, text: str, example: str) -> float:
+    if not _DECIMAL.fullmatch(text):
+        raise ValueError(f"{key} is a number above 0 (for instance {example}), not {_quoted(text)}")
+    return float(text)
+
+
+def unknown_quota_key(key: str) -> str:
+    """Words for a quota key that Kafka does not have."""
+    return f"{key} is no quota; there are {', '.join((*CLIENT_KEYS, *IP_KEYS))}"
+
+
+def quota_problem(key: str, value: float) -> str:
+    """Why a broker would refuse this value, or take it and behave oddly (NaN, infinity); ``""`` where it is fine."""
+    if not math.isfinite(value):
+        return f"{key} is a finite number"
+    if value <= 0:
+        return f"{key} is above 0; to lift the limit, unset it"
+    whole = key.endswith("byte_rate") or key == CONNECTION_CREATION_RATE
+    if whole and abs(value - round(value)) > _FRACTION:
+        return f"{key} is a whole number, {value:g} is not"
+    largest = _INT_MAX if key == CONNECTION_CREATION_RATE else _LONG_MAX
+    if whole and value > largest:
+        return f"{key} is at most {largest}"
+    return ""
