@@ -76,8 +76,8 @@ CLUSTER_WIDE_KEYS = _names(
     remote.log.manager.copier.thread.pool.size remote.log.manager.copy.max.bytes.per.second
     remote.log.manager.expiration.thread.pool.size remote.log.manager.fetch.max.bytes.per.second
     remote.log.manager.follower.thread.pool.size remote.log.reader.threads
-    replica.alter.log.dirs.io.max.bytes.per.second share.coordinator.cached.buffer.max.bytes transaction.partition.verification.enable
-    unclean.leader.election.enable
+    replica.alter.log.dirs.io.max.bytes.per.second share.coordinator.cached.buffer.max.bytes
+    transaction.partition.verification.enable unclean.leader.election.enable
     """
 )
 """DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS less those that are per broker."""

@@ -1,0 +1,181 @@
+"""What applies to a key where its resource does not set it, and on which broker what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from console.model.broker_layers import PRECEDENCE, TOPIC_SYNONYMS
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DEFAULT_CONFIG,
+    TOPIC,
+    ConfigSource,
+    ResourceType,
+)
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, is_override, own_source
+from console.model.snapshot import Snapshot
+
+CLIENT_METRICS_DEFAULTS: Mapping[str, str] = {"interval.ms": "300000", "match": "", "metrics": ""}
+"""ClientMetricsConfigs: what applies to a key that a client-metrics resource does not set."""
+
+
+_FACTORS = {broker_key.name: broker_key.factor for keys in TOPIC_SYNONYMS.values() for broker_key in keys}
+
+
+class Inherited(NamedTuple):
+    """What applies to a key without an override: the value in the key's own terms, and where it comes from.
+
+    name: the key's name there (``log.retention.hours``). value None: nothing, or hidden. known: False where what was
+    read does not tell.
+    """
+
+    value: str | None
+    source: ConfigSource | None = None
+    name: str = ""
+    hidden: bool = False
+    known: bool = True
+
+
+UNKNOWN = Inherited(None, known=False)
+NOTHING = Inherited(None)
+
+
+def from_broker(key: str, configs: ConfigSet) -> Inherited:
+    """What a topic's key inherits on the broker of this set: the first of its broker keys that has a value there."""
+    for broker_key in TOPIC_SYNONYMS.get(key, ()):
+        entry = configs.get(broker_key.name)
+        if entry is not None and entry.value is not None:
+            return Inherited(in_terms_of(key, broker_key.name, entry.value), entry.source, broker_key.name)
+    return UNKNOWN
+
+
+def in_terms_of(key: str, name: str, value: str | None) -> str | None:
+    """A value given under the name of a synonym, in the key's own unit: ``168`` hours are ``604800000`` ms."""
+    theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
+    if theirs == ours or value is None or not value.lstrip("-").isdecimal():
+        return value
+    return str(int(value) * theirs // ours)
+
+
+def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
+    """What topics inherit for a key on each broker whose configs were read, by broker id; empty for a key that no
+    broker's setting changes."""
+    found = {}
+    for resource, configs in snapshot.configs.items():
+        if resource.type == BROKER and resource.name.isdecimal():
+            inherited = from_broker(key, configs)
+            if inherited.known:
+                found[int(resource.name)] = inherited
+    return dict(sorted(found.items()))
+
+
+def differing(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
+    """As `by_broker` where the brokers do not all give the same value; else empty."""
+    found = by_broker(snapshot, key)
+    return found if len({inherited.value for inherited in found.values()}) > 1 else {}
+
+
+class Inheritance:
+    """Answers what would apply without an override, from one snapshot; remembers what it had to look for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._found: dict[tuple[ResourceType, str], Inherited] = {}
+        self._different: dict[ResourceType, list[ConfigSet]] = {}
+
+    def without_override(self, resource: ConfigResource, key: str) -> Inherited:
+        """What applies to a key of a resource once the resource's own override of it is gone, or already if it has
+        none. Topics are seen as the broker sees them that described them."""
+        if resource.type == BROKER_LOGGER:
+            return UNKNOWN  # a parent logger's level, and which parents have one is not told
+        configs = self._snapshot.configs.get(resource)
+        entry = configs.get(key) if configs is not None else None
+        if entry is not None:
+            told = _told(entry, resource)
+            if told is not None:
+                return told
+        if resource.is_cluster_default:
+            return self._below_cluster_default(key)
+        if resource.type == BROKER:
+            return NOTHING if configs is not None else UNKNOWN
+        if (resource.type, key) not in self._found:
+            self._found[resource.type, key] = self._look_for(resource.type, key)
+        return self._found[resource.type, key]
+
+    def default(self, resource: ConfigResource, key: str) -> str | None:
+        """Kafka's own default of a key, which an append or a subtract starts from where the resource has no override
+        (not what it inherits: ConfigurationControlManager.getParts); None where it is not told."""
+        configs = self._snapshot.configs.get(resource)
+        entry = configs.get(key) if configs is not None else None
+        if entry is None or _default(entry) is None:
+            others = self._sets(resource.type)
+            entry = next((e for c in others if (e := c.get(key)) is not None and _default(e) is not None), entry)
+        return None if entry is None else _default(entry)
+
+    def sample(self, resource_type: ResourceType, key: str) -> ConfigEntry | None:
+        """An entry of the key on any resource of the type, for its type and its flags."""
+        return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
+
+    def _sets(self, resource_type: ResourceType) -> list[ConfigSet]:
+        """The different sets of a type."""
+        if resource_type not in self._different:
+            found = {
+                id(configs): configs
+                for resource, configs in self._snapshot.configs.items()
+                if resource.type == resource_type and not resource.is_cluster_default
+            }
+            self._different[resource_type] = list(found.values())
+        return self._different[resource_type]
+
+    def _look_for(self, resource_type: ResourceType, key: str) -> Inherited:
+        if resource_type == CLIENT_METRICS and key in CLIENT_METRICS_DEFAULTS:
+            return Inherited(CLIENT_METRICS_DEFAULTS[key], DEFAULT_CONFIG, key)
+        broker = self._snapshot.configs_from
+        if resource_type == TOPIC and broker is not None:
+            configs = self._snapshot.configs.get(broker_resource(broker))
+            inherited = from_broker(key, configs) if configs is not None else UNKNOWN
+            if inherited.known:
+                return inherited
+        own = own_source(ConfigResource(resource_type, "any"))
+        for configs in self._sets(resource_type):
+            entry = configs.get(key)
+            if entry is not None and entry.source != own:
+                return Inherited(entry.value, entry.source, _name_at_source(entry), entry.hidden)
+        return UNKNOWN
+
+    def _below_cluster_default(self, key: str) -> Inherited:
+        """Each broker falls back to its own file or to the default; told only where those that were read agree."""
+        below = PRECEDENCE[2:]
+        found = set()
+        for configs in self._sets(BROKER):
+            entry = configs.get(key)
+            rest = [s for s in entry.synonyms if s.source in below] if entry is not None else []
+            hidden = entry is not None and entry.hidden
+            found.add(Inherited(rest[0].value, rest[0].source, rest[0].name, hidden) if rest else NOTHING)
+        return found.pop() if len(found) == 1 else UNKNOWN
+
+
+def _told(entry: ConfigEntry, resource: ConfigResource) -> Inherited | None:
+    """What the entry itself says applies without the resource's own override; None where it says nothing of that."""
+    own = own_source(resource)
+    for synonym in entry.synonyms:
+        if synonym.source != own:
+            value = in_terms_of(entry.name, synonym.name, synonym.value)
+            return Inherited(value, synonym.source, synonym.name, entry.hidden)
+    if not is_override(entry, resource):
+        return Inherited(entry.value, entry.source, entry.name, entry.hidden)
+    return None
+
+
+def _default(entry: ConfigEntry) -> str | None:
+    for synonym in entry.synonyms:
+        if synonym.source == DEFAULT_CONFIG:
+            return synonym.value
+    return entry.value if entry.source == DEFAULT_CONFIG else None
+
+
+def _name_at_source(entry: ConfigEntry) -> str:
+    return entry.synonyms[0].name if entry.synonyms else entry.name
