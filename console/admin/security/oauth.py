@@ -1,0 +1,256 @@
+"""Tokens for SASL/OAUTHBEARER: from a token endpoint for client credentials (KIP-768), from a file, or as given."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+from aiokafka.abc import AbstractTokenProvider  # type: ignore[import-untyped]
+
+from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
+from console.admin.security.tls import client_context
+from console.admin.settings import SaslSettings, TlsSettings
+from console.model.failure import Failure
+
+RENEWED_AFTER = 0.8
+"""Share of its life after which a token is asked for anew (sasl.login.refresh.window.factor)."""
+ENDPOINT_TIMEOUT = 10.0
+"""Seconds, where neither sasl.login.connect.timeout.ms nor sasl.login.read.timeout.ms says otherwise."""
+LARGEST_ANSWER = 1 << 20
+UNSECURED_LIFE = 3600
+"""Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
+
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
+_EXTENSION = "extension_"
+
+
+class Token(NamedTuple):
+    """A token and for how many seconds it holds, None where nothing tells."""
+
+    text: str
+    life: float | None
+
+
+class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
+    """Gives a token to each connection; one that is still good is used again. For use on one event loop."""
+
+    def __init__(
+        self, fetch: Callable[[], Token], extensions: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._fetch = fetch
+        self._extensions = dict(extensions)
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._token = ""
+        self._good_until = float("-inf")
+
+    async def token(self) -> str:
+        """A token; asked for in a thread of its own. Raises AdminError."""
+        async with self._lock:
+            if self._clock() >= self._good_until:
+                asked = self._clock()
+                token = await asyncio.to_thread(self._fetch)
+                self._token = token.text
+                self._good_until = asked + RENEWED_AFTER * (token.life or 0.0)
+            return self._token
+
+    def extensions(self) -> dict[str, str]:
+        """SASL extensions (KIP-342), sent with the token."""
+        return dict(self._extensions)
+
+
+def token_provider(sasl: SaslSettings) -> TokenProvider:
+    """The provider for these settings (their docstring tells which). Raises AdminError for what can't work."""
+    extensions = {name[len(_EXTENSION) :]: value for name, value in sasl.options.items() if name.startswith(_EXTENSION)}
+    url = sasl.options.get("token.endpoint.url")
+    if url is None:
+        given = sasl.password
+        if given is not None:
+            return TokenProvider(lambda: Token(_checked(given.reveal(), "the token"), None), extensions)
+        return TokenProvider(lambda: Token(unsecured_token(sasl.username or ""), UNSECURED_LIFE), extensions)
+    if urlsplit(url).scheme == "file":
+        path = Path(unquote(urlsplit(url).path))
+        return TokenProvider(lambda: _from_file(path), extensions)
+    _refuse_clear_text(url)
+    return TokenProvider(lambda: request_token(sasl, url), extensions)
+
+
+def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
+    """A JWT that nobody signed, for brokers that are set up for tests (OAuthBearerUnsecuredJws)."""
+    issued = int(now())
+    claims = {"sub": subject, "iat": issued, "exp": issued + UNSECURED_LIFE}
+    return f"{_base64url({'alg': 'none'})}.{_base64url(claims)}."
+
+
+def request_token(sasl: SaslSettings, url: str) -> Token:
+    """Ask the endpoint for a token (RFC 6749, section 4.4). Blocks. Raises AdminError; no text of it has the secret."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import HTTPSHandler, Request, build_opener
+
+    shown = _without_credentials(url)
+    opener = build_opener(HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), _no_redirects())
+    request = Request(url, data=_form(sasl), headers=_headers(sasl), method="POST")  # noqa: S310
+    try:
+        with opener.open(request, timeout=_timeout(sasl.options)) as answer:
+            body = answer.read(LARGEST_ANSWER)
+    except HTTPError as error:
+        with error:
+            raise _refused(shown, error.code, error.read(LARGEST_ANSWER), sasl) from None
+    except URLError as error:
+        raise _unreachable(shown, error.reason) from None
+    except (OSError, HTTPException) as error:
+        raise _unreachable(shown, error) from None
+    except ValueError:
+        raise _failed(f"{shown} is no URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
+    return _token_in(body, shown)
+
+
+def _form(sasl: SaslSettings) -> bytes:
+    fields = {"grant_type": "client_credentials"}
+    if scope := sasl.options.get("scope"):
+        fields["scope"] = scope
+    return urlencode(fields).encode("ascii")
+
+
+def _headers(sasl: SaslSettings) -> dict[str, str]:
+    secret = sasl.password.reveal() if sasl.password else ""
+    pair = [sasl.username or "", secret]
+    if sasl.options.get("header.urlencode", "").lower() == "true":
+        pair = [quote(text, safe="") for text in pair]
+    credentials = base64.b64encode(":".join(pair).encode("utf-8")).decode("ascii")
+    return {
+        "Accept": "application/json",
+        "Authorization": f"Basic {credentials}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+
+
+def _timeout(options: Mapping[str, str]) -> float:
+    given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if options.get(key, "").isdigit()]
+    return max((int(text) / 1000 for text in given), default=0.0) or ENDPOINT_TIMEOUT
+
+
+def _no_redirects() -> Any:
+    """A handler that follows none: the credentials are for the endpoint that was named."""
+    from urllib.request import HTTPRedirectHandler
+
+    class NoRedirects(HTTPRedirectHandler):
+        def redirect_request(self, *_: Any) -> None:
+            return None
+
+    return NoRedirects()
+
+
+def _token_in(body: bytes, shown: str) -> Token:
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        answer = None
+    text = answer.get("access_token") or answer.get("id_token") if isinstance(answer, dict) else None
+    if not isinstance(text, str):
+        raise _failed(f"the token endpoint {shown} answered without an access_token", "Is it the token endpoint's URL?")
+    life = answer.get("expires_in")
+    try:
+        return Token(_checked(text, "the token"), float(life) if life is not None else _life_of_jwt(text))
+    except (TypeError, ValueError):
+        return Token(_checked(text, "the token"), _life_of_jwt(text))
+
+
+def _life_of_jwt(token: str) -> float | None:
+    """Seconds until the claim ``exp``; None where it is no JWT or has no such claim."""
+    parts = token.split(".")
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+        return float(claims["exp"]) - time.time()
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+
+
+def _from_file(path: Path) -> Token:
+    try:
+        text = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        raise _failed(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
+    return Token(_checked(text, f"the token in {path}"), None)
+
+
+def _checked(token: str, what: str) -> str:
+    """A token that can't end its message early (RFC 7628, section 3.1)."""
+    if not _TOKEN.fullmatch(token):
+        raise _failed(f"{what} is empty or has characters that no token has", "Get a new one.")
+    return token
+
+
+def _refuse_clear_text(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme == "https" or (parts.scheme == "http" and _LOOPBACK.fullmatch(parts.hostname or "")):
+        return
+    raise _failed(
+        f"the token endpoint {_without_credentials(url)} is not https: the client's secret would go there in the clear",
+        "Set sasl.oauthbearer.token.endpoint.url to its https address.",
+    )
+
+
+def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminError:
+    told = _told(body)
+    if sasl.password is not None and sasl.password.reveal():
+        told = told.replace(sasl.password.reveal(), "······")
+    message = f"the token endpoint {shown} answered {status}" + (f": {told}" if told else "")
+    if status >= 500 or status == 429:
+        return Unreachable(Failure("UNREACHABLE", message, "Try again; then ask who runs the identity provider."))
+    return _failed(message, "Check the client's id, its secret and the scope.")
+
+
+def _told(body: bytes) -> str:
+    """What the endpoint says went wrong (RFC 6749, section 5.2), made printable."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        return ""
+    if not isinstance(answer, dict):
+        return ""
+    said = " ".join(str(answer[key]) for key in ("error", "error_description") if answer.get(key))
+    return "".join(character for character in said if character.isprintable())[:200]
+
+
+def _unreachable(shown: str, reason: object) -> AdminError:
+    import ssl
+
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return TlsFailed(
+            Failure(
+                "TLS_FAILED",
+                f"the certificate of the token endpoint {shown} is not trusted: {reason.verify_message}",
+                "Give its authority with ssl.truststore.location among the options of sasl.jaas.config.",
+            )
+        )
+    words = (
+        "no answer in time" if isinstance(reason, TimeoutError) else getattr(reason, "strerror", None) or str(reason)
+    )
+    return Unreachable(
+        Failure(
+            "UNREACHABLE", f"the token endpoint {shown} can't be reached: {words}", "Check its URL and the way to it."
+        )
+    )
+
+
+def _without_credentials(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _base64url(value: Mapping[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode("ascii")).decode("ascii").rstrip("=")
+
+
+def _failed(message: str, remedy: str) -> AuthenticationFailed:
+    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))

@@ -1,0 +1,77 @@
+"""A file of client properties, Java's or librdkafka's, as ``--command-config`` takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from console.admin.settings import ConnectionSettings
+from console.contexts.bootstrap import format_bootstrap
+from console.contexts.context import COMMAND_LINE, Context, ContextError, Place, Surroundings
+from console.contexts.java_client import Addresses, java_connection
+from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
+from console.contexts.properties import Property, parse_properties
+from console.contexts.values import Entry, Values
+
+LARGEST = 1 << 20
+"""Bytes of a file of properties; anything larger is something else."""
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a configuration file. Raises ContextError."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ContextError(f"{path}: it is larger than {LARGEST >> 20} MiB, which no configuration is")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ContextError(f"{path}: there is no such file") from None
+    except OSError as error:
+        raise ContextError(f"{path}: it can't be read: {error.strerror}") from None
+
+
+def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
+    """The entries of a file, whether they are librdkafka's, and warnings. Raises ContextError."""
+    data = read_file(path)
+    # java.util.Properties#load(InputStream), which Kafka's tools use, knows no other encoding.
+    text = data.decode("latin-1")
+    properties: tuple[Property, ...] = ()
+    failure: ContextError | None = None
+    try:
+        properties = parse_properties(text)
+    except ValueError as error:
+        failure = ContextError(f"{path}: {error}")
+    if is_librdkafka(text, frozenset(entry.key for entry in properties)):
+        return parse_ini(data.decode("utf-8", "replace"), path), True, ()
+    if failure is not None:
+        raise failure
+    warnings: list[str] = []
+    entries: dict[str, Entry] = {}
+    for key, value, line in properties:
+        if key in entries:
+            warnings.append(f"{Place(path, line)}: {key} is given again; this one counts")
+        entries[key] = Entry(value, Place(path, line))
+        if not (key + value).isascii() and any(byte > 127 for byte in data):
+            warnings.append(
+                f"{Place(path, line)}: {key} is read as ISO-8859-1, as Java does; write \\uXXXX to be certain"
+            )
+    return entries, False, tuple(warnings)
+
+
+def from_properties(
+    path: Path, surroundings: Surroundings, *, bootstrap: Addresses | None = None
+) -> tuple[ConnectionSettings, tuple[str, ...]]:
+    """The settings of a file and warnings about it. bootstrap: addresses instead of those of the file.
+
+    Relative paths in it start in the working folder, as with Kafka's tools, else beside the file. Raises ContextError.
+    """
+    entries, librdkafka, warnings = read_entries(path)
+    values = Values(entries, file=path, bases=(surroundings.cwd, path.absolute().parent), surroundings=surroundings)
+    settings = (librdkafka_connection if librdkafka else java_connection)(values, bootstrap)
+    return settings, (*warnings, *values.warnings, *values.exposure())
+
+
+def from_command_config(path: Path, surroundings: Surroundings, bootstrap: Addresses | None) -> Context:
+    """The context that ``--command-config`` makes, perhaps with ``-b``. Raises ContextError."""
+    settings, warnings = from_properties(path, surroundings, bootstrap=bootstrap)
+    name = format_bootstrap(settings.bootstrap[:1])
+    return Context(name, f"{path} ({COMMAND_LINE})", settings, warnings=warnings, tool=COMMAND_LINE)

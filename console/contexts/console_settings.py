@@ -1,0 +1,108 @@
+"""The table ``[settings]`` of our own file: how the console looks and feels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan")
+THEMES = ("dark", "light", "ansi")
+EDITING_MODES = ("emacs", "vi")
+SHORTEST_REFRESH = 1.0
+LONGEST_REFRESH = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRemap:
+    """Keys for one action, as Textual names them (``ctrl+r``); place is where they were set, for complaints."""
+
+    keys: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    """start_pane: one of PANES. theme: one of THEMES, None: chosen by the terminal. refresh: seconds between looks,
+    0: only when asked. keys: action -> its keys instead of the built-in ones; whether the action exists is not checked
+    here. editing_mode: of the command bar and the shell."""
+
+    start_pane: str = "topics"
+    theme: str | None = None
+    refresh: float = 5.0
+    mouse: bool = True
+    editing_mode: str = "emacs"
+    keys: Mapping[str, KeyRemap] = field(default_factory=dict)
+
+
+Where = Callable[..., str]
+"""From a path of keys below ``[settings]`` to ``file:line``."""
+
+
+def read_settings(table: Mapping[str, Any], where: Where) -> tuple[ConsoleSettings, tuple[str, ...]]:
+    """The settings, and a line for each key that is unknown or has an unusable value; its default holds then."""
+    values: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, value in table.items():
+        try:
+            if key not in _READERS:
+                raise ValueError(unknown_key(key, tuple(_READERS)))
+            values[key] = _READERS[key](value, where)
+        except ValueError as error:
+            problems.append(f"{where(key)}: {error}")
+    return ConsoleSettings(**values), tuple(problems)
+
+
+def unknown_key(key: str, legal: tuple[str, ...]) -> str:
+    """Says that there is no such key, and which one is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(key.lower().replace("-", "_"), legal, n=1, cutoff=0.6)
+    if near:
+        return f"there is no key {key!r}; did you mean {near[0]}?"
+    return f"there is no key {key!r}" + (f"; there are {', '.join(legal)}" if len(legal) < 10 else "")
+
+
+def _one_of(name: str, legal: tuple[str, ...]) -> Callable[[Any, Where], str]:
+    def read(value: Any, _where: Where) -> str:
+        if value not in legal:
+            raise ValueError(f"{name} is one of {', '.join(legal)}, not {value!r}")
+        return str(value)
+
+    return read
+
+
+def _seconds(value: Any, _where: Where) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"refresh is a number of seconds, not {value!r}")
+    if value != 0 and not SHORTEST_REFRESH <= value <= LONGEST_REFRESH:
+        raise ValueError(f"refresh is 0, or from {SHORTEST_REFRESH:g} to {LONGEST_REFRESH:g} seconds, not {value!r}")
+    return float(value)
+
+
+def _mouse(value: Any, _where: Where) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"mouse is true or false, not {value!r}")
+    return value
+
+
+def _keys(value: Any, where: Where) -> Mapping[str, KeyRemap]:
+    if not isinstance(value, dict):
+        raise ValueError('keys is a table of action = "key", or action = ["key", "key"]')
+    remaps: dict[str, KeyRemap] = {}
+    for action, keys in value.items():
+        listed = [keys] if isinstance(keys, str) else keys
+        if not isinstance(listed, list) or not listed or not all(isinstance(key, str) and key for key in listed):
+            raise ValueError(f'the keys of {action!r} are a text or a list of texts, as "ctrl+r", not {keys!r}')
+        remaps[action] = KeyRemap(tuple(listed), where("keys", action))
+    return remaps
+
+
+_READERS: Mapping[str, Callable[[Any, Where], Any]] = {
+    "start_pane": _one_of("start_pane", PANES),
+    "theme": _one_of("theme", THEMES),
+    "refresh": _seconds,
+    "mouse": _mouse,
+    "editing_mode": _one_of("editing_mode", EDITING_MODES),
+    "keys": _keys,
+}

@@ -1,0 +1,1 @@
+"""What other Kafka tools have configured on this machine: read, never written."""

@@ -1,0 +1,207 @@
+"""Reading other tools' files leniently: their types are what their users made of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from console.admin.settings import SaslSettings, Store, TlsSettings
+from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.client_files import read_file
+from console.contexts.context import BrokenContext, Context, ContextError, Found, Place, Surroundings
+from console.contexts.references import open_to_others
+from console.model.secret import Secret
+
+_SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+Table = Mapping[str, Any]
+
+
+def parse_yaml(path: Path) -> Table:
+    """The mapping that a YAML file holds, empty for an empty file. Raises ContextError with the line of a mistake."""
+    import yaml
+
+    try:
+        value = yaml.load(read_file(path), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        why = getattr(error, "problem", None) or "it can't be read"
+        raise ContextError(f"{Place(path, mark.line + 1 if mark else None)}: not YAML: {why}") from None
+    except (UnicodeDecodeError, RecursionError, ValueError):
+        raise ContextError(f"{path}: not YAML") from None
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise ContextError(f"{path}: a mapping of keys to values is expected at the top")
+    return value
+
+
+@dataclass(slots=True)
+class Part:
+    """One table of a tool's file, read by key. Keys compare without regard to case, as kafkactl's and kaf's do.
+
+    name: what leads to it, for complaints. warnings gathers what is not honoured.
+    """
+
+    file: Path
+    name: str
+    table: Table
+    surroundings: Surroundings
+    warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.table = {str(key).lower(): value for key, value in self.table.items()}
+
+    def error(self, text: str) -> ContextError:
+        """An error about this table, in one line."""
+        return ContextError(f"{self.file}: {self.name}: {text}")
+
+    def warn(self, text: str) -> None:
+        """A warning about this table."""
+        self.warnings.append(f"{self.file}: {self.name}: {text}")
+
+    def part(self, key: str) -> Part | None:
+        """The table under a key; None where it is absent or null."""
+        value = self.table.get(key.lower())
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.error(f"{key} is no table")
+        return Part(self.file, f"{self.name}.{key}", value, self.surroundings, self.warnings)
+
+    def text(self, key: str) -> str:
+        """A text, ``""`` where there is none; numbers count as texts."""
+        value = self.table.get(key.lower())
+        if value is None:
+            return ""
+        if isinstance(value, dict | list):
+            raise self.error(f"{key} is no text")
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    def flag(self, key: str) -> bool:
+        """True or false, also as a text."""
+        text = self.text(key).lower()
+        if text in ("", "false", "0", "no"):
+            return False
+        if text in ("true", "1", "yes"):
+            return True
+        raise self.error(f"{key} is true or false, not {text!r}")
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A list of texts, or one with commas or blanks between."""
+        value = self.table.get(key.lower())
+        if isinstance(value, list):
+            return tuple(str(item) for item in value if item is not None)
+        return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
+
+    def secret(self, key: str) -> Secret | None:
+        """A secret, None where it is absent or empty; warns where others may read the file."""
+        text = self.text(key)
+        if not text:
+            return None
+        exposed = f"{self.file} holds secrets and others may read it; chmod 600 {self.file}"
+        if exposed not in self.warnings and open_to_others(self.file):
+            self.warnings.append(exposed)
+        return Secret(text)
+
+    def seconds(self, key: str, default: float) -> float:
+        """A duration as Go writes it, ``1m30s``."""
+        text = self.text(key)
+        found = _DURATION.findall(text)
+        if text and "".join(number + unit for number, unit in found) != text:
+            raise self.error(f"{key} is a duration as 10s, not {text!r}")
+        return sum(float(number) * _UNITS[unit] for number, unit in found) or default
+
+    def addresses(self, key: str, default: str = "") -> tuple[tuple[str, int], ...]:
+        """Bootstrap addresses."""
+        try:
+            return parse_bootstrap(",".join(self.texts(key)) or default)
+        except ValueError as error:
+            raise self.error(f"{key}: {error}") from None
+
+    def pem(self, key: str) -> Store | None:
+        """A PEM file; a relative path starts in the working folder, else beside the tool's file."""
+        text = self.text(key)
+        if not text:
+            return None
+        return Store("PEM", path=self.surroundings.path(text, (self.surroundings.cwd, self.file.parent)))
+
+    def tls(self, *, ca: str, cert: str, key: str, insecure: str, password: str = "") -> TlsSettings:
+        """TLS from PEM files, the keys named as the tool names them."""
+        chain, private = self.pem(cert), self.pem(key)
+        if (chain is None) != (private is None):
+            given, missing = (cert, key) if chain else (key, cert)
+            raise self.error(f"{given} is given without {missing}")
+        unverified = self.flag(insecure)
+        if unverified:
+            self.warn(f"{insecure} is true: whoever answers is taken for the broker")
+        return TlsSettings(
+            trust=self.pem(ca),
+            key_store=chain,
+            key_file=private,
+            key_password=self.secret(password) if password else None,
+            verify_host=not unverified,
+            verify_chain=not unverified,
+        )
+
+    def sasl(self, mechanism: str, *, user: str, password: str) -> SaslSettings:
+        """A user and a password, the keys named as the tool names them; mechanism in any of the tools' spellings."""
+        name = _SCRAM.get(re.sub(r"[-_\s]", "", mechanism.lower()))
+        if name is None:
+            raise self.error(f"the mechanism {mechanism} is not supported from here; write a context of our own for it")
+        username, secret = self.text(user), self.secret(password)
+        if not username or secret is None:
+            missing = password if username else user
+            raise self.error(f"{missing} is not in the file (a keyring or a prompt has it); write a context of our own")
+        return SaslSettings(name, username, secret)
+
+
+def gather(
+    tool: str,
+    path: Path,
+    values: Iterable[tuple[str, str, Any]],
+    make: Callable[[str, str, Part], Context],
+    current: str,
+    surroundings: Surroundings,
+    origin: str | None = None,
+) -> Found:
+    """A context for each (name, where in the file, its table); those that can't be made are among the broken ones.
+
+    current: the name that the tool says is the current one; names that differ in case only count as equal.
+    """
+    shown = f"{tool}, {origin or surroundings.shown(path)}"
+    items: list[Context | BrokenContext] = []
+    for name, where, value in values:
+        part = Part(path, where, value if isinstance(value, dict) else {}, surroundings)
+        try:
+            if not isinstance(value, dict):
+                raise part.error("a table is expected here")
+            items.append(make(name, shown, part))
+        except ContextError as error:
+            items.append(BrokenContext(name, shown, str(error), tool))
+    names = {item.name.lower(): item.name for item in items}
+    return Found(tuple(items), names.get(current.lower()))
+
+
+def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
+    """(name, where, table) of each item of a list; an item without a name gets one from its place."""
+    if not isinstance(items or [], list):
+        raise ContextError(f"{path}: {key} is no list")
+    found: list[tuple[str, str, Any]] = []
+    for number, value in enumerate(items or []):
+        name = value.get("name") if isinstance(value, dict) else None
+        named = str(name) if isinstance(name, str | int) and str(name) else f"{tool}-{number}"
+        if any(named == other for other, _, _ in found):
+            named = f"{named}-{number}"
+        found.append((named, f"{key}[{number}]", value))
+    return found
+
+
+def protocol(tls: TlsSettings | None, sasl: SaslSettings | None) -> str:
+    """security.protocol as Kafka names it."""
+    return ("SASL_" if sasl else "") + ("SSL" if tls else "PLAINTEXT")

@@ -1,0 +1,166 @@
+"""librdkafka's properties, as kcat, kaskade and the Confluent clients take them (librdkafka's CONFIGURATION.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from console.admin.settings import (
+    CLIENT_ID,
+    CONNECT_TIMEOUT,
+    REQUEST_TIMEOUT,
+    ConnectionSettings,
+    SaslSettings,
+    Store,
+    TlsSettings,
+)
+from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.context import ContextError, Place
+from console.contexts.java_client import PROTOCOLS, Addresses
+from console.contexts.java_sasl import DEFAULT_SERVICE, MECHANISMS
+from console.contexts.values import Entry, Values
+from console.model.secret import Secret
+
+SECTION = "kafka"
+
+_SECTION = re.compile(r"\[(?P<name>[^\]]*)\]")
+_NAMES = """
+metadata.broker.list sasl.mechanisms sasl.username sasl.password ssl.ca.location ssl.ca.pem
+ssl.certificate.location ssl.certificate.pem ssl.key.location ssl.key.pem enable.ssl.certificate.verification
+sasl.oauthbearer.method sasl.oauthbearer.client.id sasl.oauthbearer.client.secret socket.timeout.ms
+"""
+_OWN_KEYS = frozenset(_NAMES.split())
+"""Keys that librdkafka has and Java's clients have not."""
+
+
+def is_librdkafka(text: str, keys: frozenset[str]) -> bool:
+    """Whether a file's text, or the keys read from it as Java's, show that it is librdkafka's."""
+    has_section = any(_SECTION.fullmatch(line.strip()) for line in text.splitlines())
+    return has_section or (bool(keys & _OWN_KEYS) and "sasl.jaas.config" not in keys)
+
+
+def parse_ini(text: str, file: Path) -> Mapping[str, Entry]:
+    """The ``key=value`` lines of the section ``[kafka]``, or of the whole file where it has no sections.
+
+    Nothing is escaped; a line is a comment where it starts with ``#`` or ``;``. Raises ContextError where there are
+    sections and ``[kafka]`` is none of them.
+    """
+    sections: dict[str | None, dict[str, Entry]] = {None: {}}
+    current: str | None = None
+    for number, line in enumerate(text.splitlines(), start=1):
+        stripped = line.strip()
+        header = _SECTION.fullmatch(stripped)
+        if header:
+            current = header["name"].strip()
+            sections.setdefault(current, {})
+        elif stripped and stripped[0] not in "#;":
+            key, _, value = stripped.partition("=")
+            sections[current][key.strip()] = Entry(value.strip(), Place(file, number))
+    if SECTION in sections:
+        return sections[SECTION]
+    if len(sections) > 1:
+        names = ", ".join(f"[{name}]" for name in sections if name)
+        raise ContextError(f"{file}: it has the sections {names} and no [{SECTION}], which is the one that is read")
+    return sections[None]
+
+
+def librdkafka_connection(values: Values, bootstrap: Addresses | None = None) -> ConnectionSettings:
+    """The settings. bootstrap: addresses instead of those of the file. Raises ContextError."""
+    protocol = (values.text("security.protocol") or "PLAINTEXT").upper()
+    if protocol not in PROTOCOLS:
+        raise values.error("security.protocol", f"it is one of {', '.join(PROTOCOLS)}, not {protocol!r}")
+    return ConnectionSettings(
+        bootstrap=bootstrap or _bootstrap(values),
+        security_protocol=protocol,
+        sasl=_sasl(values) if protocol.startswith("SASL_") else None,
+        tls=_tls(values) if protocol.endswith("SSL") else None,
+        client_id=values.text("client.id") or CLIENT_ID,
+        request_timeout=values.seconds("request.timeout.ms") or values.seconds("socket.timeout.ms") or REQUEST_TIMEOUT,
+        connect_timeout=values.seconds("socket.connection.setup.timeout.ms") or CONNECT_TIMEOUT,
+    )
+
+
+def _bootstrap(values: Values) -> Addresses:
+    key = "bootstrap.servers" if "bootstrap.servers" in values else "metadata.broker.list"
+    text = values.text(key)
+    if not text:
+        raise ContextError(f"{values.file}: bootstrap.servers is missing; add it, or give -b HOST:PORT")
+    try:
+        return parse_bootstrap(text)
+    except ValueError as error:
+        raise values.error(key, str(error)) from None
+
+
+def _tls(values: Values) -> TlsSettings:
+    trust = _pem(values, "ssl.ca.location", "ssl.ca.pem")
+    certificate = _pem(values, "ssl.certificate.location", "ssl.certificate.pem")
+    key = _pem(values, "ssl.key.location", "ssl.key.pem")
+    if (certificate is None) != (key is None):
+        given, missing = ("certificate", "key") if certificate else ("key", "certificate")
+        raise values.error(f"ssl.{given}.location", f"it comes with ssl.{missing}.location, which is missing")
+    bundle = values.path("ssl.keystore.location")
+    verify = values.flag("enable.ssl.certificate.verification", True)
+    if not verify:
+        values.warn("enable.ssl.certificate.verification", "is false: whoever answers is taken for the broker")
+    return TlsSettings(
+        trust=trust,
+        key_store=Store("PKCS12", path=bundle, password=values.secret("ssl.keystore.password"))
+        if bundle
+        else certificate,
+        key_file=None if bundle else key,
+        key_password=values.secret("ssl.key.password"),
+        verify_host=(values.text("ssl.endpoint.identification.algorithm") or "https").lower() == "https",
+        verify_chain=verify,
+    )
+
+
+def _pem(values: Values, location: str, inline: str) -> Store | None:
+    text = values.secret(inline) if inline in values else None
+    if text is not None:
+        return Store("PEM", inline=text)
+    path = None if values.text(location) == "probe" else values.path(location)
+    return Store("PEM", path=path) if path else None
+
+
+def _sasl(values: Values) -> SaslSettings:
+    key = "sasl.mechanism" if "sasl.mechanism" in values else "sasl.mechanisms"
+    mechanism = (values.text(key) or "GSSAPI").upper()
+    if mechanism not in MECHANISMS:
+        raise values.error(key, f"{mechanism} is not supported; it is one of {', '.join(MECHANISMS)}")
+    if mechanism == "GSSAPI":
+        service = values.text("sasl.kerberos.service.name") or DEFAULT_SERVICE
+        return SaslSettings("GSSAPI", options={"kerberos.service.name": service})
+    if mechanism == "OAUTHBEARER":
+        return _oauthbearer(values)
+    return SaslSettings(mechanism, _needed(values, "sasl.username"), _secret(values, "sasl.password"))
+
+
+def _oauthbearer(values: Values) -> SaslSettings:
+    method = (values.text("sasl.oauthbearer.method") or "default").lower()
+    if method != "oidc":
+        raise values.error("sasl.oauthbearer.method", "only oidc is supported: client credentials for a token endpoint")
+    options = {"token.endpoint.url": _needed(values, "sasl.oauthbearer.token.endpoint.url")}
+    if scope := values.text("sasl.oauthbearer.scope"):
+        options["scope"] = scope
+    for extension in filter(None, (values.text("sasl.oauthbearer.extensions") or "").split(",")):
+        name, _, value = extension.partition("=")
+        options[f"extension_{name.strip()}"] = value.strip()
+    return SaslSettings(
+        "OAUTHBEARER",
+        _needed(values, "sasl.oauthbearer.client.id"),
+        _secret(values, "sasl.oauthbearer.client.secret"),
+        options=options,
+    )
+
+
+def _needed(values: Values, key: str) -> str:
+    text = values.untrimmed(key)
+    if not text:
+        raise ContextError(f"{values.file}: {key} is missing")
+    return text
+
+
+def _secret(values: Values, key: str) -> Secret | None:
+    _needed(values, key)
+    return values.secret(key)

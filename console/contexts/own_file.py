@@ -1,0 +1,225 @@
+"""Our own file, ``$XDG_CONFIG_HOME/kac/config.toml``: contexts under Java's property names, and ``[settings]``.
+
+current_context = "prod"
+
+[contexts.prod]
+properties = "prod.properties"        # a file to start from; the keys here are over it
+bootstrap.servers = "b1:9092,b2:9092"
+security.protocol = "SASL_SSL"
+color = "red"
+read_only = true
+confirm = true
+cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from console.contexts.client_files import read_entries, read_file
+from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
+from console.contexts.context import OWN, BrokenContext, Context, ContextError, Found, Place, Surroundings
+from console.contexts.java_client import java_connection
+from console.contexts.java_names import KNOWN
+from console.contexts.librdkafka import librdkafka_connection
+from console.contexts.toml_lines import KeyPath, key_lines, line_of
+from console.contexts.values import Entry, Values
+
+CONFIG = "KAC_CONFIG"
+"""The environment variable that names another file."""
+COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
+
+_HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
+_TOP = ("current_context", "contexts", "settings")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFile:
+    """What our own file holds; where there is none, nothing."""
+
+    found: Found = field(default_factory=Found)
+    settings: ConsoleSettings = field(default_factory=ConsoleSettings)
+
+
+def own_path(surroundings: Surroundings) -> Path:
+    """The file that ``KAC_CONFIG`` names, else the one in the folder for configuration."""
+    named = surroundings.environ.get(CONFIG)
+    if named:
+        return surroundings.path(named, (surroundings.cwd,))
+    return surroundings.config_folder() / "kac" / "config.toml"
+
+
+def read_own_file(surroundings: Surroundings) -> OwnFile:
+    """Read it. A context that can't be used is among the broken ones; everything else wrong is a line in `problems`."""
+    path = own_path(surroundings)
+    if not path.exists() and CONFIG not in surroundings.environ:
+        return OwnFile()
+    try:
+        text = read_file(path).decode("utf-8")
+        table = _parsed(text, path)
+    except UnicodeDecodeError:
+        return OwnFile(Found(problems=(f"{path}: it is not text in UTF-8",)))
+    except ContextError as error:
+        return OwnFile(Found(problems=(str(error),)))
+    return _Reader(path, table, key_lines(text), surroundings).read()
+
+
+def _parsed(text: str, path: Path) -> Mapping[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        why = str(error)[: at.start()].strip() if at else str(error)
+        raise ContextError(
+            f"{Place(path, int(at[1]) if at else None)}: not TOML: {why}; nothing of it is used"
+        ) from None
+
+
+class _Reader:
+    """Reads one parsed file; every complaint names its line."""
+
+    def __init__(
+        self, path: Path, table: Mapping[str, Any], lines: Mapping[KeyPath, int], surroundings: Surroundings
+    ) -> None:
+        self._path = path
+        self._table = table
+        self._lines = lines
+        self._surroundings = surroundings
+        self._problems: list[str] = []
+
+    def read(self) -> OwnFile:
+        for key in self._table:
+            if key not in _TOP:
+                self._problems.append(f"{self._place(key)}: {unknown_key(key, _TOP)}")
+        settings, problems = read_settings(
+            self._table_of("settings"), lambda *keys: str(self._place("settings", *keys))
+        )
+        self._problems += problems
+        items: list[Context | BrokenContext] = []
+        for name, table in self._table_of("contexts").items():
+            try:
+                items.append(self._context(name, table))
+            except ContextError as error:
+                items.append(BrokenContext(name, self._origin(), str(error)))
+        current = self._current(items)
+        return OwnFile(Found(tuple(items), current, tuple(self._problems)), settings)
+
+    def _place(self, *keys: str) -> Place:
+        return Place(self._path, line_of(keys, self._lines))
+
+    def _origin(self) -> str:
+        return self._surroundings.shown(self._path)
+
+    def _table_of(self, key: str) -> Mapping[str, Any]:
+        value = self._table.get(key, {})
+        if isinstance(value, dict):
+            return value
+        self._problems.append(f"{self._place(key)}: {key} is a table, [{key}]")
+        return {}
+
+    def _current(self, known: list[Context | BrokenContext]) -> str | None:
+        name = self._table.get("current_context")
+        if name is None:
+            return known[0].name if len(known) == 1 else None
+        if not isinstance(name, str):
+            self._problems.append(
+                f"{self._place('current_context')}: current_context is the name of a context, in quotes"
+            )
+            return None
+        return name
+
+    def _context(self, name: str, table: Any) -> Context:
+        place = self._place("contexts", name)
+        if not isinstance(table, dict):
+            raise ContextError(f"{place}: {name} is a table, [contexts.{name}]")
+        if not name or not name.isprintable() or name != name.strip():
+            raise ContextError(f"{place}: the name of a context is not empty and has no control characters")
+        entries, librdkafka, warnings = self._included(name, table)
+        own = {key: value for key, value in table.items() if key in _OWN_KEYS}
+        mine, unknown = self._properties(name, {key: table[key] for key in table if key not in _OWN_KEYS})
+        entries = {**entries, **mine}
+        values = Values(
+            entries, file=self._path, bases=(self._path.absolute().parent,), surroundings=self._surroundings
+        )
+        settings = (librdkafka_connection if librdkafka else java_connection)(values)
+        return Context(
+            name,
+            self._origin(),
+            settings,
+            color=self._color(name, own.get("color")),
+            read_only=self._flag(name, "read_only", own),
+            confirm=self._flag(name, "confirm", own),
+            cluster_id=self._text(name, "cluster_id", own),
+            warnings=(*warnings, *unknown, *values.warnings, *values.exposure()),
+            tool=OWN,
+        )
+
+    def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
+        path = self._text(name, "properties", table)
+        if path is None:
+            return {}, False, ()
+        return read_entries(self._surroundings.path(path, (self._path.absolute().parent,)))
+
+    def _properties(self, name: str, tree: Mapping[str, Any]) -> tuple[Mapping[str, Entry], tuple[str, ...]]:
+        """Java's properties and warnings: ``a.b = 1`` is a table in TOML, ``"a.b" = 1`` a key; both mean a.b."""
+        found: dict[str, Entry] = {}
+        warnings: list[str] = []
+        for path, value in _leaves(tree):
+            key, place = ".".join(path), self._place("contexts", name, *path)
+            if "." not in key and key not in KNOWN:
+                # A guard that is misspelt must not be a guard that is off: the context is not used.
+                raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
+            if key not in KNOWN:
+                warnings.append(f"{place}: {unknown_key(key, tuple(sorted(KNOWN)))}")
+                continue
+            found[key] = Entry(_property_text(key, value, place), place)
+        return found, tuple(warnings)
+
+    def _flag(self, name: str, key: str, table: Mapping[str, Any]) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            raise ContextError(f"{self._place('contexts', name, key)}: {key} is true or false, without quotes")
+        return value
+
+    def _text(self, name: str, key: str, table: Mapping[str, Any]) -> str | None:
+        value = table.get(key)
+        if value is None:
+            return None
+        if isinstance(value, str) and value:
+            return value
+        raise ContextError(f"{self._place('contexts', name, key)}: {key} is a text in quotes, not {value!r}")
+
+    def _color(self, name: str, value: Any) -> str | None:
+        if value is None:
+            return None
+        if isinstance(value, str) and (value in COLORS or _HEX_COLOR.fullmatch(value)):
+            return value
+        legal = f"one of {', '.join(COLORS)}, or as #d70000"
+        raise ContextError(f"{self._place('contexts', name, 'color')}: color is {legal}, not {value!r}")
+
+
+def _leaves(tree: Mapping[str, Any], above: KeyPath = ()) -> list[tuple[KeyPath, Any]]:
+    """Every value of nested tables with the path of its keys."""
+    found: list[tuple[KeyPath, Any]] = []
+    for key, value in tree.items():
+        path = (*above, key)
+        found += _leaves(value, path) if isinstance(value, dict) else [(path, value)]
+    return found
+
+
+def _property_text(key: str, value: Any, place: Place) -> str:
+    """The text that a properties file would have: lists with commas, true and false in lower case."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ",".join(value)
+    raise ContextError(f"{place}: {key} is a text, a number or a list of texts")
