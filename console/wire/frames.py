@@ -13,6 +13,7 @@ from kio.serial.errors import SerialError
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from console.wire.open_codes import open_reader
+from console.wire.unknown_tags import without_unknown_tags
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
@@ -58,17 +59,26 @@ def _encode(entity: Entity) -> bytes:
 
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
     """The correlation id and the body of a response frame; raises MalformedFrame where there is no whole header."""
+    header = response.__header_schema__
     try:
-        header, size = entity_reader(response.__header_schema__)(frame, 0)
+        try:
+            told, size = entity_reader(header)(frame, 0)
+        except KeyError:  # tagged fields: none is defined, and kio does not pass over them
+            known, size = without_unknown_tags(header, frame)
+            told, _ = entity_reader(header)(known, 0)
     except Exception as error:  # kio raises several kinds, none of them ours
         raise MalformedFrame(f"no response header in {len(frame)} bytes") from error
-    return header.correlation_id, memoryview(frame)[size:]
+    return told.correlation_id, memoryview(frame)[size:]
 
 
 def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:
     """The response in the body, with error codes as plain integers; raises MalformedFrame where it can't be read."""
+    read = open_reader(response)
     try:
-        entity, _ = open_reader(response)(body, 0)
+        try:
+            entity, _ = read(body, 0)
+        except KeyError:
+            entity, _ = read(without_unknown_tags(response, body)[0], 0)
     except Exception as error:
         raise MalformedFrame(f"{response.__name__} v{response.__version__}: {error}") from error
     return entity

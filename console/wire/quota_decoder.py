@@ -1,12 +1,13 @@
 """DescribeClientQuotas responses straight into the model: one response has every entity, it can't be paged.
 
-Version 1 is read by hand, in less time than kio's objects and their mapping take: the encodings of components and keys
-repeat, so each is decoded once and then found by its bytes. Version 0 (Kafka 2.6 and 2.7) goes through kio.
+20,000 entities take a third of the time that kio's objects and their mapping take. The bytes between the names, and
+those between the values, are the same for all entities of the same types and keys; so an entity is read piece by piece
+once, and those like it by comparing what has to be there and picking out names and values. Version 0 (Kafka 2.6 and
+2.7) goes through kio.
 """
 
 from __future__ import annotations
 
-from operator import itemgetter
 from struct import Struct
 from typing import NamedTuple
 
@@ -24,7 +25,8 @@ from console.wire.frames import MalformedFrame, decode_body
 from console.wire.schemas import response_type
 
 _DOUBLE = Struct(">d")
-_ONE_BYTE = 0x80  # a varint below this is its one byte
+_ONE_BYTE = 0x80  # a varint below this is one byte
+_KNOWN = 8  # patterns tried before an entity is read piece by piece
 
 Quotas = dict[QuotaEntity, dict[str, float]]
 
@@ -44,7 +46,7 @@ def decode_quotas(version: int, body: bytes) -> Quotas | QuotaError:
     if version == 0:
         return _decode_by_kio(version, body)
     try:
-        return _decode_by_hand(body)
+        return _Decoder(body).decode()
     except Exception as error:  # kio raises several kinds
         raise MalformedFrame(f"DescribeClientQuotasResponse v{version}: {error}") from error
 
@@ -61,88 +63,164 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
     }
 
 
-def _decode_by_hand(body: bytes) -> Quotas | QuotaError:
-    _, offset = read_int32(body, 0)  # the throttle time
-    code, size = read_int16(body, offset)
-    offset += size
-    message, size = read_compact_string_nullable(body, offset)
-    offset += size
-    count, size = read_compact_array_length(body, offset)
-    entries, offset = _entries(body, offset + size, count or 0)
-    offset = _after_tags(body, offset)
-    if offset != len(body):
-        raise ValueError(f"{len(body) - offset} bytes too many")
-    return QuotaError(code, message or "") if code else entries
+class _Names(dict[bytes, QuotaPart]):
+    """An encoded name (its length byte included) -> the component of this type."""
+
+    def __init__(self, type_: str) -> None:
+        super().__init__()
+        self._type = type_
+
+    def __missing__(self, encoded: bytes) -> QuotaPart:
+        part = self[encoded] = QuotaPart(self._type, encoded[1:].decode() if encoded[0] else None)
+        return part
 
 
-def _entries(body: bytes, offset: int, count: int) -> tuple[Quotas, int]:
-    """The loop over entities: what is usual (lengths of one byte, no tagged fields) is read in place."""
-    result: Quotas = {}
-    parts: dict[bytes, tuple[tuple[int, str], QuotaPart]] = {}
-    keys: dict[bytes, str] = {}
-    entities: dict[tuple[QuotaPart, ...], QuotaEntity] = {}
-    double_at = _DOUBLE.unpack_from
-    for _ in range(count):
-        length, offset = _array_length(body, offset)
-        found = []
-        for _ in range(length):
-            start = offset
-            offset += body[start]
-            if body[start] < _ONE_BYTE and body[offset] < _ONE_BYTE:
-                offset += body[offset] or 1
-                part = parts.get(body[start:offset])
-            else:
-                part = None
-            if part is None:
-                component, offset = _component(body, start)
-                part = part_order(component.type), component
-                parts[body[start:offset]] = part
-            offset = offset + 1 if body[offset] == 0 else _after_tags(body, offset)
-            found.append(part)
-        if length > 1:
-            found.sort(key=_PLACE)
-        length, offset = _array_length(body, offset)
-        values = {}
-        for _ in range(length):
-            start = offset
-            offset += body[start]
-            key = keys.get(body[start:offset]) if body[start] < _ONE_BYTE else None
-            if key is None:
-                key, size = read_compact_string(body, start)
-                offset = start + size
-                keys[body[start:offset]] = key
-            values[key] = double_at(body, offset)[0]
-            offset += 8
-            offset = offset + 1 if body[offset] == 0 else _after_tags(body, offset)
-        offset = offset + 1 if body[offset] == 0 else _after_tags(body, offset)
-        result[QuotaEntity(tuple([part[1] for part in found]))] = values
-    return result, offset
+class _Types:
+    """Entities with components of the same types: what stands before each name, and which order the model has."""
+
+    __slots__ = ("names", "order", "pieces")
+
+    def __init__(self, pieces: list[bytes], types: list[str]) -> None:
+        self.pieces = [(piece, len(piece)) for piece in pieces]
+        self.names = [_Names(type_) for type_ in types]
+        self.order = sorted(range(len(types)), key=lambda place: part_order(types[place]))
+
+    def read(self, body: bytes, offset: int) -> tuple[QuotaEntity, int] | None:
+        """The entity and where its last name ends; None where it is not like this."""
+        names = []
+        for piece, size in self.pieces:
+            if not body.startswith(piece, offset):
+                return None
+            offset += size
+            length = body[offset]
+            if length >= _ONE_BYTE:
+                return None
+            end = offset + (length or 1)
+            names.append(body[offset:end])
+            offset = end
+        parts = [known[name] for known, name in zip(self.names, names, strict=True)]
+        return QuotaEntity(tuple([parts[place] for place in self.order])), offset
 
 
-_PLACE = itemgetter(0)
+class _Keys:
+    """Values of the same keys, from the last name's end to the entity's end: what stands around each double."""
+
+    __slots__ = ("expected", "keys", "size", "unpack")
+
+    def __init__(self, pieces: list[bytes], keys: list[str]) -> None:
+        layout = Struct(">" + "d".join(f"{len(piece)}s" for piece in pieces))
+        self.unpack = layout.unpack_from
+        self.size = layout.size
+        self.expected = tuple(pieces)
+        self.keys = keys
+
+    def read(self, body: bytes, offset: int) -> tuple[dict[str, float], int] | None:
+        """The values and where the entity ends; None where they are not like this."""
+        if offset + self.size > len(body):
+            return None
+        fields = self.unpack(body, offset)
+        if fields[::2] != self.expected:
+            return None
+        return dict(zip(self.keys, fields[1::2], strict=True)), offset + self.size
 
 
-def _component(body: bytes, offset: int) -> tuple[QuotaPart, int]:
-    type_, size = read_compact_string(body, offset)
-    offset += size
-    name, size = read_compact_string_nullable(body, offset)
-    return QuotaPart(type_, name), offset + size
+class _Decoder:
+    """One response of version 1, read from left to right."""
 
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self._types: list[_Types] = []
+        self._keys: list[_Keys] = []
 
-def _array_length(body: bytes, offset: int) -> tuple[int, int]:
-    length, size = read_compact_array_length(body, offset)
-    if length is None:
-        raise ValueError("an array is null")
-    return length, offset + size
-
-
-def _after_tags(body: bytes, offset: int) -> int:
-    """The offset behind a section of tagged fields; the schema has none, a newer broker may."""
-    count, size = read_unsigned_varint(body, offset)
-    offset += size
-    for _ in range(count):
-        _, size = read_unsigned_varint(body, offset)
+    def decode(self) -> Quotas | QuotaError:
+        body = self._body
+        _, offset = read_int32(body, 0)  # the throttle time
+        code, size = read_int16(body, offset)
         offset += size
-        length, size = read_unsigned_varint(body, offset)
-        offset += size + length
-    return offset
+        message, size = read_compact_string_nullable(body, offset)
+        offset += size
+        count, size = read_compact_array_length(body, offset)
+        offset += size
+        result: Quotas = {}
+        for _ in range(count or 0):
+            entity, values, offset = self._known(offset) or self._piece_by_piece(offset)
+            result[entity] = values
+        offset = self._after_tags(offset)
+        if offset != len(body):
+            raise ValueError(f"{len(body) - offset} bytes too many")
+        return QuotaError(code, message or "") if code else result
+
+    def _known(self, start: int) -> tuple[QuotaEntity, dict[str, float], int] | None:
+        """An entity like one before; None where there was none like it."""
+        body = self._body
+        for place, types in enumerate(self._types):
+            found = types.read(body, start)
+            if found is not None:
+                break
+        else:
+            return None
+        if place:
+            self._types.insert(0, self._types.pop(place))
+        entity, offset = found
+        for place, keys in enumerate(self._keys):
+            read = keys.read(body, offset)
+            if read is not None:
+                if place:
+                    self._keys.insert(0, self._keys.pop(place))
+                return entity, *read
+        return None
+
+    def _piece_by_piece(self, start: int) -> tuple[QuotaEntity, dict[str, float], int]:
+        """Any entity. Remembers how it looks, for those that come after."""
+        body = self._body
+        parts: dict[str, str | None] = {}
+        before_names: list[bytes] = []
+        short = True
+        mark = start
+        count, offset = self._array_length(start)
+        for _ in range(count):
+            type_, size = read_compact_string(body, offset)
+            offset += size
+            before_names.append(body[mark:offset])
+            short = short and body[offset] < _ONE_BYTE
+            parts[type_], size = read_compact_string_nullable(body, offset)
+            mark = offset + size
+            offset = self._after_tags(mark)
+        values: dict[str, float] = {}
+        around_values: list[bytes] = []
+        value_count, offset = self._array_length(offset)
+        for _ in range(value_count):
+            key, size = read_compact_string(body, offset)
+            offset += size
+            around_values.append(body[mark:offset])
+            values[key] = _DOUBLE.unpack_from(body, offset)[0]
+            mark = offset + _DOUBLE.size
+            offset = self._after_tags(mark)
+        offset = self._after_tags(offset)
+        around_values.append(body[mark:offset])
+        if short and 0 < count == len(parts) and value_count == len(values):
+            if not any(types.read(body, start) for types in self._types):
+                self._types.insert(0, _Types(before_names, list(parts)))
+                del self._types[_KNOWN:]
+            self._keys.insert(0, _Keys(around_values, list(values)))
+            del self._keys[_KNOWN:]
+        return QuotaEntity.of(parts), values, offset
+
+    def _array_length(self, offset: int) -> tuple[int, int]:
+        length, size = read_compact_array_length(self._body, offset)
+        if length is None:
+            raise ValueError("an array is null")
+        return length, offset + size
+
+    def _after_tags(self, offset: int) -> int:
+        """The offset behind a section of tagged fields; the schema has none, a newer broker may."""
+        count, size = read_unsigned_varint(self._body, offset)
+        offset += size
+        for _ in range(count):
+            _, size = read_unsigned_varint(self._body, offset)
+            offset += size
+            length, size = read_unsigned_varint(self._body, offset)
+            offset += size + length
+        if offset > len(self._body):
+            raise ValueError("a tagged field ends behind the response")
+        return offset

@@ -1,0 +1,151 @@
+"""Tagged fields that kio's schema does not have, taken out of a message's bytes.
+
+A newer broker may send more tagged fields in a version that exists (KIP-482 is there for that), and receivers are to
+pass over those that they don't know. kio raises KeyError instead. So where that happens, and only there, the message is
+walked by its schema once and written anew without them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+_SIZES = {
+    "bool": 1, "int8": 1, "uint8": 1,
+    "int16": 2, "uint16": 2, "error_code": 2,
+    "int32": 4, "uint32": 4, "timedelta_i32": 4,
+    "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8,
+    "uuid": 16,
+}  # fmt: skip
+_LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+
+
+def without_unknown_tags(entity: type, data: bytes | memoryview) -> tuple[bytes, int]:
+    """The entity at the start of the data without the tagged fields that its class does not have, and its size as it
+    came, in bytes.
+
+    Raises ValueError, IndexError or struct.error where the bytes are not such a message.
+    """
+    walk = _Walk(memoryview(data))
+    walk.entity(entity)
+    return b"".join(walk.kept), walk.at
+
+
+class _Walk:
+    """A place in the bytes, and the pieces kept so far."""
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.at = 0
+        self.kept: list[bytes | memoryview] = []
+
+    def entity(self, entity: type) -> None:
+        flexible: bool = entity.__flexible__  # type: ignore[attr-defined]
+        tagged: dict[int, Field[Any]] = {}
+        for field in fields(entity):
+            if "tag" in field.metadata:
+                tagged[field.metadata["tag"]] = field
+            else:
+                self.field(field, flexible)
+        if flexible:
+            self.tags(tagged)
+
+    def field(self, field: Field[Any], flexible: bool) -> None:
+        type_, nullable = _without_none(field.type)
+        is_array = get_origin(type_) is tuple
+        if is_array:
+            type_ = get_args(type_)[0]
+        one: Callable[[], None]
+        if isinstance(type_, type) and is_dataclass(type_):
+            inner = type_
+
+            def one() -> None:
+                self.entity(inner)
+        else:
+            kind = field.metadata["kafka_type"]
+
+            def one() -> None:
+                self.primitive(kind, flexible)
+
+        if is_array:
+            for _ in range(self.compact_length() if flexible else self.length(">i")):
+                one()
+        elif nullable and is_dataclass(type_):  # KIP-893: a byte tells whether it is there
+            marker = self.data[self.at]
+            self.keep(1)
+            if marker == 1:
+                one()
+        else:
+            one()
+
+    def primitive(self, kind: str, flexible: bool) -> None:
+        size = _SIZES.get(kind)
+        if size is None:
+            size = self.compact_length() if flexible else self.length(_LENGTHS[kind])
+        self.keep(size)
+
+    def tags(self, known: dict[int, Field[Any]]) -> None:
+        kept: list[bytes] = []
+        for _ in range(self.varint()):
+            tag, size = self.varint(), self.varint()
+            value, self.at = self.data[self.at : self.at + size], self.at + size
+            if len(value) != size:
+                raise ValueError("a tagged field ends behind the message")
+            if tag in known:
+                inner = _Walk(value)
+                inner.field(known[tag], flexible=True)
+                content = b"".join(inner.kept)
+                kept.append(_varint(tag) + _varint(len(content)) + content)
+        self.kept += [_varint(len(kept)), *kept]
+
+    def keep(self, size: int) -> None:
+        piece = self.data[self.at : self.at + size]
+        if len(piece) != size:
+            raise ValueError("the message ends too early")
+        self.kept.append(piece)
+        self.at += size
+
+    def length(self, form: str) -> int:
+        """A length of the old formats, kept; null counts as nothing."""
+        size = struct.calcsize(form)
+        (length,) = struct.unpack_from(form, self.data, self.at)
+        self.keep(size)
+        return max(int(length), 0)
+
+    def compact_length(self) -> int:
+        """A length of the flexible formats, which is one more than what it tells, kept; null counts as nothing."""
+        start = self.at
+        length = self.varint()
+        self.kept.append(self.data[start : self.at])
+        return max(length - 1, 0)
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.data[self.at]
+            self.at += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+            if shift > 28:
+                raise ValueError("a length of more than five bytes")
+
+
+def _varint(value: int) -> bytes:
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def _without_none(type_: Any) -> tuple[Any, bool]:
+    if get_origin(type_) is UnionType:
+        present = [part for part in get_args(type_) if part is not type(None)]
+        return present[0], True
+    return type_, False

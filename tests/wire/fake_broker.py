@@ -1,0 +1,173 @@
+"""A server on loopback that does what no real broker does: half frames, silence, garbage, a cut at a chosen moment."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+LOOPBACK = "127.0.0.1"
+API_VERSIONS, METADATA, DESCRIBE_CONFIGS, INCREMENTAL_ALTER, CREATE_TOPICS, DESCRIBE_QUORUM = 18, 3, 32, 44, 19, 55
+KRAFT: Mapping[int, tuple[int, int]] = {
+    API_VERSIONS: (0, 4),
+    METADATA: (0, 13),
+    DESCRIBE_CONFIGS: (1, 4),
+    INCREMENTAL_ALTER: (0, 1),
+    CREATE_TOPICS: (2, 7),
+    DESCRIBE_QUORUM: (0, 2),
+}
+ZOOKEEPER: Mapping[int, tuple[int, int]] = {key: KRAFT[key] for key in KRAFT if key != DESCRIBE_QUORUM}
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request as it came. connection: the number of the client's connection, from 1 on."""
+
+    key: int
+    version: int
+    correlation_id: int
+    frame: bytes
+    connection: int
+
+
+@dataclass
+class Conversation:
+    """One client's connection, for a reply to write to."""
+
+    writer: asyncio.StreamWriter
+
+    async def answer(self, request: Received, body: bytes) -> None:
+        """A whole frame with the header of a flexible version."""
+        await self.send(frame(request.correlation_id, body))
+
+    async def send(self, data: bytes) -> None:
+        """Any bytes."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    def cut(self) -> None:
+        """End the connection at once, as a crash does."""
+        self.writer.transport.abort()
+
+
+Reply = Callable[[Conversation, Received], Awaitable[None]]
+
+
+def frame(correlation_id: int, body: bytes) -> bytes:
+    """A response frame with its length and the header of a flexible version."""
+    return struct.pack(">ii", 5 + len(body), correlation_id) + b"\x00" + body
+
+
+def answering(body: bytes) -> Reply:
+    """The reply that is this body."""
+
+    async def reply(conversation: Conversation, request: Received) -> None:
+        await conversation.answer(request, body)
+
+    return reply
+
+
+async def cut(conversation: Conversation, _request: Received) -> None:
+    """The reply of a broker that dies: none."""
+    conversation.cut()
+
+
+async def silence(_conversation: Conversation, _request: Received) -> None:
+    """The reply of a broker that hangs: none, and the connection stays."""
+
+
+def metadata_body(brokers: Mapping[int, tuple[str, int]], controller: int) -> bytes:
+    """MetadataResponse v13 without topics, by hand."""
+    listed = b"".join(
+        struct.pack(">i", node) + _string(host) + struct.pack(">i", port) + b"\x00\x00"
+        for node, (host, port) in brokers.items()
+    )
+    head = struct.pack(">i", 0) + bytes([len(brokers) + 1]) + listed
+    return head + _string("fake") + struct.pack(">i", controller) + b"\x01" + struct.pack(">h", 0) + b"\x00"
+
+
+def create_topics_body(*codes: int) -> bytes:
+    """CreateTopicsResponse v7 with a topic ``t0``, ``t1``… for each error code, by hand."""
+    topics = b"".join(
+        _string(f"t{index}") + bytes(16) + struct.pack(">h", code) + b"\x00" + struct.pack(">ih", -1, -1) + b"\x01\x00"
+        for index, code in enumerate(codes)
+    )
+    return struct.pack(">i", 0) + bytes([len(codes) + 1]) + topics + b"\x00"
+
+
+def _string(text: str) -> bytes:
+    return bytes([len(text.encode()) + 1]) + text.encode()
+
+
+class FakeBroker:
+    """Answers ApiVersions by itself, and each further request by the next of its replies, the last one for all after.
+
+    Use as an asynchronous context manager; the port is chosen on entry. received: what came, ApiVersions left out.
+    connections: how many were made.
+    """
+
+    def __init__(self, *replies: Reply, versions: Mapping[int, tuple[int, int]] = KRAFT) -> None:
+        self.replies = list(replies)
+        self.versions = versions
+        self.received: list[Received] = []
+        self.connections = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._arrived = asyncio.Condition()
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        host, port = self._server.sockets[0].getsockname()
+        return host, port
+
+    async def arrived(self, count: int) -> None:
+        """Waits until that many requests have come."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.received) >= count)
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.create_task(self._converse(reader, writer, self.connections))
+        self._tasks.add(task)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        conversation = Conversation(writer)
+        try:
+            while not writer.transport.is_closing():
+                (size,) = struct.unpack(">i", await reader.readexactly(4))
+                data = await reader.readexactly(size)
+                request = Received(*struct.unpack_from(">hhi", data), data, number)
+                if request.key == API_VERSIONS:
+                    await conversation.send(self._versions_frame(request))
+                    continue
+                async with self._arrived:
+                    self.received.append(request)
+                    self._arrived.notify_all()
+                reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+                await reply(conversation, request)
+        except (EOFError, OSError):
+            pass  # the client went away
+        finally:
+            writer.close()
+
+    def _versions_frame(self, request: Received) -> bytes:
+        """ApiVersionsResponse v0 by hand."""
+        body = struct.pack(">hi", 0, len(self.versions)) + b"".join(
+            struct.pack(">hhh", key, lowest, highest) for key, (lowest, highest) in self.versions.items()
+        )
+        return struct.pack(">ii", 4 + len(body), request.correlation_id) + body

@@ -1,0 +1,108 @@
+"""Frames: headers and payloads, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
+from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
+
+from console.wire.frames import MalformedFrame, Unencodable, encode_header, encode_payload, split_response
+from console.wire.schemas import for_version, request_type, response_type, version_range
+
+FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
+NOT_FLEXIBLE = for_version(
+    OldAclsRequest,
+    resource_type_filter=2,
+    resource_name_filter=None,
+    pattern_type_filter=3,
+    principal_filter="User:ü",
+    host_filter=None,
+    operation=1,
+    permission_type=1,
+)
+
+ids = st.integers(0, 2**31 - 1)
+names = st.text(max_size=300).filter(lambda name: len(name.encode(errors="ignore")) < 2**15)
+
+
+@given(ids, names)
+def test_a_flexible_request_header_is_version_2(correlation_id: int, client_id: str) -> None:
+    """RequestHeader.json: the client id keeps the old string format even here; then no tagged fields."""
+    name = client_id.encode()
+    wanted = struct.pack(">hhih", 32, 4, correlation_id, len(name)) + name + b"\x00"
+    assert encode_header(FLEXIBLE, correlation_id, client_id) == wanted
+
+
+@given(ids, names)
+def test_any_other_request_header_is_version_1(correlation_id: int, client_id: str) -> None:
+    name = client_id.encode()
+    assert encode_header(NOT_FLEXIBLE, correlation_id, client_id) == (
+        struct.pack(">hhih", 29, 1, correlation_id, len(name)) + name
+    )
+
+
+def test_a_flexible_payload_by_hand() -> None:
+    topic = DescribeConfigsResource(resource_type=2, resource_name="tö", configuration_keys=("a",))
+    payload = DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False)
+    resources = b"\x02" + b"\x02" + b"\x04t\xc3\xb6" + b"\x02\x02a" + b"\x00"
+    assert encode_payload(payload) == resources + b"\x01" + b"\x00" + b"\x00"
+
+
+def test_a_payload_of_the_old_format_by_hand() -> None:
+    assert encode_payload(NOT_FLEXIBLE) == b"\x02\xff\xff\x03\x00\x07User:\xc3\xbc\xff\xff\x01\x01"
+
+
+@given(ids, st.binary(max_size=50))
+def test_a_response_is_split_behind_its_header(correlation_id: int, body: bytes) -> None:
+    old = struct.pack(">i", correlation_id)
+    assert split_response(response_type("describe_acls", 1), old + body) == (correlation_id, body)
+    assert split_response(response_type("describe_acls", 2), old + b"\x00" + body) == (correlation_id, body)
+
+
+@given(ids, st.binary(max_size=200), st.binary(max_size=50))
+def test_tagged_fields_in_a_response_header_are_passed_over(correlation_id: int, tag: bytes, body: bytes) -> None:
+    size = bytes([len(tag)]) if len(tag) < 128 else bytes([len(tag) & 0x7F | 0x80, len(tag) >> 7])
+    header = struct.pack(">i", correlation_id) + b"\x01" + b"\x05" + size + tag
+    assert split_response(response_type("metadata", 12), header + body) == (correlation_id, body)
+
+
+@given(st.binary(max_size=3))
+def test_less_than_a_header_is_malformed(frame: bytes) -> None:
+    with pytest.raises(MalformedFrame):
+        split_response(response_type("metadata", 12), frame)
+
+
+def test_the_answer_to_apiversions_has_the_old_header_always() -> None:
+    """KIP-511: a client can't know yet what the broker speaks."""
+    assert split_response(response_type("api_versions", 4), b"\x00\x00\x00\x09body") == (9, b"body")
+
+
+@pytest.mark.parametrize("name", ["\udcff", "a\ud800b"])
+def test_text_that_is_not_unicode_is_not_sent(name: str) -> None:
+    topic = DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
+    with pytest.raises(Unencodable, match="DescribeConfigsRequest v4"):
+        encode_payload(DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False))
+
+
+def test_a_number_out_of_range_is_not_sent() -> None:
+    topic = DescribeConfigsResource(resource_type=300, resource_name="t", configuration_keys=None)
+    with pytest.raises(Unencodable):
+        encode_payload(DescribeConfigsRequest(resources=(topic,), include_synonyms=True, include_documentation=False))
+
+
+def test_a_field_that_a_version_lacks_is_left_out() -> None:
+    oldest = for_version(
+        request_type("describe_configs", 1), resources=(), include_synonyms=True, include_documentation=1
+    )
+    assert encode_payload(oldest) == b"\x00\x00\x00\x00\x01"
+
+
+def test_versions_are_those_that_kio_has() -> None:
+    assert version_range("describe_configs") == (1, 4)
+    assert version_range("metadata") == (0, 13)
+    with pytest.raises(KeyError):
+        version_range("no_such_api")
