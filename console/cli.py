@@ -95,8 +95,8 @@ def _version() -> int:
 
 
 def _contexts() -> int:
+    from console.commands.contexts_listing import listing
     from console.contexts import load
-    from console.contexts.listing import listing
 
     found = load(os.environ, Path.home())
     print(listing(found))  # noqa: T201

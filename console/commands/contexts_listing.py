@@ -1,0 +1,39 @@
+"""`kac contexts`: what is configured on this machine, where it stands, and what is wrong with it."""
+
+from __future__ import annotations
+
+from console.contexts import Context, Contexts
+from console.contexts.bootstrap import format_bootstrap
+from console.present.sanitize import clean
+
+NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --command-config FILE, or put one into {file}:
+
+  [contexts.prod]
+  "bootstrap.servers" = "broker1:9092,broker2:9092"
+"""
+
+
+def listing(found: Contexts) -> str:
+    """The contexts as lines; `*` marks the one that is used where nobody names another."""
+    file = found.surroundings.shown(found.surroundings.config_folder() / "kac" / "config.toml")
+    rows = [("", "NAME", "BROKERS", "SECURITY", "GUARDS", "FROM")]
+    rows += [_row(context, found.current) for context in found.contexts]
+    lines = _aligned(rows) if len(rows) > 1 else NONE.format(file=file).splitlines()
+    lines += [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]
+    lines += [f"! {clean(problem)}" for problem in found.problems]
+    return "\n".join(lines)
+
+
+def _row(context: Context, current: str | None) -> tuple[str, ...]:
+    settings = context.settings
+    security = settings.security_protocol + (f" {settings.sasl.mechanism}" if settings.sasl else "")
+    guards = [name for name, held in (("read-only", context.read_only), ("confirm", context.confirm)) if held]
+    guards += ["cluster id"] if context.cluster_id else []
+    mark = "*" if context.name == current else ""
+    brokers = format_bootstrap(settings.bootstrap)
+    return (mark, clean(context.name), clean(brokers, 60), security, ", ".join(guards) or "-", clean(context.origin))
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
