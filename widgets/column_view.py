@@ -67,7 +67,7 @@ class ColumnView(LineView):
     @sort.setter
     def sort(self, sort: tuple[str, bool] | None) -> None:
         self._sort = sort
-        self._repaint_changed()
+        self._painter.repaint()
 
     # -- lines ----------------------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class ColumnView(LineView):
             return
         self._pan = max(0, self._pan + direction)
         self._fitted = None
-        self._repaint_changed()
+        self._painter.repaint()
 
     # -- sorting --------------------------------------------------------------------------------------------------
 

@@ -2,22 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Region
 from textual.strip import Strip
+from textual.widget import Widget
 
 from widgets.cells import cell_width
 from widgets.row_source import Span
 
 
 class Line(NamedTuple):
-    """What stands on one line of the screen; equal lines are painted the same."""
+    """What stands on one line of the screen; equal lines are painted the same.
+
+    A span's name may be several component classes, separated by blanks. A `state` is a class for the whole line.
+    """
 
     spans: tuple[Span, ...]
     state: str = ""
+
+
+class LinePainter:
+    """Paints a widget's lines, and asks for a repaint of those only that look different from what was painted.
+
+    `line_at(y)` says what stands at row `y` of the widget. Styles are the component classes `PREFIX--NAME`;
+    on a line in the state `covering`, spans have no styles of their own.
+    """
+
+    def __init__(self, widget: Widget, line_at: Callable[[int], Line], prefix: str, covering: str = "") -> None:
+        self._widget = widget
+        self._line_at = line_at
+        self._prefix = prefix
+        self._covering = covering
+        self._painted: dict[int, Line] = {}
+        self._styles: dict[tuple[str, str], Style] = {}
+
+    def strip(self, y: int) -> Strip:
+        """Return row `y` for `Widget.render_line`."""
+        line = self._painted[y] = self._line_at(y)
+        return to_strip(line, self._style, self._widget.size.width)
+
+    def repaint(self, rows: Iterable[int] | None = None) -> None:
+        """Ask for a repaint of those rows (all, without `rows`) that look different now."""
+        widget = self._widget
+        if not widget.is_mounted:
+            return
+        width, height = widget.size
+        for y in range(height) if rows is None else rows:
+            if not 0 <= y < height:
+                continue
+            painted, line = self._painted.get(y), self._line_at(y)
+            if painted is None:
+                widget.refresh(Region(0, y, width, 1))
+            elif painted != line:
+                start, end = differing(painted, line, width)
+                widget.refresh(Region(start, y, end - start, 1))
+
+    def forget_styles(self) -> None:
+        """Look styles up anew: theme or focus changed."""
+        self._styles.clear()
+
+    def _style(self, name: str, state: str) -> Style:
+        style = self._styles.get((name, state))
+        if style is None:
+            style = self._widget.rich_style
+            names = [] if state and state == self._covering else name.split()
+            for part in [*names, state] if state else names:
+                style += self._widget.get_component_rich_style(f"{self._prefix}--{part}", partial=True)
+            self._styles[(name, state)] = style
+        return style
 
 
 def to_strip(line: Line, style_of: Callable[[str, str], Style], width: int) -> Strip:

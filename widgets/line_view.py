@@ -6,19 +6,19 @@ Only what is on screen is ever asked for, and only lines whose content changed a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, TypeAlias
 
-from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
-from textual.message import Message
+from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import clean, fit
-from widgets.line_painting import Line, differing, to_strip
+from widgets.held_place import HeldPlace, find_again, hold
+from widgets.line_messages import Highlighted, MarksChanged, Selected
+from widgets.line_painting import Line, LinePainter
 from widgets.row_source import Span
 
 STYLE_NAMES = (
@@ -37,17 +37,6 @@ STYLE_NAMES = (
     "mark",
 )
 """The names a span may carry; each is a component class `line--NAME`."""
-
-NEIGHBOURS = 32
-
-
-class _Held(NamedTuple):
-    """Where the cursor stood, remembered while the lines change under it."""
-
-    keys: tuple[Hashable, ...]
-    place: int
-    screen_row: int
-    top_key: Hashable | None
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -114,42 +103,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("enter", "select", "Open", show=False, id="line.select"),
     ]
 
-    class LineMessage(Message):
-        """A message about one line: `key` is None when there is no line."""
-
-        def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
-            self.view = view
-            self.key = key
-            self.index = index
-            super().__init__()
-
-        @property
-        def control(self) -> LineView:
-            """The view that sent this."""
-            return self.view
-
-    class Highlighted(LineMessage):
-        """The cursor came to rest on another key."""
-
-        def can_replace(self, message: Message) -> bool:
-            """Only the last of several in a row counts."""
-            return isinstance(message, LineView.Highlighted) and message.view is self.view
-
-    class Selected(LineMessage):
-        """Enter or a double click on a line."""
-
-    class MarksChanged(Message):
-        """Lines were marked or unmarked; `marks` are the keys that are marked now."""
-
-        def __init__(self, view: LineView, marks: frozenset[Hashable]) -> None:
-            self.view = view
-            self.marks = marks
-            super().__init__()
-
-        @property
-        def control(self) -> LineView:
-            """The view that sent this."""
-            return self.view
+    Highlighted: TypeAlias = Highlighted
+    Selected: TypeAlias = Selected
+    MarksChanged: TypeAlias = MarksChanged
 
     def __init__(
         self,
@@ -168,8 +124,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._wanted_key: Hashable | None = None
         self._told_key: Hashable | None = None
         self._marks: frozenset[Hashable] = frozenset()
-        self._painted: dict[int, Line] = {}
-        self._styles: dict[tuple[str, str], Style] = {}
+        self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
 
     # -- what a subclass says -------------------------------------------------------------------------------------
 
@@ -227,14 +182,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     @empty.setter
     def empty(self, text: str) -> None:
         self._empty = text
-        self._repaint_changed()
+        self._painter.repaint()
 
     def set_marks(self, keys: Iterable[Hashable]) -> None:
         """Mark exactly `keys`."""
         marks = frozenset(keys)
         if marks != self._marks:
             self._marks = marks
-            self._repaint_changed()
+            self._painter.repaint()
             self.post_message(self.MarksChanged(self, marks))
 
     def move_cursor(self, key: Hashable) -> bool:
@@ -249,7 +204,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Paint the line with `key` again if it is on screen and looks different now."""
         index = self.index_of(key)
         if index is not None and index in self.visible_range:
-            self._repaint_changed([index - self._top + self._header_height])
+            self._painter.repaint([index - self._top + self._header_height])
 
     # -- geometry -------------------------------------------------------------------------------------------------
 
@@ -276,41 +231,25 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Paint what differs at the new place."""
         if int(old_value) != int(new_value):
-            self._repaint_changed()
+            self._painter.repaint()
 
     # -- changing the lines ---------------------------------------------------------------------------------------
 
-    def _hold(self) -> _Held:
-        """Remember where the cursor stands and which lines are near, nearest first."""
-        count = self.line_count()
-        if not count:
-            return _Held((), 0, 0, None)
-        near = [self._cursor]
-        for distance in range(1, NEIGHBOURS):
-            near += [i for i in (self._cursor + distance, self._cursor - distance) if 0 <= i < count]
-        wanted = () if self._wanted_key is None else (self._wanted_key,)
-        keys = (*wanted, *(self.key_at(index) for index in near))
-        on_screen = self._cursor in self.visible_range
-        return _Held(keys, self._cursor, self._cursor - self._top, None if on_screen else self.key_at(self._top))
+    def _hold(self) -> HeldPlace:
+        """Remember the place before the lines change."""
+        if self._wanted_key is None:
+            self._wanted_key = self.cursor_key
+        return hold(self, self._cursor, self.visible_range, self._wanted_key)
 
-    def _restore(self, held: _Held) -> None:
-        """Put cursor and scroll position back on what was held, in the lines that are there now."""
+    def _restore(self, place: HeldPlace) -> None:
+        """Go back to the place in the lines that are there now."""
         self._measure()
-        count = self.line_count()
-        if not count:
-            self._cursor = 0
-            self.scroll_y = 0
-            self._repaint_changed()
-            self._tell_highlighted()
-            return
-        found = next((index for key in held.keys if (index := self.index_of(key)) is not None), None)
-        index = min(held.place, count - 1) if found is None else found
-        self._cursor = self._nearest_rest(index, 1)
-        top_index = None if held.top_key is None else self.index_of(held.top_key)
-        self._scroll_to_line(self._cursor - held.screen_row if top_index is None else top_index)
-        if held.top_key is None:
+        cursor, top = find_again(place, self)
+        self._cursor = self._nearest_rest(cursor, 1)
+        self._scroll_to_line(top)
+        if place.top_key is None:
             self._scroll_into_view(0)
-        self._repaint_changed()
+        self._painter.repaint()
         self._tell_highlighted()
 
     def _tell_highlighted(self) -> None:
@@ -342,7 +281,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._wanted_key = self.key_at(self._cursor)
         self._scroll_into_view(margin)
         header = self._header_height
-        self._repaint_changed([place - self._top + header for place in (old, self._cursor)])
+        self._painter.repaint([place - self._top + header for place in (old, self._cursor)])
         self._tell_highlighted()
 
     def _scroll_into_view(self, margin: int) -> None:
@@ -387,7 +326,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self._marks ^= {key}
         self.post_message(self.MarksChanged(self, self._marks))
-        self._repaint_changed([self._cursor - self._top + self._header_height])
+        self._painter.repaint([self._cursor - self._top + self._header_height])
         self.action_move(1)
 
     def action_select(self) -> None:
@@ -439,7 +378,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def notify_style_update(self) -> None:
         """Forget the styles: theme or focus changed."""
         super().notify_style_update()
-        self._styles.clear()
+        self._painter.forget_styles()
 
     def _line_at(self, y: int) -> Line:
         """Return what stands at screen row `y` of this view."""
@@ -462,36 +401,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         lines = self._empty.split("\n")
         return Line((("  " + fit(clean(lines[row]), width - 2), "empty"),)) if row < len(lines) else Line(())
 
-    def _repaint_changed(self, rows: Iterable[int] | None = None) -> None:
-        """Ask for a repaint of those screen rows (all of them, without `rows`) that look different now."""
-        if not self._is_mounted:
-            return
-        height = self.size.height
-        for y in range(height) if rows is None else rows:
-            if not 0 <= y < height:
-                continue
-            painted, line = self._painted.get(y), self._line_at(y)
-            if painted is None:
-                self.refresh(Region(0, y, self.size.width, 1))
-            elif painted != line:
-                start, end = differing(painted, line, self.size.width)
-                self.refresh(Region(start, y, end - start, 1))
-
     def render_line(self, y: int) -> Strip:
         """Draw one row of the screen."""
-        line = self._line_at(y)
-        self._painted[y] = line
-        return to_strip(line, self._style, self.size.width)
-
-    def _style(self, name: str, state: str) -> Style:
-        """Return the style of a named span on a line in `state`; the cursor's line is all of one style."""
-        key = (name, state)
-        style = self._styles.get(key)
-        if style is None:
-            style = self.rich_style
-            if name and state != "cursor":
-                style += self.get_component_rich_style(f"line--{name}", partial=True)
-            if state:
-                style += self.get_component_rich_style(f"line--{state}", partial=True)
-            self._styles[key] = style
-        return style
+        return self._painter.strip(y)

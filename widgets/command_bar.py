@@ -1,0 +1,392 @@
+"""One line to type in, for commands, filters and secrets: highlighted, completed, with the errors where they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Offset, Size
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from widgets.bar_lines import Candidate, Completion, candidate_lines, error_lines
+from widgets.cells import cell_width, clean
+from widgets.line_editor import LineEditor
+from widgets.line_history import LineHistory
+from widgets.line_painting import Line, LinePainter
+from widgets.row_source import Span
+
+HIGHLIGHTS = ("keyword", "name", "key", "value", "operator", "string", "number", "comment", "wrong")
+"""The names a highlighter may give; each is a component class `bar--NAME`."""
+
+MASK = "•"
+
+
+class BarMode(NamedTuple):
+    """What the line is for."""
+
+    name: str
+    prompt: str
+    completes: bool = False
+    remembers: bool = True
+    masked: bool = False
+
+
+COMMAND = BarMode("command", ":", completes=True)
+FILTER = BarMode("filter", "/")
+SECRET = BarMode("secret", "", remembers=False, masked=True)
+
+
+Highlighter = Callable[[str], Iterable[tuple[int, int, str]]]
+Completer = Callable[[str, int], Sequence[Candidate]]
+
+
+class CommandBar(Widget, can_focus=True):
+    """Hidden until `open`; hands the text over with `Submitted` and stays, so that an error can be shown in it."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"bar--{name}" for name in HIGHLIGHTS),
+        "bar--prompt",
+        "bar--cursor",
+        "bar--candidate",
+        "bar--meta",
+        "bar--chosen",
+        "bar--help",
+        "bar--error",
+    }
+
+    DEFAULT_CSS = """
+    CommandBar {
+        width: 1fr;
+        height: auto;
+        display: none;
+        background: $panel;
+        color: $foreground;
+        & > .bar--prompt { color: $pending; text-style: bold; }
+        & > .bar--cursor { text-style: reverse; }
+        & > .bar--keyword { text-style: bold; }
+        & > .bar--name { color: $name; }
+        & > .bar--key { color: $override; }
+        & > .bar--value { color: $value; }
+        & > .bar--string { color: $value; }
+        & > .bar--number { color: $value; }
+        & > .bar--operator { color: $muted; }
+        & > .bar--comment { color: $muted; text-style: $muted-text-style; }
+        & > .bar--wrong { color: $failed; text-style: underline; }
+        & > .bar--meta { color: $muted; text-style: $muted-text-style; }
+        & > .bar--chosen {
+            color: $cursor-foreground;
+            background: $cursor-background;
+            text-style: $cursor-text-style;
+        }
+        & > .bar--help { color: $muted; text-style: $muted-text-style; }
+        & > .bar--error { color: $failed; text-style: bold; }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "Run", show=False, id="bar.submit"),
+        Binding("escape", "dismiss", "Close", show=False, id="bar.close"),
+        Binding("tab", "complete(1)", "Complete", show=False, id="bar.complete"),
+        Binding("shift+tab", "complete(-1)", "Complete backwards", show=False, id="bar.complete-back"),
+        Binding("up", "recall(-1)", "Older", show=False, id="bar.older"),
+        Binding("down", "recall(1)", "Newer", show=False, id="bar.newer"),
+        Binding("left,ctrl+b", "edit('left')", "Left", show=False, id="bar.left"),
+        Binding("right,ctrl+f", "right_or_accept", "Right, accept", show=False, id="bar.right"),
+        Binding("home,ctrl+a", "edit('home')", "Start", show=False, id="bar.home"),
+        Binding("end,ctrl+e", "edit('end')", "End", show=False, id="bar.end"),
+        Binding("alt+b,ctrl+left,alt+left", "edit('word_left')", "Word left", show=False, id="bar.word-left"),
+        Binding("alt+f,ctrl+right,alt+right", "edit('word_right')", "Word right", show=False, id="bar.word-right"),
+        Binding("backspace,ctrl+h", "edit('delete_left')", "Delete left", show=False, id="bar.delete-left"),
+        Binding("delete,ctrl+d", "edit('delete_right')", "Delete right", show=False, id="bar.delete-right"),
+        Binding("ctrl+w", "edit('delete_blank_word_left')", "Delete word", show=False, id="bar.delete-word"),
+        Binding("alt+backspace", "edit('delete_word_left')", "Delete word", show=False, id="bar.delete-word-left"),
+        Binding("alt+d", "edit('delete_word_right')", "Delete word right", show=False, id="bar.delete-word-right"),
+        Binding("ctrl+u", "edit('delete_to_start')", "Delete to start", show=False, id="bar.delete-to-start"),
+        Binding("ctrl+k", "edit('delete_to_end')", "Delete to end", show=False, id="bar.delete-to-end"),
+    ]
+
+    class BarMessage(Message):
+        """A message about the line; `mode` is a mode's name."""
+
+        def __init__(self, bar: CommandBar, mode: str, text: str) -> None:
+            self.bar = bar
+            self.mode = mode
+            self.text = text
+            super().__init__()
+
+        @property
+        def control(self) -> CommandBar:
+            """The bar that sent this."""
+            return self.bar
+
+    class Submitted(BarMessage):
+        """Enter. The bar stays open: close it, or show an error in it."""
+
+    class Changed(BarMessage):
+        """The text changed (never sent for a masked one)."""
+
+        def can_replace(self, message: Message) -> bool:
+            """Only the last of several in a row counts."""
+            return isinstance(message, CommandBar.Changed) and message.bar is self.bar
+
+    class Closed(BarMessage):
+        """Escape; `text` is what was left in the line (empty for a masked one)."""
+
+    def __init__(
+        self,
+        *,
+        highlight: Highlighter | None = None,
+        complete: Completer | None = None,
+        histories: Mapping[str, Sequence[str]] | None = None,
+        upward: bool = False,
+        name: str | None = None,
+        id: str | None = None,
+        classes: str | None = None,
+    ) -> None:
+        """Create a closed bar; `histories` are entries by mode's name, `upward` puts candidates above the line."""
+        super().__init__(name=name, id=id, classes=classes)
+        self._highlight = highlight
+        self._complete = complete
+        self._histories = {mode: LineHistory(entries) for mode, entries in (histories or {}).items()}
+        self._upward = upward
+        self._mode = COMMAND
+        self._prompt = ""
+        self._editor = LineEditor()
+        self._completion = Completion(self._editor)
+        self._error: tuple[str, int | None] | None = None
+        self._shift = 0
+        self._height = 1
+        self._focus_before: Widget | None = None
+        self._painter = LinePainter(self, self._line_at, "bar")
+
+    # -- what an owner sees ---------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bar is shown."""
+        return bool(self.display)
+
+    @property
+    def mode(self) -> BarMode:
+        """What the line is for."""
+        return self._mode
+
+    @property
+    def text(self) -> str:
+        """What stands in the line."""
+        return self._editor.text
+
+    def history(self, mode: str) -> tuple[str, ...]:
+        """Return what was entered in a mode, the oldest first."""
+        return self._histories[mode].entries if mode in self._histories else ()
+
+    def open(self, mode: BarMode = COMMAND, text: str = "", *, prompt: str | None = None) -> None:
+        """Show the line with `text` in it, and take the focus."""
+        self._mode = mode
+        self._prompt = clean(mode.prompt if prompt is None else prompt)
+        self._shift = 0
+        if not self.is_open:
+            self._focus_before = self.screen.focused
+        self.display = True
+        self._put(LineEditor.at_end(_one_line(text, " ")), tell=False)
+        self.focus(scroll_visible=False)
+
+    def close(self) -> None:
+        """Hide the line, forget its text, and give the focus back to who had it."""
+        had_focus = self.has_focus
+        self.display = False
+        self._put(LineEditor(), tell=False)
+        before, self._focus_before = self._focus_before, None
+        if had_focus and before is not None and before.is_attached:
+            before.focus(scroll_visible=False)
+
+    def show_error(self, message: str, column: int | None = None) -> None:
+        """Show `message` below the line, a caret under `column` (an index into the text), until the text changes."""
+        self._error = (message, column)
+        self._redraw()
+
+    # -- editing --------------------------------------------------------------------------------------------------
+
+    def _put(self, editor: LineEditor, *, tell: bool = True, complete: bool = True) -> None:
+        """Take over an edited line, and everything that follows from it."""
+        changed = editor.text != self._editor.text
+        self._editor = editor
+        if changed or not tell:
+            self._error = None
+            if self._mode.name in self._histories and complete:
+                self._histories[self._mode.name].stop()
+        if complete:
+            self._completion = Completion(editor, self._candidates() if self.is_open else ())
+        if changed and tell and not self._mode.masked:
+            self.post_message(self.Changed(self, self._mode.name, editor.text))
+        self._redraw()
+
+    def _candidates(self) -> Sequence[Candidate]:
+        if self._complete is None or not self._mode.completes:
+            return ()
+        return self._complete(self._editor.text, self._editor.cursor)
+
+    def action_edit(self, what: str) -> None:
+        """Do one of LineEditor's moves or deletions, by its name."""
+        move: Callable[[], LineEditor] = getattr(self._editor, what)
+        self._put(move())
+
+    def on_key(self, event: events.Key) -> None:
+        """Take in what is typed."""
+        if event.is_printable and event.character is not None:
+            event.stop()
+            event.prevent_default()
+            self._put(self._editor.insert(event.character))
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take in what is pasted, as one line."""
+        event.stop()
+        self._put(self._editor.insert(_one_line(event.text, "; " if self._mode.completes else " ")))
+
+    def action_submit(self) -> None:
+        """Hand the text over."""
+        text = self._editor.text
+        if self._mode.remembers:
+            self._histories.setdefault(self._mode.name, LineHistory()).add(text)
+        if self._mode.masked:
+            self._put(LineEditor())
+        else:
+            self._completion = Completion(self._editor)
+            self._redraw()
+        self.post_message(self.Submitted(self, self._mode.name, text))
+
+    def action_dismiss(self) -> None:
+        """Take a completion back, or close."""
+        if self._completion.chosen >= 0:
+            self._put(self._completion.base)
+            return
+        text = "" if self._mode.masked else self._editor.text
+        self.close()
+        self.post_message(self.Closed(self, self._mode.name, text))
+
+    # -- completing and recalling ---------------------------------------------------------------------------------
+
+    def action_complete(self, step: int) -> None:
+        """Put in the next candidate; a single one is taken at once."""
+        base, candidates, chosen = self._completion
+        if not candidates:
+            return
+        if len(candidates) == 1:
+            self._put(_completed(base, candidates[0]))
+            return
+        first = 0 if step > 0 else len(candidates) - 1
+        chosen = first if chosen < 0 else (chosen + step) % len(candidates)
+        self._completion = Completion(base, candidates, chosen)
+        self._put(_completed(base, candidates[chosen]), complete=False)
+
+    def action_right_or_accept(self) -> None:
+        """Go right; at the end, take the candidate that is put in, or else the first."""
+        if self._editor.cursor < len(self._editor.text):
+            self._put(self._editor.right())
+        elif self._completion.candidates:
+            base, candidates, chosen = self._completion
+            self._put(_completed(base, candidates[max(0, chosen)]))
+
+    def action_recall(self, direction: int) -> None:
+        """Look back, or forth again, through what was entered, by how it starts."""
+        history = self._histories.get(self._mode.name)
+        if history is None or not self._mode.remembers:
+            return
+        found = history.older(self._editor.text) if direction < 0 else history.newer(self._editor.text)
+        if found is not None:
+            self._completion = Completion(LineEditor.at_end(found))
+            self._put(LineEditor.at_end(found), complete=False)
+
+    # -- drawing --------------------------------------------------------------------------------------------------
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002
+        """Return how many lines the bar takes now."""
+        return self._height
+
+    def notify_style_update(self) -> None:
+        """Forget the styles: the theme changed."""
+        super().notify_style_update()
+        self._painter.forget_styles()
+
+    def _redraw(self) -> None:
+        height = len(self._lines())
+        if height != self._height:
+            self._height = height
+            self.refresh(layout=True)
+        self._painter.repaint()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one row of the bar."""
+        return self._painter.strip(y)
+
+    def _line_at(self, y: int) -> Line:
+        lines = self._lines()
+        return lines[y] if y < len(lines) else Line(())
+
+    def _lines(self) -> list[Line]:
+        width = max(self.size.width or self.app.size.width, 20)
+        below = self._below(width)
+        return [*reversed(below), self._input_line(width)] if self._upward else [self._input_line(width), *below]
+
+    def _input_line(self, width: int) -> Line:
+        text, cursor = self._editor
+        shown = MASK * len(text) if self._mode.masked else text
+        names = [""] * (len(shown) + 1)
+        if self._highlight is not None and self._mode.completes:
+            for start, end, name in self._highlight(text):
+                for index in range(max(0, start), min(end, len(shown))):
+                    names[index] = name
+        if self.has_focus:
+            names[cursor] = f"{names[cursor]} cursor".strip()
+        prompt = f" {self._prompt} " if self._prompt else " "
+        room = max(1, width - cell_width(prompt) - 1)
+        self._shift = _shifted(shown, cursor, room, self._shift)
+        spans: list[Span] = [(prompt, "prompt")]
+        left = room + 1
+        for char, name in zip(shown[self._shift :] + " ", names[self._shift :], strict=True):
+            left -= cell_width(char)
+            if left < 0:
+                break
+            spans.append((char, name))
+        if self.has_focus:
+            x = cell_width(prompt) + cell_width(shown[self._shift : cursor])
+            self.app.cursor_position = Offset(
+                self.region.x + x, self.region.bottom - 1 if self._upward else self.region.y
+            )
+        return Line(tuple(spans))
+
+    def _column(self, index: int) -> int:
+        """Return the cell at which a character of the text stands."""
+        prompt = f" {self._prompt} " if self._prompt else " "
+        return cell_width(prompt) + cell_width(self._editor.text[self._shift : index])
+
+    def _below(self, width: int) -> list[Line]:
+        if self._error is not None:
+            message, index = self._error
+            return error_lines(message, None if index is None else self._column(index), width)
+        if not self._completion.candidates:
+            return []
+        return candidate_lines(self._completion, self._column(self._completion.candidates[0].start), width)
+
+
+def _completed(base: LineEditor, candidate: Candidate) -> LineEditor:
+    return base.replace(candidate.start, candidate.end, candidate.text)
+
+
+def _one_line(text: str, between: str) -> str:
+    """Return `text` without what can't stand in a line, its own line ends replaced."""
+    joined = re.sub(r"\s*[\r\n]+\s*", between, text.strip("\r\n"))
+    return "".join(char if char.isprintable() else " " if char == "\t" else "" for char in joined)
+
+
+def _shifted(text: str, cursor: int, room: int, shift: int) -> int:
+    """Return the index of the first character shown, so that the cursor is seen."""
+    shift = min(shift, cursor)
+    while shift < cursor and cell_width(text[shift:cursor]) > room:
+        shift += 1
+    return shift

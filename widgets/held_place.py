@@ -1,0 +1,62 @@
+"""Where the cursor stood, and where that is after the lines have changed under it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import NamedTuple, Protocol
+
+NEIGHBOURS = 32
+"""How far from a line that has gone a line that is still there is looked for."""
+
+
+class KeyedLines(Protocol):
+    """Lines by index that can be found again by their keys."""
+
+    def line_count(self) -> int:
+        """Return how many lines there are."""
+        ...
+
+    def key_at(self, index: int) -> Hashable:
+        """Return the key of a line."""
+        ...
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return where `key` stands, or None."""
+        ...
+
+
+class HeldPlace(NamedTuple):
+    """A place by keys: the cursor's and its neighbours', nearest first, and where it was on the screen.
+
+    `top_key` is the first line on the screen, where the cursor itself was scrolled out of sight.
+    """
+
+    keys: tuple[Hashable, ...]
+    line: int
+    screen_row: int
+    top_key: Hashable | None
+
+
+def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None) -> HeldPlace:
+    """Remember the place of `cursor`; `screen` are the lines seen, `wanted` is the key the user went to last."""
+    count = lines.line_count()
+    if not count:
+        return HeldPlace(() if wanted is None else (wanted,), 0, 0, None)
+    near = [cursor]
+    for distance in range(1, NEIGHBOURS):
+        near += [index for index in (cursor + distance, cursor - distance) if 0 <= index < count]
+    first = () if wanted is None else (wanted,)
+    keys = (*first, *(lines.key_at(index) for index in near))
+    top_key = None if cursor in screen else lines.key_at(screen.start)
+    return HeldPlace(keys, cursor, cursor - screen.start, top_key)
+
+
+def find_again(place: HeldPlace, lines: KeyedLines) -> tuple[int, int]:
+    """Return the cursor's index in `lines`, and the line on top of the screen (which may lie outside)."""
+    count = lines.line_count()
+    if not count:
+        return 0, 0
+    found = next((index for key in place.keys if (index := lines.index_of(key)) is not None), None)
+    cursor = min(place.line, count - 1) if found is None else found
+    top = None if place.top_key is None else lines.index_of(place.top_key)
+    return cursor, cursor - place.screen_row if top is None else top
