@@ -21,17 +21,17 @@ demo: run-venv  ## three real brokers with something in them, and the console on
 
 test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
 	@echo '== fast tests'
-	$(PYTEST) -q -n 2 --timeout 60 -m 'not broker and not slow'
+	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -q -m 'broker or slow' --durations 10
+	$(PYTEST) -m 'broker or slow' --durations 10
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
-	$(PYTEST) -q -n 2 --timeout 60 -m 'not broker and not slow'
+	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
 
 test-brokers: dev-venv  ## what needs real brokers
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -q -m broker
+	$(PYTEST) -m broker
 
 check: dev-venv  ## format, lint, types, and who may import whom
 	@echo '== ruff, mypy, import-linter'
@@ -47,6 +47,7 @@ format: dev-venv  ## put the code in its form
 lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
 	$(LOCK) --group build -o requirements/build.txt
+	$(LOCK) --group jars -o requirements/jars.txt
 	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
 
 dev-venv:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.support import jars_without_maven
 from tests.support.cached_folder import cache_home, cached_folder
 
 OLDEST_JAVA = 17
@@ -20,7 +21,7 @@ KAFKA_3_9 = "3.9.1"
 _KAFKA = ("org.apache.kafka:kafka_2.13:{version}", "org.apache.kafka:kafka-tools:{version}")
 # Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
 _LOG4J_2 = ("org.apache.logging.log4j:log4j-slf4j-impl:2.25.4",)
-_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36",)
+_RELOAD4J = ("org.slf4j:slf4j-reload4j:1.7.36", "ch.qos.reload4j:reload4j:1.2.25")
 
 
 class BrokersUnavailableError(RuntimeError):
@@ -46,7 +47,8 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else shutil.which("java")
     if command is None or not Path(command).exists():
-        raise BrokersUnavailableError(f"no Java found: install Java {OLDEST_JAVA} or newer ({_java_package()})")
+        where = f"JAVA_HOME ({home}) holds no bin/java" if home else "no Java found"
+        raise BrokersUnavailableError(f"{where}: install Java {OLDEST_JAVA} or newer ({_java_package()})")
     shown = subprocess.run([command, "-version"], capture_output=True, text=True, check=False, timeout=60).stderr
     found = re.search(r'version "(\d+)', shown)
     if found is None or int(found[1]) < OLDEST_JAVA:
@@ -75,24 +77,22 @@ def jars(version: str) -> Path:
 
 def _fetch(wanted: tuple[str, ...], folder: Path) -> None:
     maven = shutil.which("mvn")
-    if maven is None:
-        raise BrokersUnavailableError(
-            "Kafka's jars are not cached and there is no Maven to fetch them: install it (Debian: apt install maven)"
-        )
-    target = folder / "jars"
-    (folder / "pom.xml").write_text(_pom(wanted))
-    command = [maven, "-q", "-B", "-f", str(folder / "pom.xml"), "dependency:copy-dependencies"]
-    command += [f"-DoutputDirectory={target}", "-DincludeScope=runtime"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS)
+        done = _with_maven(maven, wanted, folder) if maven else jars_without_maven.fetch(wanted, folder, FETCH_SECONDS)
     except subprocess.TimeoutExpired as late:
-        raise BrokersUnavailableError(f"Maven took more than {FETCH_SECONDS} s for {', '.join(wanted)}") from late
-    if done.returncode or not any(target.glob("*.jar")):
-        errors = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line][:3]
-        raise BrokersUnavailableError(f"Maven could not fetch {', '.join(wanted)}: {' '.join(errors) or 'no output'}")
-    for jar in target.glob("*.jar"):
-        jar.rename(folder / jar.name)
-    target.rmdir()
+        raise BrokersUnavailableError(f"fetching {', '.join(wanted)} took more than {FETCH_SECONDS} s") from late
+    if done.returncode or not any(folder.glob("*.jar")):
+        said = (done.stdout + done.stderr).strip().splitlines()
+        reason = next((line for line in said if "ERROR" in line), said[-1] if said else "no output")
+        raise BrokersUnavailableError(f"could not fetch {', '.join(wanted)} with {maven or 'jgo'}: {reason}")
+
+
+def _with_maven(maven: str, wanted: tuple[str, ...], folder: Path) -> subprocess.CompletedProcess[str]:
+    pom = folder / "pom.xml"
+    pom.write_text(_pom(wanted))
+    command = [maven, "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
+    command += [f"-DoutputDirectory={folder}"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS)
 
 
 def _pom(wanted: tuple[str, ...]) -> str:

@@ -1,0 +1,48 @@
+"""Jars by Maven coordinates where Maven is not installed: jgo resolves them, in an environment made for the purpose.
+
+As a script it is what runs there: ``python jars_without_maven.py FOLDER GROUP:ARTIFACT:VERSION…``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from itertools import groupby
+from pathlib import Path
+
+LOCK = Path(__file__).resolve().parents[2] / "requirements" / "jars.txt"
+
+
+def fetch(wanted: tuple[str, ...], folder: Path, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Put the artifacts and all that they depend on into the folder; the process that did, for its exit code.
+
+    timeout: seconds, for each of making the environment and fetching. Raises subprocess.TimeoutExpired.
+    """
+    with tempfile.TemporaryDirectory(prefix="kac-jgo-") as scratch:
+        venv.create(scratch, with_pip=True)
+        python = str(Path(scratch, "bin", "python"))
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        for command in ([*pip, "-r", str(LOCK)], [python, __file__, str(folder), *wanted]):
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
+            if done.returncode:
+                break
+        return done
+
+
+def resolve(folder: Path, wanted: list[str]) -> None:
+    """Runs where jgo is. Kafka's artifacts are resolved apart from the others: jgo applies the versions that one
+    artifact's parent manages to all (log4j's would replace Kafka's own kafka-clients by an older one)."""
+    import jgo  # type: ignore[import-not-found]
+
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="kac-jgo-") as cache:
+        for _, artifacts in groupby(wanted, key=lambda artifact: artifact.startswith("org.apache.kafka:")):
+            for jar in jgo.build("+".join(artifacts), cache_dir=Path(cache)).all_jars:
+                shutil.copyfile(jar, folder / jar.name)
+
+
+if __name__ == "__main__":
+    resolve(Path(sys.argv[1]), sys.argv[2:])
