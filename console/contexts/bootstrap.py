@@ -19,6 +19,9 @@ def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
 
     Raises ValueError that names the address and what is wrong with it.
     """
+    if "@" in text:
+        # What stands before it may be a password, so none of it is repeated.
+        raise ValueError("an address has no @; a user and a password go into a file for --command-config")
     addresses = tuple(dict.fromkeys(_address(part) for part in text.split(",") if part.strip()))
     if not addresses:
         raise ValueError("no address: give HOST:PORT, or several with commas between")
@@ -34,8 +37,7 @@ def _address(part: str) -> tuple[str, int]:
     text = part.strip()
     match = _ADDRESS.fullmatch(text)
     if match is None:
-        shown = text.rpartition("@")[2]
-        raise ValueError(f"{shown!r} is not HOST:PORT{_hint(text)}")
+        raise ValueError(f"{text!r} is not HOST:PORT{_hint(text)}")
     host = match["six"] or match["host"]
     port = int(match["port"]) if match["port"] else DEFAULT_PORT
     if not 0 < port < 65536:
@@ -48,8 +50,6 @@ def _address(part: str) -> tuple[str, int]:
 def _hint(text: str) -> str:
     if text.count(":") > 1 and "[" not in text:
         return "; an IPv6 address goes in brackets: [::1]:9092"
-    if "@" in text:
-        return "; a user and a password are no part of it: they go into a file for --command-config"
     if text.endswith(":") or re.search(r":[^0-9\]]", text):
         return "; the port is a number"
     return ""
