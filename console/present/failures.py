@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
-from console.present.names import plural
+from console.plan.plan import StageReport
+from console.present.names import plural, target
 from console.present.sanitize import clean
 from console.present.spans import Line
 
@@ -40,3 +41,21 @@ def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
             what = f"{part.replace('_', ' ')} not read"
         return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
     return []
+
+
+def staged_text(report: StageReport) -> tuple[str, str]:
+    """What became of edits that were to be staged, in a line, and its meaning: the first refusal with its remedy."""
+    said: list[str] = []
+    if report.added:
+        first = report.added[0].edit
+        what = f"{target(first.target)} {clean(first.key)}".strip()
+        said.append(f"staged: {what}" if len(report.added) == 1 else f"staged: {len(report.added)} edits")
+    if report.dropped:
+        dropped = report.dropped[0]
+        more = f" and {len(report.dropped) - 1} more" if len(report.dropped) > 1 else ""
+        said.append(f"not needed{more}: {clean(dropped.reason, 300)}")
+    if report.refused:
+        refused = report.refused[0]
+        more = f" and {len(report.refused) - 1} more" if len(report.refused) > 1 else ""
+        said.append(f"refused{more}: {clean(refused.reason, 300)}. {clean(refused.remedy, 300)}".rstrip())
+    return "; ".join(said) or "nothing to stage", "failed" if report.refused else "pending" if report.added else "muted"

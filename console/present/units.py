@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from console.plan.units import Unit, unit_of
+
 LONG_MAX = 9223372036854775807
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
 _BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -75,18 +77,20 @@ def quota(key: str, value: float) -> str:
             return number(value)
 
 
+_SHORT = {
+    Unit.MILLISECONDS: "ms",
+    Unit.SECONDS: "s",
+    Unit.MINUTES: "min",
+    Unit.HOURS: "h",
+    Unit.BYTES: "bytes",
+    Unit.BYTES_PER_SECOND: "bytes/s",
+}
+_MILLISECONDS_IN = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+
+
 def key_unit(key: str) -> str:
-    """What a config's number counts, told by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or ``""``."""
-    last = key.rsplit(".", 1)[-1]
-    if last in ("ms", "seconds", "minutes", "hours", "bytes"):
-        return {"seconds": "s", "minutes": "min", "hours": "h"}.get(last, last)
-    if key.endswith("throttled.rate") or key.endswith("bytes.per.second"):
-        return "bytes/s"
-    if ".ms." in key:
-        return "ms"
-    if ".bytes." in key:
-        return "bytes"
-    return ""
+    """What a config's number counts, told by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s``, ``""``."""
+    return _SHORT.get(unit_of(key), "")
 
 
 def config_value(key: str, value: str | None) -> str:
@@ -107,5 +111,5 @@ def config_value(key: str, value: str | None) -> str:
     if unit in ("bytes", "bytes/s"):
         text = byte_rate(count) if unit == "bytes/s" else byte_count(count)
     else:
-        text = duration(count * {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}[unit])
+        text = duration(count * _MILLISECONDS_IN[unit])
     return "" if text.replace(",", "") in (f"{count} {unit}", f"{count} B") else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,24 +14,35 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
+from console.commands.quoting import quote
+from console.commands.unparse import subject_text
 from console.commands.events import PlanChanged, SessionEvent, SnapshotChanged
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
-from console.model.config import ConfigResource
+from console.model.acl import Acl
+from console.model.changes import Target
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.edits import Edit
 from console.present.changed import Changed, changes
+from console.present.failures import failure_text, staged_text
 from console.present.header import Facts, Who, facts, header
 from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import chrome, keymap
+from console.tui.applying import Applying
+from console.tui.bar import Bar
 from console.tui.conditions import State, reason
 from console.tui.keymap import BY_ID, GLOBAL, keys_of
 from console.tui.live import DUTY, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
-from console.tui.places import Place, pane, up
+from console.tui.places import PANES, SECTIONS, Place, pane, up
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, suitable
+from widgets.command_bar import CommandBar
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
@@ -65,12 +76,16 @@ class Console(App[None]):
         self.lost: ClusterLost | None = None
         self._before: Place | None = None
         self._trail: list[Place] = []
+        self._section = keymap.CONFIGS
         self._views: dict[str, View] = {}
         self._said: Line = []
         self._counted: tuple[object, object, Facts] = (None, None, facts(session.snapshot))
         self._footer_actions: tuple[str, ...] = ()
         self._vitals = Pace(VITALS_EVERY)
+        self._topics = Pace(self.settings.refresh * 0.9)
         self.live = Live(self._read, self.settings.refresh)
+        self.bar = Bar(self)
+        self.applying = Applying(self)
         self._header, self._tabs = TextLines(id="header"), TextLines(id="tabs")
         self._message, self._footer = TextLines(id="message"), TextLines(id="footer")
         self.animation_level = "none"
@@ -90,6 +105,7 @@ class Console(App[None]):
         yield self._tabs
         with Container(id="body"):
             yield view
+        yield self.bar.line
         yield self._message
         yield self._footer
 
@@ -153,8 +169,31 @@ class Console(App[None]):
         self.run_worker(self._read_more(), group="more", name="more", exclusive=True)
 
     def open_resource(self, resource: ConfigResource) -> None:
-        """Show the configs of an entity, inside the pane that is open."""
-        self.run_worker(self.goto(Place(keymap.CONFIGS, self.place.pane, resource)), group="goto")
+        """Show an entity inside the pane that is open: its configs, or of a topic the part that was last looked at."""
+        section = self._section if resource.type == TOPIC and self.place.view == keymap.TOPICS else keymap.CONFIGS
+        self.run_worker(self.goto(Place(section, self.place.pane, resource)), group="goto")
+
+    def open_target(self, target: Target | None) -> None:
+        """Show what an edit is about."""
+        match target:
+            case ConfigResource():
+                self.open_resource(target)
+            case QuotaEntity():
+                self.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto")
+            case Acl():
+                self.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto")
+            case str():
+                self.open_resource(topic_resource(target))
+
+    async def do_section(self, step: int = 1) -> None:
+        """The next part of the topic."""
+        place = SECTIONS.index(self.place.view)
+        self._section = SECTIONS[(place + step) % len(SECTIONS)]
+        await self.goto(self.place._replace(view=self._section), remember=False)
+
+    async def do_section_back(self) -> None:
+        """The part before."""
+        await self.do_section(-1)
 
     async def do_back(self) -> None:
         """A filter goes first, then the view."""
@@ -233,9 +272,71 @@ class Console(App[None]):
         self.session.redo()
         self.say(f"done again; {plural(len(self.session.plan), 'edit')} staged")
 
+    def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
+        """Show something to read above the panes; `make` gives the lines for a width."""
+        from console.tui.screens.text import TextScreen
+
+        self.push_screen(TextScreen(title, make))
+
+    def do_help(self) -> None:
+        """The keys of this view."""
+        from console.tui.help import help_lines
+
+        keys = [*keys_of(self.place.view), *GLOBAL]
+        state = self.state()
+        self.show_text(f"keys: {self.place.view}", lambda width: help_lines(keys, state, self._keys_of, width))
+
+    def _keys_of(self, action: str) -> str:
+        remap = self.settings.keys.get(action)
+        return ",".join(remap.keys) if remap else BY_ID[action].keys
+
+    # -- the command bar -----------------------------------------------------------------------------------------------
+
+    def do_command(self) -> None:
+        """Type a command."""
+        self.prefill("")
+
+    def prefill(self, text: str) -> None:
+        """Open the command bar with a text that the operator goes on with."""
+        self.bar.command(text)
+
+    def do_filter(self) -> None:
+        """Type a filter; it holds while it is typed."""
+        self.bar.filter(self.view.filter_text)
+
+    def edit_entity(self, entity: ConfigResource | QuotaEntity | None, key: str = "") -> None:
+        """Open the command bar to set something on an entity."""
+        if entity is not None:
+            self.prefill(f"set {subject_text(entity)} " + (f"{quote(key)}=" if key else ""))
+
+    # -- the plan ------------------------------------------------------------------------------------------------------
+
+    def stage(self, edits: Sequence[Edit]) -> None:
+        """Put edits into the plan and say what became of them."""
+        from console.commands.session import Refused
+
+        try:
+            report = self.session.stage(edits)
+        except Refused as refused:
+            self.say(failure_text(refused.failure), "failed")
+            return
+        self.say(*staged_text(report))
+
+    async def do_check(self) -> None:
+        """Let the brokers validate the plan."""
+        self.applying.check()
+
+    def do_apply(self) -> None:
+        """Ask, then send the plan."""
+        self.applying.ask_and_apply()
+
+    def show_script(self) -> None:
+        """The plan as a script."""
+        self.applying.show_script()
+
     def do_quit(self) -> None:
-        """Leave."""
-        self.exit()
+        """Leave; where edits are staged, ask."""
+        self.applying.ask_and_quit()
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -253,8 +354,7 @@ class Console(App[None]):
             if self._vitals.due():
                 with self._vitals:
                     await asyncio.gather(session.read_cluster(), session.read_quorum(), session.read_versions())
-                    if self.place.view != keymap.TOPICS:
-                        await session.read_topics()
+                    await self.read_all_topics()
         except AdminError as error:
             self.post_message(ClusterLost(error.failure, isinstance(error, AuthenticationFailed)))
         except Refused as refused:
@@ -276,6 +376,12 @@ class Console(App[None]):
                     await self.view.read_more()
             except AdminError as error:
                 log.info("background read: %s", error.failure)
+
+    async def read_all_topics(self) -> None:
+        """All topics, where that is due: Metadata for everything is read no oftener than its cost allows."""
+        if self._topics.due():
+            with self._topics:
+                await self.session.read_topics()
 
     async def sweep(self, resources: Sequence[ConfigResource]) -> None:
         """Read the configs of many resources, with nine parts rest to one part work."""
@@ -363,6 +469,18 @@ class Console(App[None]):
         self._tell_header()
         self._tell_footer()
         self.view.tell_where()
+
+    @on(CommandBar.Changed, "#bar")
+    def _bar_changed(self, message: CommandBar.Changed) -> None:
+        self.bar.changed(message)
+
+    @on(CommandBar.Closed, "#bar")
+    def _bar_closed(self, message: CommandBar.Closed) -> None:
+        self.bar.closed(message)
+
+    @on(CommandBar.Submitted, "#bar")
+    def _bar_submitted(self, message: CommandBar.Submitted) -> None:
+        self.bar.submitted(message)
 
     @on(TextLines.Pressed, "#tabs")
     async def _tab_pressed(self, message: TextLines.Pressed) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
-from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from console.present.sanitize import cell_width, fit
 from console.present.spans import MEANINGS, Line
+from widgets.line_painting import Line as PaintedLine
+from widgets.line_painting import LinePainter
 
 
 class TextLines(Widget):
@@ -59,7 +58,7 @@ class TextLines(Widget):
         """Create it empty."""
         super().__init__(id=id, classes=classes)
         self._lines: tuple[Line, ...] = ()
-        self._looks: dict[str, Style] = {}
+        self._painter = LinePainter(self, self._line_at, "text")
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -68,10 +67,9 @@ class TextLines(Widget):
 
     def set(self, *lines: Line) -> None:
         """Show other lines."""
-        old, self._lines = self._lines, lines
-        for y in range(max(len(old), len(lines))):
-            if old[y : y + 1] != lines[y : y + 1]:
-                self.refresh(Region(0, y, self.size.width, 1))
+        if lines != self._lines:
+            self._lines = lines
+            self._painter.repaint()
 
     def piece_at(self, x: int, y: int = 0) -> int | None:
         """Which span of a line stands at a column."""
@@ -90,27 +88,20 @@ class TextLines(Widget):
     def notify_style_update(self) -> None:
         """Forget the looks: the theme changed."""
         super().notify_style_update()
-        self._looks.clear()
+        self._painter.forget_styles()
 
-    def _look(self, meaning: str) -> Style:
-        look = self._looks.get(meaning)
-        if look is None:
-            look = self.rich_style
-            if meaning:
-                look += self.get_component_rich_style(f"text--{meaning}", partial=True)
-            self._looks[meaning] = look
-        return look
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one line."""
-        width = self.size.width
-        segments: list[Segment] = []
-        left = width
+    def _line_at(self, y: int) -> PaintedLine:
+        left = self.size.width
+        spans = []
         for text, meaning in self._lines[y] if y < len(self._lines) else ():
             cut = fit(text, left)
             left -= cell_width(cut)
-            segments.append(Segment(cut, self._look(meaning)))
-        return Strip(segments).adjust_cell_length(width, self._look("")).simplify()
+            spans.append((cut, meaning))
+        return PaintedLine(tuple(spans))
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        return self._painter.strip(y)
 
 
 def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:

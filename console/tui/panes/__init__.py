@@ -18,5 +18,14 @@ def make_view(name: str) -> View:
 
 
 _VIEWS = {
+    "brokers": ("brokers", "BrokersView"),
     "topics": ("topics", "TopicsView"),
+    "topic": ("partitions", "PartitionsView"),
+    "entities": ("entities", "EntitiesView"),
+    "configs": ("configs", "ConfigsView"),
+    "quotas": ("quotas", "QuotasView"),
+    "acls": ("acls", "AclsView"),
+    "groups": ("groups", "GroupsView"),
+    "group": ("group", "GroupView"),
+    "plan": ("plan", "PlanView"),
 }

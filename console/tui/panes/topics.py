@@ -34,6 +34,7 @@ class TopicsView(TableView[Topic]):
 
     NAME = keymap.TOPICS
     PARTS = frozenset({"topics", "log_dirs", "configs"})
+    NEEDS = "topics"
     BINDINGS = bindings(keymap.TOPICS)
     ENTER = "open"
     COLUMNS = (

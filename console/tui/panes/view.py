@@ -10,14 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from console.present.failures import unread
-from console.present.filtering import matcher
 from console.present.sanitize import cell_width, clean
 from console.present.spans import Cell, Line
 from console.tui.keymap import keys_of
-from console.tui.places import Place, words
+from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
 from console.tui.text_lines import TextLines
 from widgets.columns import Column
-from widgets.row_source import ListRows
+from widgets.filtered_rows import RowView, TextSearch, parse_query
+from widgets.row_source import ListRows, RowSource
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class View(Widget):
     """The view's name in places and in the keymap."""
     PARTS: ClassVar[frozenset[str]] = frozenset()
     """The parts of the snapshot whose failures concern it."""
+    NEEDS: ClassVar[str] = ""
+    """The part of the snapshot without which it has nothing to show."""
     ENTER: ClassVar[str] = ""
     """What Enter does, for the footer."""
 
@@ -85,6 +87,10 @@ class View(Widget):
 
     async def read_more(self) -> None:
         """Read what a view shows but need not wait for; at most a tenth of the time goes into it."""
+
+    def known(self) -> bool:
+        """Whether what it shows has been read at all."""
+        return not self.NEEDS or self.NEEDS in self.snapshot.read_at
 
     def inputs(self) -> tuple[object, ...]:
         """What the view is made of: where all are the very same objects, nothing is drawn again."""
@@ -142,7 +148,11 @@ class View(Widget):
     def crumbs(self) -> Line:
         """Where this is."""
         about = words(self.place)
-        return [(about, "strong")] if about else []
+        line: Line = [(about, "strong")] if about else []
+        if self.place.topic is not None:
+            for section, title in zip(SECTIONS, SECTION_TITLES, strict=True):
+                line += [("  ", ""), (title, "strong" if section == self.place.view else "muted")]
+        return line
 
     def tell_where(self) -> None:
         """Write the breadcrumbs, and the status flush right."""
@@ -164,9 +174,9 @@ class TableView(View, Generic[Row]):
         super().__init__()
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY)
         self._filter = ""
-        self._passes: Callable[[str], bool] | None = None
+        self._search: TextSearch | None = None
+        self._all: ListRows[Row] = ListRows((), self.key, self.cells)
         self._sort: tuple[str, bool] | None = None
-        self.total = 0
 
     def compose(self) -> ComposeResult:
         """The breadcrumbs and the table."""
@@ -198,20 +208,29 @@ class TableView(View, Generic[Row]):
     # -- drawing -------------------------------------------------------------------------------------------------------
 
     def draw(self) -> None:
-        """Order and filter the rows and give them to the table, which paints the lines that differ."""
+        """Order the rows, filter them, and give them to the table, which paints the lines that differ."""
         rows = self.rows()
-        self.total = len(rows)
-        if self._passes is not None:
-            passes = self._passes
-            rows = [row for row in rows if passes(self.words(row))]
         if self._sort is not None:
             column, down = self._sort
             rows = sorted(rows, key=self.sort_key(column), reverse=down)
-        self.table.set_rows(ListRows(rows, self.key, self.cells))
+        self._all = ListRows(rows, self.key, self.cells)
+        self._search = None
+        self._sift()
+
+    def _sift(self) -> None:
+        """Show the rows that pass the filter; the texts that it searches are made once for each set of rows."""
+        shown: RowSource = self._all
+        if self._filter:
+            if self._search is None:
+                self._search = TextSearch(map(self.words, self._all.rows))
+            shown = RowView(self._all, self._search.hits(self._filter))
         self.table.empty = self.empty_text()
+        self.table.set_rows(shown)
 
     def empty_text(self) -> str:
         """What stands in an empty table."""
+        if not self.known():
+            return "not read" if self.note() or self.console.lost else "reading…"
         return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else self.EMPTY
 
     def redraw(self) -> None:
@@ -221,19 +240,26 @@ class TableView(View, Generic[Row]):
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""
-        shown = len(self.table.rows)
-        return [(f"{shown:,} of {self.total:,}" if shown != self.total else f"{shown:,}", "muted")]
+        shown, total = len(self.table.rows), len(self._all)
+        return [(f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 
     def row(self) -> Row | None:
         """The row under the cursor."""
-        source = self.table.rows
-        index = self.table.cursor_index
-        return source.rows[index] if isinstance(source, ListRows) and 0 <= index < len(source) else None
+        return self._row_of(self.table.cursor_key)
+
+    def rows_meant(self) -> list[Row]:
+        """The marked rows, or else the one under the cursor."""
+        keys = sorted(self.table.marks, key=lambda key: self._all.index_of(key) or 0) or [self.table.cursor_key]
+        return [row for key in keys if (row := self._row_of(key)) is not None]
 
     def visible_rows(self) -> list[Row]:
         """The rows on the screen."""
-        source = self.table.rows
-        return [source.rows[i] for i in self.table.visible_range] if isinstance(source, ListRows) else []
+        keys = [self.table.key_at(index) for index in self.table.visible_range]
+        return [row for key in keys if (row := self._row_of(key)) is not None]
+
+    def _row_of(self, key: Hashable | None) -> Row | None:
+        index = None if key is None else self._all.index_of(key)
+        return None if index is None else self._all.rows[index]
 
     def has_row(self) -> bool:
         """Whether there is a row under the cursor."""
@@ -250,13 +276,16 @@ class TableView(View, Generic[Row]):
 
     def take_filter(self, text: str) -> None:
         """Show only rows that pass; raises ValueError for a filter that is none."""
-        passes = matcher(text) if text.strip() else None
-        self._filter, self._passes = text.strip(), passes
-        self.redraw()
+        wanted = text.strip()
+        parse_query(wanted)
+        self._filter = wanted
+        self._sift()
+        self.tell_where()
 
     def begin(self) -> None:
-        """Another entity begins without the filter of the one before."""
-        self._filter, self._passes = "", None
+        """Another entity begins without the filter and the marks of the one before."""
+        self._filter = ""
+        self.table.set_marks(())
 
     def on_row_table_sort_requested(self, message: RowTable.SortRequested) -> None:
         """Order by a column; once more turns it round, a third time goes back to the view's own order."""

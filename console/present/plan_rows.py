@@ -1,0 +1,141 @@
+"""The plan as a list of changes: old → new, where each comes from, and how the last check or apply went."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
+
+from console.model.changes import Outcome, Status
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.diff import DiffGroup, DiffLine, Side
+from console.plan.plan import Plan
+from console.present import names
+from console.present.failures import failure_text
+from console.present.sanitize import clean
+from console.present.spans import Cell, Line, Span
+from console.present.units import config_value
+from console.present.values import side_human, side_text
+
+_LETTERS: dict[Status, Span] = {
+    Status.VALID: ("✓", "ok"),
+    Status.APPLIED: ("✓", "ok"),
+    Status.UNCHECKED: ("-", "muted"),
+    Status.FAILED: ("✗", "failed"),
+    Status.NOT_APPLIED: ("✗", "failed"),
+    Status.UNKNOWN: ("?", "failed"),
+}
+
+
+class PlanRow(NamedTuple):
+    """One change. name, old, new: for the columns; arrow False: `name` says it all. below: the broker's own words."""
+
+    key: Hashable
+    name: str
+    old: Cell
+    new: Cell
+    status: Cell
+    note: str
+    below: tuple[Span, ...]
+    arrow: bool
+
+
+class PlanGroup(NamedTuple):
+    """The changes of one entity."""
+
+    key: Hashable
+    title: str
+    rows: tuple[PlanRow, ...]
+
+
+def plan_groups(groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot) -> list[PlanGroup]:
+    """The plan, group by group in the order in which it was staged."""
+    return [
+        PlanGroup(
+            ("group", group.target),
+            names.target(group.target),
+            tuple(_row(group, line, plan, snapshot) for line in group.lines),
+        )
+        for group in groups
+    ]
+
+
+def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> PlanRow:
+    outcome = plan.outcome(line.staged.edit)
+    target = group.target
+    arrow = isinstance(target, ConfigResource | QuotaEntity) and bool(line.key)
+    broker = int(target.name) if isinstance(target, ConfigResource) and target.name.isdecimal() else snapshot.configs_from
+    if arrow:
+        name = clean(line.key)
+        old, new = _side(target, line.key, line.old, broker), _side(target, line.key, line.new, broker)
+        new = [(text, meaning or "pending") for text, meaning in new]
+    else:
+        name, old, new = _whole(line), [], []
+    return PlanRow(
+        line.staged.edit.slot,
+        name,
+        list(old),
+        list(new),
+        _LETTERS[outcome.status] if outcome is not None else ("", ""),
+        line.verb if line.verb in ("append", "subtract") else "",
+        tuple(_below(line, outcome)),
+        arrow,
+    )
+
+
+def _side(target: ConfigResource | QuotaEntity | object, key: str, side: Side, broker: int | None) -> Line:
+    assert isinstance(target, ConfigResource | QuotaEntity)
+    human = side_human(target, key, side)
+    line: Line = [(human or side_text(target, key, side), "")]
+    if side.source is not None:
+        line.append((f" ({names.source(side.source, broker)})", "muted"))
+    return line
+
+
+def _whole(line: DiffLine) -> str:
+    """What is done to an entity as a whole: ``create with 3 partitions``, ``grow 3 → 6``, ``delete``."""
+    target = line.staged.edit.target
+    old, new = side_text(target, "", line.old), side_text(target, "", line.new)
+    match line.verb:
+        case "grow":
+            return f"grow from {old} to {new} partitions"
+        case "create":
+            return f"create with {new} partitions" if line.new.value is not None else "create"
+        case "delete":
+            return "delete, with all its records" if isinstance(target, str) else "delete"
+        case verb:
+            return verb
+
+
+def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
+    if line.moved:
+        yield ("changed by somebody since it was staged; the old value here is what is there now", "changed")
+    if outcome is None or outcome.ok:
+        return
+    text = failure_text(outcome.failure) if outcome.failure is not None else ""
+    word = {Status.UNKNOWN: "outcome unknown: ", Status.NOT_APPLIED: "not applied: "}.get(outcome.status, "")
+    yield (word + text, "failed")
+
+
+def exact(line: DiffLine) -> str:
+    """The exact new value of a config whose human form is shown: ``86400000``."""
+    value = line.new.value
+    return value if isinstance(value, str) and config_value(line.key, value) else ""
+
+
+def tally(plan: Plan, requests: int | None) -> Line:
+    """``5 edits on 4 entities   2 requests   checked ✓ 4  ✗ 1``."""
+    if not plan.staged:
+        return []
+    entities = len({names.target(staged.edit.target) for staged in plan.staged})
+    line: Line = [(f"{names.plural(len(plan.staged), 'edit')} on {names.plural(entities, 'entity', 'entities')}", "")]
+    if requests is not None:
+        line.append((f"   {names.plural(requests, 'request')}", "muted"))
+    outcomes = [outcome for staged in plan.staged if (outcome := plan.outcome(staged.edit)) is not None]
+    if outcomes:
+        good = sum(outcome.ok for outcome in outcomes)
+        line += [("   checked ", "muted"), (f"✓ {good}", "ok")]
+        if good < len(outcomes):
+            line.append((f"  ✗ {len(outcomes) - good}", "failed"))
+    return line

@@ -1,0 +1,181 @@
+"""The quota trees, user → client, client and ip, and what holds for one user and client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, Effective, effective, effective_ip
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaPart, QuotaValues
+from console.plan.diff import DiffGroup, DiffLine
+from console.present.names import NOTHING, named, quota_entity
+from console.present.sanitize import clean
+from console.present.spans import Cell, Line
+from console.present.units import quota
+from console.present.values import side_text
+
+KEYS = (*CLIENT_KEYS, CONNECTION_CREATION_RATE)
+"""The columns: produce, consume, request, controller mutations, connections."""
+SHORT = {
+    "producer_byte_rate": "produce",
+    "consumer_byte_rate": "consume",
+    "request_percentage": "request",
+    "controller_mutation_rate": "ctrl",
+    "connection_creation_rate": "conn",
+}
+DEFAULTS = tuple(QuotaEntity.of({type_: None}) for type_ in (USER, CLIENT_ID, IP))
+"""The default nodes, which stand in the tree whether they have a value or not."""
+
+
+class QuotaTree:
+    """Entities by parent: users, clients and addresses at the edge, a user's clients below the user.
+
+    A user that only has quotas together with clients is in the tree too, without values of its own.
+    """
+
+    def __init__(self, quotas: Mapping[QuotaEntity, QuotaValues], staged: Iterable[QuotaEntity] = ()) -> None:
+        self.quotas = quotas
+        children: dict[QuotaEntity, list[QuotaEntity]] = {}
+        roots: dict[QuotaEntity, None] = dict.fromkeys(DEFAULTS)
+        for entity in (*quotas, *staged):
+            if entity.has(USER) and len(entity.parts) > 1:
+                user = QuotaEntity((QuotaPart(USER, entity.name_of(USER)),))
+                below = children.setdefault(user, [])
+                below.append(entity)
+                roots[user] = None
+            else:
+                roots[entity] = None
+        self.roots: Sequence[QuotaEntity] = sorted(roots, key=_order)
+        self._children = {user: sorted(dict.fromkeys(below), key=_order) for user, below in children.items()}
+
+    def children(self, entity: QuotaEntity) -> Sequence[QuotaEntity]:
+        """A user's clients, the default first."""
+        return self._children.get(entity, ())
+
+
+def _order(entity: QuotaEntity) -> tuple[object, ...]:
+    """Users, clients, addresses, others; the default before the names."""
+    ranks = {USER: 0, CLIENT_ID: 1, IP: 2}
+    return tuple((ranks.get(part.type, 9), part.type, part.name is not None, part.name or "") for part in entity.parts)
+
+
+class QuotaNode(NamedTuple):
+    """A node's letter, label and cells."""
+
+    letter: Cell
+    label: Cell
+    cells: list[Cell]
+
+
+def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, DiffLine]]:
+    """Entity -> key -> staged line."""
+    return {
+        group.target: {line.key: line for line in group.lines}
+        for group in groups
+        if isinstance(group.target, QuotaEntity)
+    }
+
+
+def quota_node(
+    entity: QuotaEntity,
+    values: QuotaValues,
+    lines: Mapping[str, DiffLine],
+    failed: bool,
+    changed: bool,
+    *,
+    child: bool,
+) -> QuotaNode:
+    """A node; of a child only the part that its parent does not say."""
+    label = _label(entity, child)
+    letter: Cell = ("!", "failed") if failed else ("*", "pending") if lines else ""
+    cells: list[Cell] = []
+    for key in KEYS:
+        if not _applies(entity, key):
+            cells.append("")
+            continue
+        line = lines.get(key)
+        if line is not None:
+            text, meaning = f"→ {side_text(entity, key, line.new)}", "pending"
+        elif key in values:
+            text, meaning = quota(key, values[key]), "override"
+        else:
+            text, meaning = NOTHING, "muted"
+        cells.append((text, meaning))
+    others = {key: value for key, value in values.items() if key not in KEYS}
+    cells.append(", ".join(f"{clean(key)}={quota(key, value)}" for key, value in others.items()))
+    return QuotaNode(letter, (label, "changed" if changed else ""), cells)
+
+
+def _label(entity: QuotaEntity, child: bool) -> str:
+    if child:
+        return " ".join(f"{_word(part.type)} {named(part.name)}" for part in entity.parts if part.type != USER)
+    return quota_entity(entity)
+
+
+def _word(type_: str) -> str:
+    return "client" if type_ == CLIENT_ID else clean(type_)
+
+
+def _applies(entity: QuotaEntity, key: str) -> bool:
+    return (key == CONNECTION_CREATION_RATE) == entity.has(IP)
+
+
+OTHER = "\0other"
+"""Stands for a user or client that has no quota of its own: no name on the wire holds a NUL."""
+
+
+def whose(entity: QuotaEntity) -> tuple[str, str]:
+    """The user and client for whom a node is shown; `OTHER` where it names none, or the default."""
+    names = {part.type: part.name for part in entity.parts}
+    return names.get(USER) or OTHER, names.get(CLIENT_ID) or OTHER
+
+
+def who_text(user: str, client: str) -> str:
+    """``user alice, any other client``."""
+    first = "any other user" if user == OTHER else f"user {named(user)}"
+    second = "any other client" if client == OTHER else f"client {named(client)}"
+    return f"{first}, {second}"
+
+
+def effective_lines(
+    quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int
+) -> list[Line]:
+    """For each key the limit that holds for a user's connections with a client id, and the levels that it beat.
+
+    A limit holds on each broker by itself, so that the cluster gives as many times more as it has brokers.
+    """
+    lines: list[Line] = []
+    for key in CLIENT_KEYS:
+        found = effective(quotas, user, client, key)
+        lines.append(_effective_line(key, found, brokers))
+    return lines
+
+
+def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, brokers: int) -> Line:
+    """The limit that holds for new connections from an address."""
+    return _effective_line(CONNECTION_CREATION_RATE, effective_ip(quotas, address), brokers)
+
+
+_SHARED = {
+    "user": "shared by the user's clients",
+    "client-id": "shared by everybody with this client id",
+    "client": "",
+    "ip": "",
+}
+
+
+def _effective_line(key: str, found: Effective | None, brokers: int) -> Line:
+    name = f"{SHORT[key]:<8}"
+    if found is None:
+        return [(name, "muted"), ("no limit", "muted")]
+    value = quota(key, found.value)
+    line: Line = [(name, "muted"), (f"{value:>12}", "strong")]
+    if key != "request_percentage" and brokers > 1:
+        line.append((f" ×{brokers} = {quota(key, found.value * brokers)}", "muted"))
+    line.append((f"  {quota_entity(found.entity)}", ""))
+    if shared := _SHARED[found.shared]:
+        line.append((f", {shared}", "muted"))
+    if found.beaten:
+        over = ", ".join(f"{quota_entity(level.entity)} {quota(key, level.value)}" for level in found.beaten)
+        line += [("  over ", "muted"), (over, "muted")]
+    return line

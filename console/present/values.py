@@ -1,0 +1,66 @@
+"""Values of configs, quotas and edits as they are shown: the text, its human form, dots for a secret."""
+
+from __future__ import annotations
+
+from console.model.acl import Acl
+from console.model.changes import Target
+from console.model.config import ConfigEntry
+from console.model.quota import QuotaEntity
+from console.plan.diff import Side
+from console.present.names import HIDDEN, NOTHING
+from console.present.sanitize import clean
+from console.present.spans import Line, Span
+from console.present.units import config_value, quota
+
+EMPTY = '""'
+"""The empty value, which is a value."""
+
+
+def config_text(value: str | None, sensitive: bool = False, limit: int = 500) -> str:
+    """A config's value in a line: dots where it is hidden, ``–`` where there is none, quotes where it is empty."""
+    if value is None:
+        return HIDDEN if sensitive else NOTHING
+    return clean(value, limit) if value else EMPTY
+
+
+def with_unit(key: str, value: str | None, sensitive: bool = False) -> str:
+    """A value and, in brackets, what it means to people: ``604800000 (7 d)``."""
+    text, human = config_text(value, sensitive), config_value(key, value)
+    return f"{text} ({human})" if human else text
+
+
+def human_or_text(key: str, value: str | None, sensitive: bool = False) -> str:
+    """The human form of a value where it has one: ``7 d``."""
+    return config_value(key, value) or config_text(value, sensitive, 120)
+
+
+def entry_spans(entry: ConfigEntry) -> Line:
+    """A value and, muted, its human form."""
+    if entry.hidden:
+        return [(HIDDEN, "sensitive")]
+    spans: list[Span] = [(config_text(entry.value), "muted" if entry.value is None else "")]
+    if human := config_value(entry.name, entry.value):
+        spans.append((f"  {human}", "muted"))
+    return spans
+
+
+def side_text(target: Target, key: str, side: Side) -> str:
+    """One side of a line of the diff, in its exact form."""
+    if not side.known:
+        return "?"
+    if side.hidden:
+        return HIDDEN
+    if side.value is None:
+        return NOTHING
+    if isinstance(side.value, float | int):
+        return quota(key, side.value) if isinstance(target, QuotaEntity) else f"{side.value:g}"
+    if isinstance(target, Acl):
+        return clean(side.value)
+    return config_text(side.value)
+
+
+def side_human(target: Target, key: str, side: Side) -> str:
+    """One side of a line of the diff as people say it."""
+    if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
+        return config_value(key, side.value)
+    return ""

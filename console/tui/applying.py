@@ -1,0 +1,112 @@
+"""Checking and applying the plan from the screen: the questions before, the workers, the words after."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from console.commands.applying import ApplyReport
+from console.model.changes import Status
+from console.plan.compile import Facts, compile_plan
+from console.plan.edits import DeleteTopic
+from console.present.failures import failure_text
+from console.present.names import plural
+from console.present.requests import request_lines
+from console.present.sanitize import clean
+from console.tui.messages import Said
+
+if TYPE_CHECKING:
+    from console.tui.app import Console
+
+log = logging.getLogger(__name__)
+
+
+class Applying:
+    """The way from the plan to the brokers. A change is never cancelled midway: its worker is not exclusive."""
+
+    def __init__(self, app: Console) -> None:
+        self._app = app
+
+    def check(self) -> None:
+        """Let the brokers validate the plan; the outcomes stand on the rows."""
+        self._app.say("checking…", "muted")
+        self._app.run_worker(self._work(self._app.session.check, "checked"), group="change", name="check")
+
+    def ask_and_apply(self, valid_only: bool = False) -> None:
+        """Say what will be sent to which cluster, ask, and send it."""
+        from console.tui.screens.confirm import Confirm
+
+        app = self._app
+        plan, context = app.session.plan, app.session.context
+        steps = compile_plan(plan, Facts(configs=app.session.snapshot.configs))
+        names = [("the name of the topic to delete", s.edit.name) for s in plan.staged if isinstance(s.edit, DeleteTopic)]
+        if context.confirm:
+            names.insert(0, ("the name of the context", context.name))
+        cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
+        title = f"Apply {plural(len(plan), 'edit')} to {clean(context.name or cluster, 80)} ({clean(cluster, 60)})?"
+
+        def answered(yes: bool | None) -> None:
+            if not yes:
+                app.say("nothing was sent", "muted")
+                return
+            app.say("applying…", "pending")
+
+            async def send() -> ApplyReport:
+                return await app.session.apply(valid_only=valid_only)
+
+            app.run_worker(self._work(send, "applied"), group="change", name="apply")
+
+        app.push_screen(Confirm(title, request_lines(steps), "checks the plan, and sends it if nothing fails", names), answered)
+
+    def ask_and_quit(self) -> None:
+        """Leave; staged edits are not kept, so ask where there are any."""
+        from console.tui.screens.confirm import Confirm
+
+        app = self._app
+        count = len(app.session.plan)
+        if not count:
+            app.exit()
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                app.exit()
+
+        title = f"Leave? {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
+        app.push_screen(Confirm(title, [], "leaves"), answered)
+
+    def show_script(self) -> None:
+        """The plan as commands, to copy into a script."""
+        from console.commands.plan_script import script
+
+        text = script(self._app.session.plan)
+        self._app.show_text("the plan as a script", lambda _width: [[(clean(line, 2_000), "")] for line in text.splitlines()])
+
+    async def _work(self, work: Callable[[], Awaitable[ApplyReport]], done: str) -> None:
+        from console.admin.errors import AdminError
+        from console.commands.session import Refused
+
+        try:
+            report = await work()
+        except (AdminError, Refused) as error:
+            log.warning("%s: %s", done, error.failure)
+            self._app.post_message(Said(f"not {done}: {failure_text(error.failure)}", "failed"))
+            return
+        self._app.post_message(Said(*report_text(report, done)))
+
+
+def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
+    """What a check or an apply did, in a line, and its meaning."""
+    outcomes = [outcome for result in report.results for outcome in result.outcomes]
+    failed = [outcome for outcome in outcomes if not outcome.ok]
+    good = len(outcomes) - len(failed)
+    requests = plural(len(report.results), "request")
+    if not failed:
+        unchecked = sum(outcome.status == Status.UNCHECKED for outcome in outcomes)
+        tail = f"; {unchecked} can't be checked beforehand" if unchecked else ""
+        return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", "ok"
+    unknown = sum(outcome.status == Status.UNKNOWN for outcome in failed)
+    what = f"{len(failed)} failed" + (f", {unknown} of them with an unknown outcome" if unknown else "")
+    sent = "" if report.sent or done == "checked" else "; nothing was sent"
+    return f"{done}: {good} good, {what}{sent}; the rows say why", "failed"

@@ -1,0 +1,51 @@
+"""The keys of a view, in words, as `?` shows them and the documentation lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from console.present.sanitize import cell_width
+from console.present.spans import Line
+from console.tui.chrome import signs
+from console.tui.conditions import State, reason
+from console.tui.keymap import EVERYWHERE, Key
+
+MOVES = (
+    ("j k ↓ ↑", "Move; PgUp PgDn by a window, ^U ^D by half of one"),
+    ("g G", "First and last line"),
+    ("h l ← →", "Columns that do not fit; in a tree, close and open"),
+    ("⏎", "Go in"),
+    ("Space", "Mark; x and e then mean all that is marked"),
+    ("⇧letter", "Sort: N name, O overrides, Z size, C changed, L lag or leaders, R under-replicated, P partitions"),
+)
+LETTERS = (
+    ("O D", "override: set here; default: inherited, or nobody set it"),
+    ("* !", "pending in the plan; trouble, or refused by the brokers"),
+    ("S R", "sensitive; read-only as the broker says, which it may get wrong: check tells"),
+    ("+ -", "to be created; to be deleted"),
+)
+
+
+def help_lines(keys: Iterable[Key], state: State, keys_of: Callable[[str], str], width: int) -> list[Line]:
+    """The view's own keys, those that work everywhere, moving, and the letters in front of rows."""
+    lines: list[Line] = []
+    here = [key for key in keys if EVERYWHERE not in key.where]
+    everywhere = [key for key in keys if EVERYWHERE in key.where]
+    for title, group in (("Here", here), ("Everywhere", everywhere)):
+        if group:
+            lines.append([(title, "header")])
+            lines += [_line(signs(keys_of(key.id)), key.help, reason(key, state)) for key in group]
+            lines.append([])
+    lines.append([("Moving", "header")])
+    lines += [_line(sign, text, "") for sign, text in MOVES]
+    lines += [[], [("Letters in front of a row", "header")]]
+    lines += [_line(sign, text, "") for sign, text in LETTERS]
+    return lines
+
+
+def _line(sign: str, text: str, why_not: str) -> Line:
+    line: Line = [("  " + sign + " " * max(1, 12 - cell_width(sign)), "strong" if not why_not else "muted")]
+    line.append((text, "muted" if why_not else ""))
+    if why_not:
+        line.append((f"  ({why_not})", "muted"))
+    return line

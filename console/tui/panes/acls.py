@@ -1,0 +1,118 @@
+"""Who may do what, by principal or by resource; all of it, or what touches one topic."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from console.model.config import ConfigResource
+from console.plan.edits import RemoveAcl
+from console.present.acls import AclRow, By, acl_cells, acl_rows, touches_topic
+from console.present.names import acl as acl_text
+from console.present.names import plural
+from console.present.spans import Cell, Line
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from widgets.columns import Column
+
+_REST = (
+    Column("pattern", "Pattern", width=8, priority=40),
+    Column("permission", "Perm", width=5, priority=90),
+    Column("operation", "Operation", min_width=9, max_width=18, priority=85),
+    Column("host", "Host", min_width=4, max_width=18, priority=50),
+)
+_LETTER = (Column("staged", width=1, gutter=True), Column("gap", width=1, gutter=True))
+
+
+def _columns(by: By) -> tuple[Column, ...]:
+    principal = Column("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95)
+    resource = Column("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95)
+    first = (principal, resource) if by == "principal" else (resource, principal)
+    return (*_LETTER, *first, *_REST)
+
+
+def _all_cells(row: AclRow, by: By) -> list[Cell]:
+    letter, *rest = acl_cells(row, by)
+    return [letter, "", *rest]
+
+
+class AclsView(TableView[AclRow]):
+    """One row for each binding."""
+
+    NAME = keymap.ACLS
+    PARTS = frozenset({"acls"})
+    NEEDS = "acls"
+    BINDINGS = bindings(keymap.ACLS)
+    COLUMNS = _columns("principal")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by: By = "principal"
+
+    def inputs(self) -> tuple[object, ...]:
+        """The bindings, the plan, the topic."""
+        return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.console.changed.version
+
+    async def read(self) -> None:
+        """All bindings."""
+        await self.console.session.read_acls()
+
+    def rows(self) -> list[AclRow]:
+        """All bindings, or those that touch the topic."""
+        topic = self.place.topic
+        rows = acl_rows(self.snapshot.acls, self.plan, self._by)
+        return rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
+
+    def empty_text(self) -> str:
+        """What stands in an empty table."""
+        if self.place.topic is not None and self.known() and not self.filter_text:
+            return "no ACL touches this topic: whether anybody may use it, the brokers' settings say"
+        return super().empty_text() if self.filter_text or not self.known() else "no ACLs: `a` adds one"
+
+    def key(self, row: AclRow) -> Hashable:
+        """The binding."""
+        return row.acl
+
+    def words(self, row: AclRow) -> str:
+        """The binding as the grammar writes it."""
+        return acl_text(row.acl)
+
+    def cells(self, row: AclRow) -> list[Cell]:
+        """A row."""
+        return _all_cells(row, self._by)
+
+    def status(self) -> Line:
+        """In which order, and how many."""
+        return [(f"by {self._by}  ", "muted"), *super().status()]
+
+    def target(self) -> ConfigResource | None:
+        """The topic whose bindings these are."""
+        about = self.place.about
+        return about if isinstance(about, ConfigResource) else None
+
+    def copied(self) -> str:
+        """The binding as the grammar writes it."""
+        row = self.row()
+        return acl_text(row.acl) if row else ""
+
+    def do_grouping(self) -> None:
+        """By principal, or by resource."""
+        self._by = "resource" if self._by == "principal" else "principal"
+        self.table.set_columns(_columns(self._by), self.table.rows)
+        self.redraw()
+
+    def do_add(self) -> None:
+        """Allow something, in the command bar."""
+        topic = self.place.topic
+        self.console.prefill("allow User:")
+
+    def do_revoke(self) -> None:
+        """Stage the removal of the bindings meant, or take back what is staged for them."""
+        rows = self.rows_meant()
+        staged = [row for row in rows if row.staged]
+        for row in staged:
+            self.console.session.discard(row.acl)
+        if staged:
+            self.console.say(f"taken out of the plan: {plural(len(staged), 'ACL')}")
+        else:
+            self.console.stage([RemoveAcl(row.acl) for row in rows])
+        self.table.set_marks(())

@@ -1,0 +1,125 @@
+"""The brokers, the quorum, and the cluster default."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.present.brokers import BrokerLoad, BrokerRow, broker_cells, broker_loads, broker_rows, quorum_line
+from console.present.spans import Cell, Line
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from widgets.columns import Column
+from widgets.row_table import RowTable
+
+
+class BrokersView(TableView[BrokerRow]):
+    """One row for each broker and one for the cluster default; Enter opens its configs."""
+
+    NAME = keymap.BROKERS
+    PARTS = frozenset({"cluster", "log_dirs", "versions", "topics"})
+    NEEDS = "cluster"
+    ENTER = "configs"
+    BINDINGS = bindings(keymap.BROKERS)
+    COLUMNS = (
+        Column("state", width=1, gutter=True),
+        Column("staged", width=1, gutter=True),
+        Column("id", "Id", min_width=9),
+        Column("where", "Host", flex=1, min_width=14, max_width=60),
+        Column("rack", "Rack", max_width=16, priority=40),
+        Column("release", "Kafka", width=5, priority=45),
+        Column("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
+        Column("replicas", "Repl", width=6, align="right", priority=60, sort_key="P"),
+        Column("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
+        Column("disk", "Disk", min_width=8, max_width=18, priority=65, sort_key="Z"),
+        Column("over", "Over", width=4, align="right", priority=50, sort_key="O"),
+        Column("quorum", "Quorum", max_width=20, priority=55),
+    )
+    EMPTY = "no brokers"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
+
+    def inputs(self) -> tuple[object, ...]:
+        """The cluster, its quorum, what the topics put on the brokers, configs, the plan."""
+        known = self.snapshot
+        return (
+            known.cluster,
+            known.quorum,
+            known.versions,
+            known.topics,
+            known.log_dirs,
+            known.configs,
+            self.plan.staged,
+            self.console.changed.version,
+        )
+
+    async def read(self) -> None:
+        """Brokers and quorum, topics for the counts, and the brokers' own configs."""
+        session = self.console.session
+        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.console.read_all_topics())
+        brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers]
+        await session.read_configs([CLUSTER_DEFAULT, *brokers])
+
+    async def read_more(self) -> None:
+        """Disk use and versions."""
+        session = self.console.session
+        await asyncio.gather(session.read_log_dirs(), session.read_versions())
+
+    def rows(self) -> list[BrokerRow]:
+        """The cluster default, then the brokers."""
+        if self.snapshot.topics is not self._loads[0]:
+            self._loads = (self.snapshot.topics, broker_loads(self.snapshot))
+        return broker_rows(self.snapshot, self.plan, self._loads[1]) if self.known() else []
+
+    def key(self, row: BrokerRow) -> Hashable:
+        """The config resource's name."""
+        return row.key
+
+    def words(self, row: BrokerRow) -> str:
+        """Id, host and rack."""
+        broker = row.broker
+        return f"{broker.id} {broker.host} {broker.rack or ''}" if broker else "<default>"
+
+    def cells(self, row: BrokerRow) -> list[Cell]:
+        """A row."""
+        return broker_cells(row)
+
+    def sort_key(self, column: str) -> Callable[[BrokerRow], Any]:
+        """Most first; the cluster default stays on top."""
+        numbers: dict[str, Callable[[BrokerRow], float]] = {
+            "leaders": lambda row: row.load.leaders,
+            "replicas": lambda row: row.load.replicas,
+            "behind": lambda row: row.load.out_of_sync,
+            "disk": lambda row: sum(d.size for d in row.dirs or ()),
+            "over": lambda row: row.overrides or 0,
+        }
+        return lambda row: (row.broker is not None, -numbers[column](row), row.key)
+
+    def status(self) -> Line:
+        """The quorum."""
+        return quorum_line(self.snapshot)
+
+    def target(self) -> ConfigResource | None:
+        """The broker, or the cluster default, under the cursor."""
+        row = self.row()
+        return None if row is None else broker_resource(row.broker.id) if row.broker else CLUSTER_DEFAULT
+
+    def copied(self) -> str:
+        """Host and port."""
+        row = self.row()
+        return f"{row.broker.host}:{row.broker.port}" if row and row.broker else ""
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Open the configs."""
+        message.stop()
+        target = self.target()
+        if target is not None:
+            self.console.open_resource(target)
+
+    def do_edit(self) -> None:
+        """Set a config of the broker, in the command bar."""
+        self.console.edit_entity(self.target())

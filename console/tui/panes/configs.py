@@ -1,0 +1,243 @@
+"""The configs of one entity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.timer import Timer
+
+from console.commands.quoting import quote
+from console.commands.unparse import subject_text
+from console.model.codes import TOPIC
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.inheritance import Inherited, differing
+from console.plan.diff import diff
+from console.plan.edits import UnsetConfig
+from console.present.config_details import described_by, details
+from console.present.configs import ConfigRow, config_cells, config_rows, lines_of
+from console.present.names import HIDDEN, plural
+from console.present.spans import Cell, Line
+from console.present.topics import topic_marks
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from console.tui.text_lines import TextLines, clipped
+from widgets.columns import Column
+from widgets.line_view import LineView
+
+DETAILS_AFTER = 0.12
+"""Seconds that the cursor rests before the details follow it: a held key must not write them for each row."""
+
+
+class ConfigsView(TableView[ConfigRow]):
+    """One table of keys, and below it all about the one under the cursor."""
+
+    NAME = keymap.CONFIGS
+    PARTS = frozenset({"configs"})
+    BINDINGS = bindings(keymap.CONFIGS)
+    ENTER = "details"
+    COLUMNS = (
+        Column("own", width=1, gutter=True),
+        Column("staged", width=1, gutter=True),
+        Column("sensitive", width=1, gutter=True),
+        Column("read_only", width=2, gutter=True),
+        Column("key", "Key", min_width=28, max_width=60, sort_key="K"),
+        Column("value", "Value", flex=1, min_width=16, max_width=80, priority=95),
+        Column("source", "Source", width=17, priority=90, sort_key="S"),
+        Column("flags", "Flags", width=18, priority=20),
+    )
+    EMPTY = "nothing is set here: `o` shows all keys"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.below = TextLines(classes="details")
+        self._only_overrides = False
+        self._timer: Timer | None = None
+
+    def compose(self) -> ComposeResult:
+        """Breadcrumbs, table, details."""
+        yield from super().compose()
+        yield self.below
+
+    @property
+    def resource(self) -> ConfigResource:
+        """Whose configs these are."""
+        about = self.place.about
+        return about if isinstance(about, ConfigResource) else CLUSTER_DEFAULT
+
+    def known(self) -> bool:
+        """Whether the entity's configs were read."""
+        return self.resource in self.snapshot.configs
+
+    def inputs(self) -> tuple[object, ...]:
+        """The entity's set, its documentation, the plan and its outcomes, the marks, the brokers' own sets."""
+        known = self.snapshot
+        return (
+            self.resource,
+            known.configs.get(self.resource),
+            known.documentation,
+            self.plan,
+            self.console.changed.version,
+            known.configs_from,
+        )
+
+    async def read(self) -> None:
+        """The entity's configs; documentation once for each kind."""
+        resource, known = self.resource, self.snapshot
+        entries = known.configs.get(resource)
+        documented = entries is not None and all(
+            (int(resource.type), entry.name) in known.documentation for entry in entries
+        )
+        await self.console.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
+
+    def _ask_for(self, resource: ConfigResource) -> bool:
+        """Ask once for each entity: some keys have no documentation."""
+        asked = (resource, self._documented)
+        self._documented = resource
+        return asked[0] != asked[1]
+
+    _documented: ConfigResource | None = None
+
+    async def read_more(self) -> None:
+        """For a topic, the brokers' own configs, from which it inherits."""
+        if self.resource.type == TOPIC:
+            brokers = [broker_resource(broker.id) for broker in self.snapshot.cluster.brokers]
+            await self.console.session.read_configs(brokers)
+
+    def rows(self) -> list[ConfigRow]:
+        """What is set here first."""
+        resource = self.resource
+        lines = lines_of(diff(self.plan, self.snapshot), resource)
+        entries = self.snapshot.configs.get(resource)
+        return config_rows(resource, entries, lines, self.plan, overrides_only=self._only_overrides)
+
+    def draw(self) -> None:
+        """The table and the details."""
+        super().draw()
+        self._show_details()
+
+    def key(self, row: ConfigRow) -> Hashable:
+        """The key."""
+        return row.key
+
+    def words(self, row: ConfigRow) -> str:
+        """Key and value."""
+        return f"{row.key} {row.entry.value or '' if row.entry else ''}"
+
+    def cells(self, row: ConfigRow) -> list[Cell]:
+        """A row."""
+        changed = self.console.changed.when(self.resource, row.key) is not None
+        return config_cells(row, described_by(self.resource, self.snapshot), changed)
+
+    def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
+        """By key, or by source."""
+        if column == "source":
+            return lambda row: (row.entry.source if row.entry else 0, row.key)
+        return lambda row: row.key
+
+    def status(self) -> Line:
+        """``3 overrides of 33``."""
+        entries = self.snapshot.configs.get(self.resource)
+        if entries is None:
+            return []
+        own = len(entries.overrides(self.resource))
+        only: Line = [("only overrides  ", "pending")] if self._only_overrides else []
+        told: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
+        if self.resource.type == TOPIC and self.resource.name in topic_marks(self.plan).deleted:
+            told = [("to be deleted  ", "danger"), *told]
+        return [*only, *told]
+
+    # -- details -------------------------------------------------------------------------------------------------------
+
+    def on_line_view_highlighted(self, message: LineView.Highlighted) -> None:
+        """The details follow when the cursor has come to rest."""
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(DETAILS_AFTER, self._show_details)
+
+    def on_resize(self) -> None:
+        """The details are wrapped to the width."""
+        self._show_details()
+
+    def _show_details(self) -> None:
+        lines = self.details(self.size.width - 2)
+        self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
+
+    def details(self, width: int) -> list[Line]:
+        """All about the key under the cursor."""
+        row = self.row()
+        if row is None:
+            return []
+        return details(self.resource, row, self.snapshot, self._by_broker(row), width)
+
+    def _by_broker(self, row: ConfigRow) -> dict[int, Inherited]:
+        """What each broker would give, where they differ."""
+        if self.resource.type != TOPIC or row.entry is None:
+            return {}
+        return differing(self.snapshot, row.key)
+
+    def on_line_view_selected(self, message: LineView.Selected) -> None:
+        """Enter shows all the details."""
+        message.stop()
+        self.do_details()
+
+    def do_details(self) -> None:
+        """All about the key, with room to read."""
+        row = self.row()
+        if row is not None:
+            self.console.show_text(row.key, self.details)
+
+    # -- what can be done ----------------------------------------------------------------------------------------------
+
+    def target(self) -> ConfigResource | None:
+        """The entity."""
+        return self.resource
+
+    def on_list_key(self) -> bool:
+        """Whether the key under the cursor holds a list."""
+        row = self.row()
+        return row is not None and row.list_type
+
+    def copied(self) -> str:
+        """``key=value``, never a hidden value."""
+        row = self.row()
+        if row is None:
+            return ""
+        value = row.entry.value if row.entry is not None else None
+        return row.key if value is None or value == HIDDEN else f"{row.key}={value}"
+
+    def do_overrides(self) -> None:
+        """Show all keys, or what is set here."""
+        self._only_overrides = not self._only_overrides
+        self.redraw()
+
+    def do_edit(self) -> None:
+        """Set the key, in the command bar; a secret is asked for, hidden."""
+        row = self.row()
+        if row is not None:
+            secret = "?" if row.entry is not None and row.entry.sensitive else ""
+            self.console.prefill(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
+
+    def do_append(self) -> None:
+        """Add to the list, in the command bar."""
+        row = self.row()
+        if row is not None:
+            self.console.prefill(f"append {subject_text(self.resource)} {quote(row.key)}=")
+
+    def do_unset(self) -> None:
+        """Take back what is staged for the keys meant, or stage the deletion of their overrides."""
+        rows = self.rows_meant()
+        staged = [row for row in rows if row.line is not None]
+        own = [row for row in rows if row.line is None and row.override]
+        if staged:
+            for row in staged:
+                self.console.session.discard(self.resource, row.key)
+            self.console.say(f"taken out of the plan: {', '.join(row.key for row in staged)}")
+        elif own:
+            self.console.stage([UnsetConfig(self.resource, row.key) for row in own])
+        else:
+            self.console.say("not set here, so there is nothing to delete", "muted")
+        self.table.set_marks(())
+
+

@@ -1,0 +1,92 @@
+"""The groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from console.model.cluster import Group
+from console.model.codes import GROUP
+from console.model.config import ConfigResource
+from console.present.groups import group_cells
+from console.present.spans import Cell
+from console.tui import keymap
+from console.tui.panes.view import TableView, bindings
+from console.tui.places import Place
+from widgets.columns import Column
+from widgets.row_table import RowTable
+
+
+class GroupsView(TableView[Group]):
+    """One row for each group; Enter shows its lag by partition."""
+
+    NAME = keymap.GROUPS
+    PARTS = frozenset({"groups"})
+    NEEDS = "groups"
+    ENTER = "lag"
+    BINDINGS = bindings(keymap.GROUPS)
+    COLUMNS = (
+        Column("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
+        Column("state", "State", min_width=8, max_width=20, priority=80, sort_key="S"),
+        Column("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
+        Column("members", "Members", width=7, align="right", priority=60, sort_key="M"),
+        Column("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
+        Column("coordinator", "Coord", width=5, align="right", priority=30),
+    )
+    EMPTY = "no groups"
+
+    def inputs(self) -> tuple[object, ...]:
+        """The groups and their lag."""
+        return self.snapshot.groups, self.snapshot.lags
+
+    async def read(self) -> None:
+        """Names and states."""
+        await self.console.session.read_groups()
+
+    async def read_more(self) -> None:
+        """Members and lag of the groups on the screen."""
+        for row in self.visible_rows():
+            await self.console.session.read_group(row.name)
+
+    def rows(self) -> list[Group]:
+        """By name."""
+        return sorted(self.snapshot.groups.values(), key=lambda group: group.name)
+
+    def key(self, row: Group) -> Hashable:
+        """The name."""
+        return row.name
+
+    def words(self, row: Group) -> str:
+        """Name, state and type."""
+        return f"{row.name} {row.state} {row.type}"
+
+    def cells(self, row: Group) -> list[Cell]:
+        """A row."""
+        return group_cells(row, self.snapshot.lags.get(row.name))
+
+    def sort_key(self, column: str) -> Callable[[Group], Any]:
+        """Most lag and members first; the rest by their words."""
+        lags = self.snapshot.lags
+        keys: dict[str, Callable[[Group], Any]] = {
+            "name": lambda group: group.name,
+            "state": lambda group: (group.state, group.name),
+            "type": lambda group: (group.type, group.name),
+            "members": lambda group: (-len(group.members or ()), group.name),
+            "lag": lambda group: (-(lags[group.name].total if group.name in lags else -1), group.name),
+        }
+        return keys[column]
+
+    def target(self) -> ConfigResource | None:
+        """The group's configs."""
+        row = self.row()
+        return ConfigResource(GROUP, row.name) if row else None
+
+    def copied(self) -> str:
+        """The name."""
+        row = self.row()
+        return row.name if row else ""
+
+    async def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Show the lag by partition."""
+        message.stop()
+        await self.console.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))

@@ -1,0 +1,148 @@
+"""The plan: every staged edit as old → new; check it, apply it, take edits out."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+
+from console.commands.unparse import subject_text
+from console.model.changes import Target
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.compile import Facts, compile_plan
+from console.plan.diff import DiffGroup as PlannedGroup
+from console.plan.diff import diff
+from console.plan.edits import Slot
+from console.present.names import plural, target
+from console.present.plan_rows import PlanRow, plan_groups, tally
+from console.present.spans import Line
+from console.tui import keymap
+from console.tui.panes.view import View, bindings
+from widgets.diff_view import DiffGroup, DiffLine, DiffView
+from widgets.line_view import LineView
+
+
+class PlanView(View):
+    """The staged edits by entity, with the outcomes of the last check or apply on their rows."""
+
+    NAME = keymap.PLAN
+    BINDINGS = bindings(keymap.PLAN)
+    ENTER = "go to"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list = DiffView(empty="nothing is staged\n\n`e` on a config or a quota, or `:` with set, unset, create, allow… puts edits here", markable=False)
+        self._groups: tuple[PlannedGroup, ...] = ()
+        self._requests: int | None = None
+
+    def compose(self) -> ComposeResult:
+        """Breadcrumbs and the edits."""
+        yield self.where
+        yield self.list
+
+    def inputs(self) -> tuple[object, ...]:
+        """The plan, and what is there now of what it changes."""
+        known = self.snapshot
+        return self.plan, known.configs, known.quotas, known.acls, known.topics
+
+    async def read(self) -> None:
+        """What the plan changes, so that somebody else's changes show."""
+        resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
+        there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
+        session = self.console.session
+        await session.read_configs(there)
+        if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
+            await session.read_quotas()
+
+    def draw(self) -> None:
+        """The list."""
+        plan, known = self.plan, self.snapshot
+        self._groups = diff(plan, known)
+        self._requests = len(compile_plan(plan, Facts(configs=known.configs))) if plan.staged else None
+        self.list.set_groups(
+            [
+                DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
+                for group in plan_groups(self._groups, plan, known)
+            ]
+        )
+
+    def status(self) -> Line:
+        """How many edits and requests, and how the check went."""
+        return tally(self.plan, self._requests)
+
+    def crumbs(self) -> Line:
+        """What this is."""
+        return [("plan", "strong")]
+
+    # -- what can be done ----------------------------------------------------------------------------------------------
+
+    def take_focus(self) -> None:
+        """The list has the keys."""
+        self.list.focus()
+
+    def has_row(self) -> bool:
+        """Whether there is an edit or an entity under the cursor."""
+        return self.list.cursor_key is not None
+
+    @property
+    def slot(self) -> Slot | None:
+        """The edit under the cursor, None on an entity's title."""
+        key = self.list.cursor_key
+        return key if isinstance(key, Slot) else None
+
+    @property
+    def about(self) -> Target | None:
+        """What the line under the cursor is about."""
+        key = self.list.cursor_key
+        if isinstance(key, Slot):
+            return key.target
+        return key[1] if isinstance(key, tuple) else None
+
+    def target(self) -> ConfigResource | QuotaEntity | None:
+        """The entity under the cursor, where it is one that a command may leave out."""
+        about = self.about
+        return about if isinstance(about, ConfigResource | QuotaEntity) else None
+
+    def do_drop(self) -> None:
+        """Take the edit, or on a title all edits of the entity, out of the plan."""
+        about, slot = self.about, self.slot
+        if about is None:
+            return
+        count = self.console.session.discard(about, slot.key if slot else None)
+        self.console.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
+
+    def do_drop_all(self) -> None:
+        """Empty the plan."""
+        count = self.console.session.discard()
+        self.console.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
+
+    def do_edit(self) -> None:
+        """Set the same key to another value, in the command bar."""
+        about, slot = self.target(), self.slot
+        if about is None:
+            self.console.say("this is changed by taking it out and staging it again", "muted")
+            return
+        self.console.edit_entity(about, slot.key if slot else "")
+
+    def do_go_to(self) -> None:
+        """Open the entity."""
+        self.console.open_target(self.about)
+
+    def do_details(self) -> None:
+        """The same as a script, for the runbook."""
+        self.console.show_script()
+
+    def on_line_view_selected(self, message: LineView.Selected) -> None:
+        """Enter opens the entity."""
+        message.stop()
+        self.do_go_to()
+
+    def copied(self) -> str:
+        """The entity as the grammar writes it."""
+        about = self.target()
+        return subject_text(about) if about is not None else ""
+
+
+def _line(row: PlanRow) -> DiffLine:
+    return DiffLine(row.key, row.name, row.old, row.new, row.status, row.note, row.below, row.arrow)
+
+

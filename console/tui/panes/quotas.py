@@ -1,0 +1,262 @@
+"""The quotas, as a tree of users with their clients, clients and addresses; what holds for the one under the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+from textual.app import ComposeResult
+
+from console.commands.quoting import quote
+from console.commands.unparse import subject_text
+from console.model.quota import IP, QuotaEntity, QuotaValues
+from console.plan.diff import DiffLine, diff
+from console.plan.edits import UnsetQuota
+from console.present.names import plural, quota_entity
+from console.present.quotas import (
+    KEYS,
+    OTHER,
+    SHORT,
+    QuotaTree,
+    effective_ip_line,
+    effective_lines,
+    quota_lines,
+    quota_node,
+    who_text,
+    whose,
+)
+from console.present.sanitize import clean
+from console.present.spans import Line
+from console.tui import keymap
+from console.tui.panes.view import View, bindings
+from console.tui.text_lines import TextLines
+from widgets.columns import Column
+from widgets.filtered_rows import TextSearch, parse_query
+from widgets.flat_tree import Node
+from widgets.lazy_tree import LazyTree
+from widgets.line_view import LineView
+
+
+class _Branch:
+    """The nodes of one level; each is made when it is drawn."""
+
+    def __init__(self, source: _Source, entities: list[QuotaEntity], child: bool) -> None:
+        self._source = source
+        self._entities = entities
+        self._child = child
+        self._places: dict[Hashable, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._entities)
+
+    def key(self, index: int) -> Hashable:
+        return self._entities[index]
+
+    def node(self, index: int) -> Node:
+        return self._source.node(self._entities[index], self._child)
+
+    def index_of(self, key: Hashable) -> int | None:
+        if self._places is None:
+            self._places = {entity: index for index, entity in enumerate(self._entities)}
+        return self._places.get(key)
+
+
+class _Source:
+    """The tree of one state of the quotas, with what a filter leaves of it."""
+
+    def __init__(self, view: QuotasView, tree: QuotaTree, keep: frozenset[QuotaEntity] | None) -> None:
+        self._view = view
+        self._tree = tree
+        self._keep = keep
+        self._quotas = tree.quotas
+        self._lines = view.staged_lines
+        self._version = view.console.changed
+
+    def roots(self) -> _Branch:
+        """Users, clients, addresses."""
+        return _Branch(self, [e for e in self._tree.roots if self._kept(e)], child=False)
+
+    def children(self, key: Hashable) -> _Branch:
+        """A user's clients."""
+        below = self._tree.children(key) if isinstance(key, QuotaEntity) else ()
+        return _Branch(self, [e for e in below if self._keep is None or e in self._keep or key in self._keep], child=True)
+
+    def _kept(self, entity: QuotaEntity) -> bool:
+        keep = self._keep
+        return keep is None or entity in keep or any(child in keep for child in self._tree.children(entity))
+
+    def node(self, entity: QuotaEntity, child: bool) -> Node:
+        """One node."""
+        lines = self._lines.get(entity, {})
+        values: QuotaValues = self._quotas.get(entity, {})
+        made = quota_node(
+            entity,
+            values,
+            lines,
+            failed=self._view.failed(lines),
+            changed=self._version.when(entity) is not None,
+            child=child,
+        )
+        return Node(made.label, made.cells, openable=bool(self._tree.children(entity)), state=made.letter)
+
+
+class QuotasView(View):
+    """The tree, and below it the effective quota."""
+
+    NAME = keymap.QUOTAS
+    PARTS = frozenset({"quotas"})
+    NEEDS = "quotas"
+    ENTER = "open"
+    BINDINGS = bindings(keymap.QUOTAS)
+    COLUMNS = (
+        Column("staged", width=1, gutter=True),
+        Column("entity", "Entity", flex=1, min_width=24, max_width=60),
+        *(Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place) for place, key in enumerate(KEYS)),
+        Column("others", "", max_width=30, priority=10),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entities = LazyTree(self.COLUMNS, empty="reading…")
+        self.below = TextLines(classes="details")
+        self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
+        self._of = QuotaTree({})
+        self._filter = ""
+
+    def compose(self) -> ComposeResult:
+        """Breadcrumbs, tree, effective quota."""
+        yield self.where
+        yield self.entities
+        yield self.below
+
+    def inputs(self) -> tuple[object, ...]:
+        """The quotas, the plan, the marks."""
+        return self.snapshot.quotas, self.plan, self.console.changed.version, len(self.snapshot.cluster.brokers)
+
+    async def read(self) -> None:
+        """All quotas."""
+        await self.console.session.read_quotas()
+
+    def draw(self) -> None:
+        """The tree of what is there and what is staged."""
+        self.staged_lines = quota_lines(diff(self.plan, self.snapshot))
+        self._of = QuotaTree(self.snapshot.quotas, self.staged_lines)
+        self._sift()
+        self._show_effective()
+
+    def _sift(self) -> None:
+        keep: frozenset[QuotaEntity] | None = None
+        if self._filter:
+            entities = [*self._of.roots, *(child for root in self._of.roots for child in self._of.children(root))]
+            hits = TextSearch(map(quota_entity, entities)).hits(self._filter)
+            keep = frozenset(entities[index] for index in hits)
+        self.entities.empty = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else "reading…"
+        if self.known():
+            self.entities.set_source(_Source(self, self._of, keep))
+
+    def failed(self, lines: Mapping[str, DiffLine]) -> bool:
+        """Whether the brokers refused one of the staged edits."""
+        outcomes = (self.plan.outcome(line.staged.edit) for line in lines.values())
+        return any(outcome is not None and not outcome.ok for outcome in outcomes)
+
+    def status(self) -> Line:
+        """How many entities; limits are per broker."""
+        brokers = len(self.snapshot.cluster.brokers)
+        each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
+        return [(f"{plural(len(self.snapshot.quotas), 'entity', 'entities')}{each}", "muted")] if self.known() else []
+
+    # -- the effective quota -------------------------------------------------------------------------------------------
+
+    def on_line_view_highlighted(self, message: LineView.Highlighted) -> None:
+        """What holds for the entity under the cursor."""
+        self._show_effective()
+
+    def on_resize(self) -> None:
+        """The panel has another height."""
+        self._show_effective()
+
+    def _show_effective(self) -> None:
+        entity = self.target()
+        if entity is None:
+            self.below.set()
+            return
+        self.below.set(*([(" ", ""), *line] for line in self._effective(entity)))
+
+    def _effective(self, entity: QuotaEntity) -> list[Line]:
+        quotas, brokers = self.snapshot.quotas, len(self.snapshot.cluster.brokers)
+        if entity.has(IP):
+            name = entity.name_of(IP)
+            who = "any other address" if name is None else f"address {clean(name)}"
+            return [[("effective for ", "muted"), (who, "strong")], effective_ip_line(quotas, name or OTHER, brokers)]
+        user, client = whose(entity)
+        head: Line = [("effective for ", "muted"), (who_text(user, client), "strong")]
+        return [head, *effective_lines(quotas, user, client, brokers)]
+
+    # -- what can be done ----------------------------------------------------------------------------------------------
+
+    def take_focus(self) -> None:
+        """The tree has the keys."""
+        self.entities.focus()
+
+    def has_row(self) -> bool:
+        """Whether there is an entity under the cursor."""
+        return self.target() is not None
+
+    def target(self) -> QuotaEntity | None:
+        """The entity under the cursor."""
+        key = self.entities.cursor_key
+        return key if isinstance(key, QuotaEntity) else None
+
+    def copied(self) -> str:
+        """The entity as the grammar writes it."""
+        entity = self.target()
+        return subject_text(entity) if entity else ""
+
+    @property
+    def filter_text(self) -> str:
+        """The filter that holds now."""
+        return self._filter
+
+    def take_filter(self, text: str) -> None:
+        """Show only entities that pass, with the users that they belong to."""
+        parse_query(text.strip())
+        self._filter = text.strip()
+        self._sift()
+        self.tell_where()
+
+    def do_edit(self) -> None:
+        """Set a quota of the entity, in the command bar."""
+        self.console.edit_entity(self.target())
+
+    def do_unset(self) -> None:
+        """Take back what is staged for the entity, or stage the removal of its quota; of several, one is named."""
+        entity = self.target()
+        if entity is None:
+            return
+        values = self.snapshot.quotas.get(entity, {})
+        if self.staged_lines.get(entity):
+            count = self.console.session.discard(entity)
+            self.console.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
+        elif not values:
+            self.console.say(f"{quota_entity(entity)} has no quota to remove", "muted")
+        elif len(values) == 1:
+            self.console.stage([UnsetQuota(entity, key) for key in values])
+        else:
+            keys = " ".join(quote(key) for key in values)
+            self.console.prefill(f"unset {subject_text(entity)} {keys}")
+
+    def do_add_quota(self) -> None:
+        """Set a quota of another entity, in the command bar."""
+        self.console.prefill("set user ")
+
+    def do_effective(self) -> None:
+        """What holds for a user and a client, in the command bar."""
+        entity = self.target()
+        user, client = whose(entity) if entity is not None else (OTHER, OTHER)
+        text = "effective user " + ("" if user == OTHER else f"{quote(user)} client ")
+        self.console.prefill(text + (quote(client) if user != OTHER and client != OTHER else ""))
+
+    def do_details(self) -> None:
+        """The effective quota, with room to read."""
+        entity = self.target()
+        if entity is not None:
+            self.console.show_text(quota_entity(entity), lambda _width: self._effective(entity))

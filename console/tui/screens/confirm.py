@@ -1,0 +1,86 @@
+"""Questions before something that can't be taken back. Enter alone never answers one with yes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from console.present.sanitize import clean
+from console.present.spans import Line
+from console.tui.text_lines import TextLines
+from widgets.command_bar import BarMode, CommandBar
+
+_NAME = BarMode("name", "", remembers=False)
+
+
+class Confirm(ModalScreen[bool]):
+    """Says what will happen and asks.
+
+    names: what has to be typed, one after the other; where there are none, the key `y` is the answer.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n,ctrl+c", "refuse", "No", show=False),
+        Binding("y", "agree", "Yes", show=False),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[Line], yes: str, names: Sequence[tuple[str, str]] = ()) -> None:
+        """names: pairs of what is asked for (``the context's name``) and the name itself."""
+        super().__init__()
+        self._title = title
+        self._lines = list(lines)
+        self._yes = yes
+        self._names = list(names)
+        self._text = TextLines(classes="question")
+        self._bar = CommandBar(classes="answer")
+
+    def compose(self) -> ComposeResult:
+        """The question, and a line to type in where a name is asked for."""
+        yield self._text
+        yield self._bar
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self._text.styles.height = len(self._lines) + 4
+        self._ask()
+
+    def _ask(self) -> None:
+        lines: list[Line] = [[("", "")], [(f"  {self._title}", "strong")], *([("  ", ""), *line] for line in self._lines), [("", "")]]
+        if self._names:
+            what, name = self._names[0]
+            lines.append([("  Type ", ""), (clean(name, 250), "strong"), (f", {what}, and Enter. ", ""), ("Esc", "strong"), (" goes back.", "")])
+            self._bar.open(_NAME, prompt="name:")
+        else:
+            lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
+        self._text.set(*lines)
+
+    def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
+        """A name was typed: the next one, or done."""
+        message.stop()
+        what, name = self._names[0]
+        if message.text.strip() != name:
+            self._bar.show_error(f"that is not {what}")
+            return
+        self._names.pop(0)
+        if not self._names:
+            self.dismiss(True)
+        else:
+            self._ask()
+
+    def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
+        """Esc in the line."""
+        message.stop()
+        self.dismiss(False)
+
+    def action_agree(self) -> None:
+        """Only where no name is asked for."""
+        if not self._names:
+            self.dismiss(True)
+
+    def action_refuse(self) -> None:
+        """Nothing is done."""
+        self.dismiss(False)
