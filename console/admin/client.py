@@ -29,7 +29,7 @@ class AdminClient:
         self.settings = settings
         self._loop = ClientLoop()
         self._link = Link(settings)
-        self._thread = threading.Thread(target=self._serve, name=f"kac {settings.client_id}", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
         self._closed = False
 
     def start(self) -> None:

@@ -28,7 +28,7 @@ class Connections:
         self._open: dict[Address, Connection] = {}
         self._opening: dict[Address, asyncio.Task[Connection]] = {}
         self._electing: asyncio.Task[Connection] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
         self._security: dict[str, Any] | None = None
 
@@ -62,16 +62,18 @@ class Connections:
             if known is connection:
                 del self._open[address]
         task = asyncio.create_task(connection.close_when_idle(self._settings.request_timeout))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._retired[task] = connection
+        task.add_done_callback(self._retired.pop)
 
     async def close(self) -> None:
         """Closes every connection; none is opened after."""
-        tasks = [task for task in (*self._opening.values(), self._electing, *self._closing) if task is not None]
+        connections = list(self._retired.values())
+        tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        connections, self._open = list(self._open.values()), {}
+        connections += self._open.values()
+        self._open.clear()
         await asyncio.gather(*(connection.close() for connection in connections))
 
     async def _elect(self, addresses: tuple[Address, ...]) -> Connection:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from console.admin.address import show
 from console.admin.connections import Connections
 from console.admin.error_codes import NOT_CONTROLLER
 from console.admin.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from console.wire.carried import Exchange, RawResponse
     from console.wire.connection import Connection
 
+_LOOK_FIRST = "It may have been applied: look before repeating it."
 Build = Callable[[ModuleType], Any]
 
 
@@ -53,7 +55,7 @@ class Link:
         self._connections = Connections(settings, record)
         self._nodes = Nodes({})
         self._refreshing: asyncio.Task[Nodes] | None = None
-        self._was_connected = False
+        self._was_answered = False
 
     async def call(
         self,
@@ -101,7 +103,8 @@ class Link:
                 if turned_away > 1:
                     raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
-                if attempt == ATTEMPTS or not self._was_connected or loop.time() + wait > deadline:
+                is_hopeless = isinstance(error, Unreachable) and not self._was_answered
+                if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > deadline:
                     raise
                 await asyncio.sleep(wait)
                 if to.where is not Where.ANY and isinstance(error, Unreachable):
@@ -154,12 +157,19 @@ class Link:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
         try:
             async with asyncio.timeout_at(deadline):
-                return await connection.send(request)
+                answer = await connection.send(request)
         except TimeoutError as error:
             self._connections.retire(connection)
-            raise _timed_out(api, connection, change) from error
+            told = _timed_out(api, connection, change)
+            raise (OutcomeUnknown(told) if change else RequestTimedOut(told)) from error
         except Exception as error:
-            raise _lost(api, connection, self.settings, unknown=change and request.sent) from error
+            if change and request.sent:
+                raise OutcomeUnknown(_lost(api, connection, change)) from error
+            if not self._was_answered and self.settings.sasl is None:
+                raise TurnedAway(_turned_away(connection)) from error
+            raise Disconnected(_lost(api, connection, change)) from error
+        self._was_answered = True
+        return answer
 
     async def _connection(self, to: Route) -> Connection:
         if to.where is Where.BROKER:
@@ -169,7 +179,6 @@ class Link:
             connection = await self._connections.any_of(dict.fromkeys((*self.settings.bootstrap, *known)))
             if to.where is Where.CONTROLLER and not forwards_to_controller(connection.versions):
                 connection = await self._to_broker((await self.nodes()).controller_id)
-        self._was_connected = True
         return connection
 
     async def _to_broker(self, broker_id: int) -> Connection:
@@ -218,41 +227,38 @@ def decode(raw: RawResponse) -> Any:
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Whether every error code in the response, at the top or one level down, is NOT_CONTROLLER, and there is one."""
-    codes = [getattr(response, "error_code", 0)]
-    for name in getattr(type(response), "__dataclass_fields__", ()):
-        part = getattr(response, name)
-        if isinstance(part, tuple):
-            codes += [item.error_code for item in part if hasattr(item, "error_code")]
-    told = [code for code in codes if code != 0]
-    return bool(told) and all(code == NOT_CONTROLLER for code in told)
+    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nobody applied anything."""
+    if getattr(response, "error_code", 0) == NOT_CONTROLLER:
+        return True
+    parts = (getattr(response, name) for name in type(response).__dataclass_fields__)
+    codes = [
+        item.error_code for part in parts if isinstance(part, tuple) for item in part if hasattr(item, "error_code")
+    ]
+    return bool(codes) and all(code == NOT_CONTROLLER for code in codes)
 
 
 class TurnedAway(Disconnected):
     """The connection was closed at its first request, as a listener does that wants SASL first."""
 
 
-def _timed_out(api: str, connection: Connection, change: bool) -> RequestTimedOut | OutcomeUnknown:
-    message = f"{connection.host}:{connection.port} did not answer {api} in time"
-    told = Failure("TIMED_OUT", message, "Look at that broker's load, and try again.")
-    return OutcomeUnknown(told) if change else RequestTimedOut(told)
+def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
+    remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
+    return Failure("TIMED_OUT", f"{show((connection.host, connection.port))} did not answer {api} in time", remedy)
 
 
-def _lost(
-    api: str, connection: Connection, settings: ConnectionSettings, *, unknown: bool
-) -> Disconnected | OutcomeUnknown:
-    where = f"{connection.host}:{connection.port}"
-    if unknown:
-        return OutcomeUnknown(Failure("DISCONNECTED", f"{where} was lost before it answered {api}", ""))
-    if not connection.has_answered and settings.sasl is None:
-        return TurnedAway(
-            Failure(
-                "AUTHENTICATION_FAILED",
-                f"{where} closes the connection at the first request: this listener seems to want SASL",
-                "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
-            )
-        )
-    return Disconnected(Failure("DISCONNECTED", f"{where} was lost before it answered {api}", "Try again."))
+def _lost(api: str, connection: Connection, change: bool) -> Failure:
+    where = show((connection.host, connection.port))
+    return Failure(
+        "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
+    )
+
+
+def _turned_away(connection: Connection) -> Failure:
+    return Failure(
+        "AUTHENTICATION_FAILED",
+        f"{show((connection.host, connection.port))} closes the connection at the first request: it seems to want SASL",
+        "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
+    )
 
 
 def _not_at_its_address(broker_id: int, failure: Failure) -> Unreachable:

@@ -25,15 +25,20 @@ def delays(
 
 
 async def until_settled(
-    read: Callable[[], Awaitable[T]], unsettled: Callable[[T], bool], *, within: float, attempts: int = ATTEMPTS
+    read: Callable[[], Awaitable[T]],
+    unsettled: Callable[[T], bool],
+    *,
+    within: float,
+    attempts: int = ATTEMPTS,
+    waits: Iterator[float] | None = None,
 ) -> T:
     """Reads until the answer is no longer `unsettled` (a retriable error code), and gives the last answer in any case.
 
-    within: seconds after which no further try is begun. For reads and for changes that were refused, never for ones
-    that may have been applied.
+    within: seconds after which no further try is begun. waits: seconds before each further try, else `delays`.
+    For reads, and for changes that were refused; never for ones that may have been applied.
     """
     deadline = asyncio.get_running_loop().time() + within
-    waits = delays()
+    waits = waits or delays()
     answer = await read()
     for _ in range(attempts - 1):
         wait = next(waits)

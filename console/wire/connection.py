@@ -49,9 +49,7 @@ class ConnectFailed(ConnectionError):
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, which counts frames and refuses a first one of an impossible length at once."""
-
-    frames_read = 0
+    """aiokafka's connection, which refuses a first frame of an impossible length at once."""
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
@@ -71,7 +69,6 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             this = self_ref()
             if this is None:
                 return
-            this.frames_read += 1
             this._handle_frame(frame)
             del this
             is_first = False
@@ -88,7 +85,6 @@ class Connection:
     def __init__(self, carrier: Any, record: Callable[[Exchange], None] | None) -> None:
         self._carrier = carrier
         self._record = record
-        self._frames_to_open = carrier.frames_read
 
     @property
     def host(self) -> str:
@@ -104,11 +100,6 @@ class Connection:
     def is_open(self) -> bool:
         """Whether requests can be sent."""
         return bool(self._carrier.connected())
-
-    @property
-    def has_answered(self) -> bool:
-        """Whether any request was answered since the connection was opened."""
-        return bool(self._carrier.frames_read > self._frames_to_open)
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:

@@ -114,6 +114,7 @@ class FakeBroker:
         self.versions = versions
         self.received: list[Received] = []
         self.connections = 0
+        self._writers: list[asyncio.StreamWriter] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
 
@@ -127,6 +128,15 @@ class FakeBroker:
         """Waits until that many requests have come."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.received) >= count)
+
+    def stop_listening(self) -> None:
+        """Refuses new connections; those that are open stay."""
+        self._server.close()
+
+    def drop_clients(self) -> None:
+        """Ends every connection at once; new ones are welcome."""
+        for writer in self._writers:
+            writer.transport.abort()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
@@ -142,6 +152,7 @@ class FakeBroker:
 
     def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self._writers.append(writer)
         task = asyncio.create_task(self._converse(reader, writer, self.connections))
         self._tasks.add(task)
 

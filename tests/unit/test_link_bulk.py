@@ -1,0 +1,95 @@
+"""The cyclic collector around bulk decodes."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from console.admin import bulk
+from console.admin.bulk import collector_off
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    assert gc.isenabled()
+    yield
+    gc.unfreeze()
+    gc.enable()
+
+
+def test_off_within_on_after() -> None:
+    with collector_off():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_nested_only_the_outermost_turns_it_on() -> None:
+    with collector_off():
+        with collector_off():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_after_an_error_it_is_on() -> None:
+    with pytest.raises(ZeroDivisionError), collector_off():
+        _ = 1 / 0
+    assert gc.isenabled()
+
+
+def test_who_had_it_off_keeps_it_off() -> None:
+    gc.disable()
+    with collector_off():
+        pass
+    assert not gc.isenabled()
+
+
+def test_threads_that_overlap_wait_for_the_last() -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with collector_off():
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with collector_off():
+        thread.start()
+        assert inside.wait(10)
+    assert not gc.isenabled()
+    leave.set()
+    thread.join(10)
+    assert gc.isenabled()
+
+
+def test_what_lives_is_not_walked_again() -> None:
+    gc.unfreeze()
+    with collector_off():
+        kept = [[number] for number in range(1000)]
+    assert gc.get_freeze_count() > len(kept)
+
+
+def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end() -> None:
+    class Node:
+        pass
+
+    gone = threading.Event()
+
+    class Cycle(Node):
+        def __init__(self) -> None:
+            self.self = self
+
+        def __del__(self) -> None:
+            gone.set()
+
+    with collector_off():
+        Cycle()
+    gc.collect()
+    assert not gone.is_set()  # frozen: an ordinary collection does not see it
+    for _ in range(bulk.FULL_COLLECTION_EVERY):
+        with collector_off():
+            pass
+    assert gone.is_set()

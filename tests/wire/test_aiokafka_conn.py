@@ -1,0 +1,63 @@
+"""aiokafka's connection module alone, and what its logger may tell."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+
+def run(code: str) -> str:
+    """The output of a fresh interpreter; the tests' own has everything imported already."""
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_neither_consumer_nor_producer_is_imported() -> None:
+    assert (
+        run("""
+        import sys
+        import console.wire.connection
+        print(sorted(name for name in sys.modules if name.startswith(("aiokafka.consumer", "aiokafka.producer"))))
+    """)
+        == "[]\n"
+    )
+
+
+def test_whoever_wants_the_whole_package_later_gets_it() -> None:
+    assert (
+        run("""
+        import console.wire.connection
+        import aiokafka
+        import aiokafka.conn
+        from aiokafka import AIOKafkaProducer
+        from aiokafka.helpers import create_ssl_context
+        print(aiokafka.AIOKafkaConsumer.__name__, AIOKafkaProducer.__name__, hasattr(aiokafka, "no_such_name"))
+        print(console.wire.connection._CheckedConnection.__mro__[1] is aiokafka.conn.AIOKafkaConnection)
+    """)
+        == "AIOKafkaConsumer AIOKafkaProducer False\nTrue\n"
+    )
+
+
+def test_a_package_imported_before_is_left_as_it_is() -> None:
+    assert (
+        run("""
+        import aiokafka
+        import console.wire.connection
+        print(aiokafka.AIOKafkaConsumer.__name__)
+    """)
+        == "AIOKafkaConsumer\n"
+    )
+
+
+def test_requests_are_not_logged_however_talkative_the_root_logger_is() -> None:
+    assert (
+        run("""
+        import logging
+        logging.basicConfig(level=logging.DEBUG)
+        import console.wire.connection
+        log = logging.getLogger("aiokafka.conn")
+        print(log.isEnabledFor(logging.DEBUG), log.isEnabledFor(logging.WARNING))
+    """)
+        == "False True\n"
+    )
