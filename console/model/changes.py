@@ -52,6 +52,7 @@ class NewTopic:
     """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both.
 
     assignments: partition i's brokers at index i, the first being the preferred leader.
+    timeout_ms: how long the brokers may take to create it, None for the request's own default.
     """
 
     name: str
@@ -59,6 +60,7 @@ class NewTopic:
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
     configs: Mapping[str, str | Secret] = field(default_factory=dict)
+    timeout_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

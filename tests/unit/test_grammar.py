@@ -187,14 +187,14 @@ def test_secrets_are_sources():
 
 @pytest.mark.parametrize(
     ("text", "milliseconds"),
-    [("90s", 90_000), ("1d", 86_400_000), ("250ms", 250), ("12h", 43_200_000), ("5min", 300_000)],
+    [("90s", 90_000), ("1d", 86_400_000), ("250ms", 250), ("12h", 43_200_000), ("5min", 300_000), ("1.5h", 5_400_000)],
 )
 def test_a_change_may_be_for_a_time(text, milliseconds):
     assert one(f"set topic a k=v for {text}").for_ms == milliseconds
     assert one(f"append topic a k=v l=w for {text}").for_ms == milliseconds
 
 
-@pytest.mark.parametrize("text", ["5", "d", "1.5h", "0s", "-1s", "5 min", "'5m'", "٣s"])
+@pytest.mark.parametrize("text", ["5", "d", "1.5ms", "0s", "-1s", "5 min", "'5m'", "٣s", "10MB", "1s/s"])
 def test_a_duration_is_a_number_and_a_unit(text):
     assert wrong(f"set topic a k=v for {text}").column == len("set topic a k=v for ") + 1
 

@@ -1,0 +1,65 @@
+"""Whether what a statement names is there, as far as was read; and what to say where it is not or could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from console.commands.errors import CommandError, did_you_mean
+from console.commands.words import Span
+from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
+from console.model.config import ConfigResource
+from console.model.snapshot import ReadFailure, Snapshot
+from console.plan.edits import CreateTopic
+from console.plan.plan import EMPTY, Plan
+from console.present.failures import failure_text
+from console.present.sanitize import clean
+
+_CANDIDATES = 2_000
+"""Names that are compared for a hint: with 100,000 topics comparing all takes seconds."""
+
+
+def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Plan = EMPTY) -> None:
+    """Raises CommandError where a topic or broker is not there. A topic that the plan creates is."""
+    if target.type == TOPIC:
+        require_topic(snapshot, target.name, span, plan)
+    elif target.type in (BROKER, BROKER_LOGGER) and target.name:
+        ids = sorted(broker.id for broker in snapshot.cluster.brokers)
+        if ids and int(target.name) not in ids:
+            raise CommandError(f"there is no broker {target.name}", f"brokers: {', '.join(map(str, ids))}", span)
+
+
+def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Plan = EMPTY) -> None:
+    """Raises CommandError where the topic is not there, or could not be described."""
+    if name in snapshot.topics or created(plan, name):
+        return
+    for failed in snapshot.failures:
+        if failed.part == "topics" and failed.entity in ("", name):
+            raise CommandError(f"topic '{clean(name, 80)}': {failure_text(failed.failure)}", "", span)
+    raise CommandError(f"there is no topic '{clean(name, 80)}'", near(name, snapshot.topics), span)
+
+
+def created(plan: Plan, name: str) -> bool:
+    """Whether the plan creates the topic."""
+    return any(isinstance(staged.edit, CreateTopic) and staged.edit.topic.name == name for staged in plan.staged)
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """A hint with the nearest of many names, or ``""``."""
+    alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
+    candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
+    return did_you_mean(name, candidates, cutoff=0.75)
+
+
+def label(target: ConfigResource) -> str:
+    """How `console.model.refresh` names a resource in the failures of configs."""
+    return f"{target.type.name.lower()} {target.name or '<default>'}"
+
+
+def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
+    """Why a resource's configs could not be read."""
+    return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", label(target)))
+
+
+def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
+    """What could not be read of whole parts."""
+    return tuple(failed for failed in snapshot.failures if failed.part in parts)

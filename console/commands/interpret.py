@@ -1,0 +1,260 @@
+"""From statements to edits: names looked up, keys and values checked against what was described. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from console.commands.access import acls_of
+from console.commands.errors import CommandError, did_you_mean
+from console.commands.existence import require, require_topic
+from console.commands.queries import subject_of
+from console.commands.query_quotas import check_key
+from console.commands.secret_values import is_sensitive
+from console.commands.statements import (
+    Access,
+    Alter,
+    Assign,
+    Create,
+    Delete,
+    EditStatement,
+    Grow,
+    Key,
+    Revert,
+    ScramDelete,
+    ScramSet,
+    Statement,
+    Subject,
+    Unset,
+    View,
+)
+from console.commands.vocabulary import known_entry, known_keys
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import BROKER, BROKER_LOGGER, ConfigType
+from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import EMPTY, Plan
+from console.plan.values import parse_quota, parse_value
+from console.present.names import resource_word
+from console.present.sanitize import clean
+
+LIST = ConfigType(7)
+LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
+"""LogLevelConfig.VALID_LOG_LEVELS."""
+SCRAM_ITERATIONS = 4096
+"""What an operator gets who does not say: the least that Kafka takes (ScramMechanism.minIterations)."""
+Secrets = Mapping[str, Secret]
+"""Key -> the secret that `secret_values.secret_slots` asked for."""
+
+
+def refuse_unsupported(statement: Statement) -> None:
+    """Raises CommandError for what the language has and this version can't do: all that needs the journal."""
+    match statement:
+        case Revert() | View(pane="history"):
+            raise CommandError(
+                "there is no journal of applied changes yet", "undo takes back what is staged", statement.span
+            )
+        case Alter(for_ms=int()):
+            raise CommandError(
+                "changes that expire need the journal, which there is not yet",
+                "leave out 'for', and set the value back yourself",
+                statement.for_span,
+            )
+        case _:
+            pass
+
+
+def to_edits(
+    statement: EditStatement,
+    snapshot: Snapshot,
+    *,
+    selected: Subject | None = None,
+    plan: Plan = EMPTY,
+    secrets: Secrets | None = None,
+) -> tuple[Edit, ...]:
+    """The edits that a statement stages; `needs(statement, selected)` has been read into the snapshot.
+
+    selected: what an entity that was left out stands for. plan: what is staged already: a topic that it creates is
+    there. Whether the edits fit together is for `console.plan.stage` to say. Raises CommandError, in words, with its
+    place in the script.
+    """
+    refuse_unsupported(statement)
+    given = secrets or {}
+    match statement:
+        case Alter():
+            return tuple(_alter(statement, snapshot, selected, plan, given))
+        case Unset():
+            return tuple(_unset(statement, snapshot, selected, plan))
+        case Create():
+            return (_create(statement, snapshot, given),)
+        case Grow():
+            require_topic(snapshot, statement.name.text or "", statement.name.span, plan)
+            return (GrowTopic(statement.name.text or "", statement.partitions),)
+        case Delete():
+            require_topic(snapshot, statement.name.text or "", statement.name.span, plan)
+            return (DeleteTopic(statement.name.text or ""),)
+        case Access():
+            return tuple((RemoveAcl if statement.revoke else AddAcl)(acl) for acl in acls_of(statement))
+        case ScramSet():
+            return (_scram_set(statement, given),)
+        case ScramDelete():
+            return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
+
+
+# -- configs and quotas --------------------------------------------------------------------------------------------
+
+
+def _alter(
+    statement: Alter, snapshot: Snapshot, selected: Subject | None, plan: Plan, secrets: Secrets
+) -> Iterator[Edit]:
+    keys = tuple(assign.key for assign in statement.assigns)
+    subject, span = subject_of(statement.entity, selected, statement.span, keys)
+    _no_key_twice(keys)
+    if isinstance(subject, QuotaEntity):
+        yield from _set_quotas(statement, subject)
+        return
+    require(snapshot, subject, span, plan)
+    for assign in statement.assigns:
+        entry = _entry(snapshot, subject, assign.key)
+        if statement.verb == "set":
+            yield SetConfig(subject, assign.key.name, _value(subject, assign, entry, secrets))
+        else:
+            value = _items(statement.verb, subject, assign, entry)
+            edit = AppendConfig if statement.verb == "append" else SubtractConfig
+            yield edit(subject, assign.key.name, value)
+
+
+def _no_key_twice(keys: tuple[Key, ...]) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key.name in seen:
+            raise CommandError(f"'{clean(key.name, 80)}' stands twice", "give it once", key.span)
+        seen.add(key.name)
+
+
+def _set_quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
+    if statement.verb != "set":
+        raise CommandError(f"quotas have no lists to {statement.verb}", "set gives a quota a value", statement.span)
+    for assign in statement.assigns:
+        check_key(entity, assign.key)
+        if not isinstance(assign.value, str):
+            raise CommandError("a quota is no secret", f"write {assign.key.name}=VALUE", assign.value_span)
+        try:
+            yield SetQuota(entity, assign.key.name, parse_quota(assign.key.name, assign.value))
+        except ValueError as error:
+            raise CommandError(clean(str(error), 400), "", assign.value_span) from None
+
+
+def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan: Plan) -> Iterator[Edit]:
+    subject, span = subject_of(statement.entity, selected, statement.span, statement.keys)
+    _no_key_twice(statement.keys)
+    if isinstance(subject, QuotaEntity):
+        for key in statement.keys:
+            check_key(subject, key, snapshot.quotas.get(subject, {}))
+            yield UnsetQuota(subject, key.name)
+        return
+    require(snapshot, subject, span, plan)
+    for key in statement.keys:
+        _entry(snapshot, subject, key)
+        yield UnsetConfig(subject, key.name)
+
+
+def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry | None:
+    """What is known of a key, None where nothing was described. Raises CommandError for a key that is none.
+
+    Brokers keep keys that they don't know for their plug-ins: such a key is meant where it is quoted.
+    """
+    entry = known_entry(snapshot, target, key.name)
+    if entry is not None:
+        return entry
+    legal = known_keys(snapshot, target)
+    if not legal or (target.type == BROKER and key.quoted):
+        return None
+    hint = did_you_mean(key.name, legal)
+    if target.type == BROKER:
+        hint = f"{hint} " if hint else ""
+        hint += f"A plug-in's own key is quoted: '{clean(key.name, 80)}'"
+    what = "loggers" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} configs"
+    raise CommandError(f"'{clean(key.name, 80)}' is none of the {what}", hint, key.span)
+
+
+def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, secrets: Secrets) -> str | Secret:
+    key = assign.key.name
+    if is_sensitive(target, key, entry):
+        if isinstance(assign.value, str):
+            hint = f"write {clean(key, 80)}=@FILE, or {clean(key, 80)}=? to be asked, hidden"
+            raise CommandError(
+                f"{clean(key, 80)} is sensitive: its value is never written out", hint, assign.value_span
+            )
+        return secrets[key]
+    text = assign.value if isinstance(assign.value, str) else secrets[key].reveal()
+    if target.type == BROKER_LOGGER:
+        return _level(text, assign)
+    try:
+        return parse_value(key, entry.type if entry is not None else ConfigType(0), text)
+    except ValueError as error:
+        raise CommandError(clean(str(error), 400), "", assign.value_span) from None
+
+
+def _level(text: str, assign: Assign) -> str:
+    if text not in LEVELS:
+        hint = did_you_mean(text.upper(), LEVELS) or f"levels: {', '.join(LEVELS)}"
+        raise CommandError(f"'{clean(text, 40)}' is no log level", hint, assign.value_span)
+    return text
+
+
+def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str:
+    key = assign.key.name
+    if entry is not None and entry.type.known and entry.type != LIST:
+        type_ = entry.type.name.lower()
+        raise CommandError(f"{key} is no list but {type_}: nothing to {verb}", "set gives it a value", assign.key.span)
+    if target.type == BROKER_LOGGER:
+        raise CommandError(f"a log level is no list: nothing to {verb}", "set gives it a value", assign.key.span)
+    if not isinstance(assign.value, str):
+        raise CommandError(f"{verb} takes no secrets", f"write {key}=ITEM,ITEM", assign.value_span)
+    return parse_value(key, LIST, assign.value)
+
+
+# -- topics --------------------------------------------------------------------------------------------------------
+
+
+def _create(statement: Create, snapshot: Snapshot, secrets: Secrets) -> CreateTopic:
+    name = statement.name.text or ""
+    for broker in sorted({broker for replicas in statement.assignments for broker in replicas}):
+        require(snapshot, broker_resource(broker), statement.span)
+    _no_key_twice(tuple(assign.key for assign in statement.configs))
+    target = topic_resource(name)
+    configs = {
+        assign.key.name: _value(target, assign, _entry(snapshot, target, assign.key), secrets)
+        for assign in statement.configs
+    }
+    return CreateTopic(
+        NewTopic(
+            name, statement.partitions, statement.replication, statement.assignments, configs, statement.timeout_ms
+        )
+    )
+
+
+# -- SCRAM ---------------------------------------------------------------------------------------------------------
+
+
+def _scram_set(statement: ScramSet, secrets: Secrets) -> UpsertScram:
+    iterations = SCRAM_ITERATIONS if statement.iterations is None else statement.iterations
+    return UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, secrets["password"])

@@ -1,0 +1,71 @@
+"""Reads into a session what a statement needs, at once where one read does not wait for another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from console.commands.needs import Needs, one_broker, one_topic
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.config import ConfigResource, broker_resource, topic_resource
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
+
+async def read_needs(session: Session, need: Needs) -> None:
+    """Read it; what can't be read is in the snapshot's failures. Raises AdminError where the cluster is lost."""
+    parts = set(need.parts)
+    if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
+        parts.add("cluster")
+    if TOPIC in need.every:
+        parts.add("topics")
+    readers: dict[str, Callable[[], Awaitable[None]]] = {
+        "cluster": session.read_cluster,
+        "quorum": session.read_quorum,
+        "versions": session.read_versions,
+        "topics": session.read_topics,
+        "quotas": session.read_quotas,
+        "acls": session.read_acls,
+        "scram": session.read_scram,
+        "groups": session.read_groups,
+        "log_dirs": session.read_log_dirs,
+        "reassignments": session.read_reassignments,
+    }
+    first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
+    if need.topics and "topics" not in parts:
+        first.append(session.read_topics(sorted(need.topics)))
+    first.extend(session.read_group(name) for name in sorted(need.groups))
+    first.append(_configs(session, need.resources, need.documentation))
+    await asyncio.gather(*first)
+    await _configs(session, await _dependent(session, need) - need.resources, need.documentation)
+
+
+async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:
+    if resources:
+        await session.read_configs(sorted(resources), documentation)
+
+
+async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:
+    """The resources that are known only after the first reads."""
+    snapshot = session.snapshot
+    ids = [broker.id for broker in snapshot.cluster.brokers]
+    found: set[ConfigResource] = set()
+    if BROKER in need.every:
+        found.update(broker_resource(number) for number in ids)
+    elif need.a_broker and (broker := one_broker(ids)):
+        found.add(broker)
+    if BROKER_LOGGER in need.every:
+        found.update(ConfigResource(BROKER_LOGGER, str(number)) for number in ids)
+    if TOPIC in need.every:
+        found.update(topic_resource(name) for name in snapshot.topics)
+    elif need.a_topic:
+        if not snapshot.topics:
+            await session.read_topics()
+        if topic := one_topic(session.snapshot.topics):
+            found.add(topic)
+    listed = need.every & {GROUP, CLIENT_METRICS}
+    if listed:
+        found.update(await session.list_resources(sorted(listed)))
+    return frozenset(found)

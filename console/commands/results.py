@@ -1,0 +1,85 @@
+"""What a query answers: text to be laid out, and beside it the plain data of JSON output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from console.model.snapshot import ReadFailure
+
+Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
+"""What JSON holds."""
+
+
+class Column(NamedTuple):
+    """A column of a table. right: numbers, set to the right."""
+
+    title: str
+    right: bool = False
+
+
+class Row(NamedTuple):
+    """A row twice: as cells of text (untrusted, not cleaned yet) and as the object that JSON output shows."""
+
+    cells: tuple[str, ...]
+    data: Mapping[str, Data]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns. name: what they are called in JSON; empty: said where there are none; notes: said below;
+    problems: what could not be read."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    empty: str = "none"
+    notes: tuple[str, ...] = ()
+    problems: tuple[ReadFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One entity or one key: a title, lines of text, then tables and details of its own.
+
+    data: its own JSON fields. parts: by their names in JSON; a tuple of details is a list there.
+    """
+
+    title: str
+    data: Mapping[str, Data]
+    lines: tuple[str, ...] = ()
+    parts: Mapping[str, Table | tuple[Detail, ...]] | None = None
+    problems: tuple[ReadFailure, ...] = ()
+
+
+Result = Table | Detail
+
+
+def to_data(result: Result) -> dict[str, Data]:
+    """The JSON object of a result, with ``errors`` for what could not be read."""
+    body = _detail_data(result) if isinstance(result, Detail) else {result.name: _rows(result)}
+    return {**body, "errors": [_problem(problem) for problem in result.problems]}
+
+
+def _detail_data(detail: Detail) -> dict[str, Data]:
+    data: dict[str, Data] = dict(detail.data)
+    for name, part in (detail.parts or {}).items():
+        data[name] = _rows(part) if isinstance(part, Table) else [_detail_data(item) for item in part]
+    return data
+
+
+def _rows(table: Table) -> list[Data]:
+    return [row.data for row in table.rows]
+
+
+def _problem(problem: ReadFailure) -> dict[str, Data]:
+    failure = problem.failure
+    return {
+        "part": problem.part,
+        "entity": problem.entity,
+        "error": failure.name,
+        "message": failure.message,
+        "remedy": failure.remedy,
+    }
