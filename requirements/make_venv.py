@@ -30,23 +30,26 @@ def main():
             f"Python {found} here lacks {missing.name}, which makes virtual environments. "
             f"Install it (Debian: apt install python{found}-venv) and try again."
         )
-    stamp, wanted = folder / "made-from", fingerprint(locks)
-    if stamp.exists() and stamp.read_text() == wanted and (folder / "bin" / "python").exists():
-        return 0
-    print(f"making {folder} from {', '.join(lock.name for lock in locks)}", flush=True)
-    venv.EnvBuilder(with_pip=True, clear=True, prompt=f"kac {folder.name}").create(folder)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for lock in locks:
-        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True)
-    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(PROJECT)], check=True)
-    stamp.write_text(wanted)
+    python, stamp = folder / "bin" / "python", folder / "made-from"
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    packages, project = fingerprint(locks), fingerprint([PROJECT / "pyproject.toml"])
+    made = stamp.read_text().split() if stamp.exists() and python.exists() else []
+    if made[:1] != [packages]:
+        print(f"making {folder} from {', '.join(lock.name for lock in locks)}", flush=True)
+        venv.EnvBuilder(with_pip=True, clear=True, prompt=f"kac {folder.name}").create(folder)
+        for lock in locks:
+            if subprocess.call([*pip, "--require-hashes", "-r", str(lock)]):
+                return fail(f"pip could not install {lock.name}; it says why above. Is there a way to a package index?")
+    if made != [packages, project]:
+        if subprocess.call([*pip, "--no-deps", "--no-build-isolation", "--no-index", "-e", str(PROJECT)]):
+            return fail(f"pip could not install {PROJECT}; it says why above.")
+        stamp.write_text(f"{packages} {project}")
     return 0
 
 
-def fingerprint(locks):
-    """What the environment is made from, as one hash: the locks, the project's own declaration and this Python."""
-    content = [sys.version.encode(), str(PROJECT).encode()]
-    content += [path.read_bytes() for path in (*locks, PROJECT / "pyproject.toml")]
+def fingerprint(files):
+    """What these files hold, for this Python and this checkout, as one hash."""
+    content = [sys.version.encode(), str(PROJECT).encode(), *(path.read_bytes() for path in files)]
     return hashlib.sha256(b"\0".join(content)).hexdigest()
 
 

@@ -33,6 +33,9 @@ class Loaded:
 
 def loaded_by(*argv: str) -> Loaded:
     """Run ``kac`` with these arguments."""
-    done = subprocess.run([sys.executable, "-c", _RUN, *argv], capture_output=True, text=True, check=True, timeout=60)
+    command = [sys.executable, "-c", _RUN, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    if done.returncode:
+        raise AssertionError(f"kac {' '.join(argv)} broke down:\n{done.stderr}")
     code, modules = json.loads(done.stderr.splitlines()[-1])
     return Loaded(code, done.stdout, frozenset(modules))
