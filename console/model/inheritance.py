@@ -57,7 +57,8 @@ def in_terms_of(key: str, name: str, value: str | None) -> str | None:
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
     if theirs == ours or value is None or not value.lstrip("-").isdecimal():
         return value
-    return str(int(value) * theirs // ours)
+    number = int(value)
+    return str(number * theirs // ours) if number >= 0 else "-1"  # without limit in every unit
 
 
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
@@ -118,6 +119,10 @@ class Inheritance:
     def sample(self, resource_type: ResourceType, key: str) -> ConfigEntry | None:
         """An entry of the key on any resource of the type, for its type and its flags."""
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
+
+    def keys(self, resource_type: ResourceType) -> list[str]:
+        """The keys that were described for any resource of the type."""
+        return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})
 
     def _sets(self, resource_type: ResourceType) -> list[ConfigSet]:
         """The different sets of a type."""

@@ -1,39 +1,173 @@
-"""From a plan to the fewest requests that carry it, in an order that is safe."""
+"""From a plan to the fewest requests that carry it, in an order that is safe.
+
+What is added comes before what is taken away: topics, partitions, configs, ACLs, quotas, credentials, then the removal
+of ACLs, and of topics last. Each kind is one request, cut only where a controller's limit wants it (limits.py); for
+configs see config_requests.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
-from console.model.changes import ChangeRequest
-from console.model.config import ConfigResource, ConfigSet
-from console.plan.plan import Staged
+from console.model.changes import (
+    AlterQuotas,
+    AlterScram,
+    ChangeRequest,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    NewTopic,
+)
+from console.model.cluster import Topic
+from console.model.codes import TOPIC
+from console.model.quota import QuotaEntity
+from console.plan.config_requests import config_steps
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    ConfigEdit,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.limits import RECORD_LIMIT, acl_removals
+from console.plan.packing import cut_note, pack
+from console.plan.plan import Plan
+from console.plan.staged import Staged
+from console.plan.step import Facts, Step
+
+__all__ = ["Facts", "Step", "compile_plan"]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What the requests depend on, of the cluster as it is now.
+def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
+    """The requests for everything in the plan, each edit in exactly one of them."""
+    creations = [s for s in plan.staged if isinstance(s.edit, CreateTopic)]
+    created = {s.edit.topic.name: [s] for s in creations if isinstance(s.edit, CreateTopic)}
+    configs: list[Staged] = []
+    for staged in _of(plan, SetConfig, UnsetConfig, AppendConfig, SubtractConfig):
+        assert isinstance(staged.edit, ConfigEdit)
+        resource = staged.edit.resource
+        folded = created.get(resource.name) if resource.type == TOPIC else None
+        (configs if folded is None else folded).append(staged)
 
-    reachable: the brokers that can be reached, None where that was not tried.
-    incremental: whether the brokers have IncrementalAlterConfigs (Kafka 2.3); if not, `configs` gives what the legacy
-    call has to carry over.
-    """
+    steps = [
+        *_cut(((group, _creation_records(group, facts)) for group in created.values()), RECORD_LIMIT, _create_topics),
+        *_cut((([s], _new_partitions(s)) for s in _of(plan, GrowTopic)), RECORD_LIMIT, _create_partitions),
+        *config_steps(configs, facts),
+    ]
+    first = len(steps)
+    steps += _cut(_singly(plan, AddAcl), RECORD_LIMIT, _create_acls)
+    additions = tuple(range(first, len(steps)))
+    steps += _cut(_quota_groups(plan), RECORD_LIMIT, _alter_quotas)
+    steps += _cut(_singly(plan, UpsertScram, DeleteScram), RECORD_LIMIT, _alter_scram)
+    removals = _cut(_singly(plan, RemoveAcl), acl_removals(facts.acls), _delete_acls, "of so many ACLs")
+    steps += [Step(step.request, step.staged, step.note, additions) for step in removals]
+    steps += _cut(_singly(plan, DeleteTopic), RECORD_LIMIT, _delete_topics)
+    return tuple(steps)
 
-    reachable: frozenset[int] | None = None
-    incremental: bool = True
-    configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
+
+def _of(plan: Plan, *kinds: type) -> list[Staged]:
+    return [staged for staged in plan.staged if isinstance(staged.edit, kinds)]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One request and the edits in it.
+Group = tuple[Sequence[Staged], int]
 
-    note: why it is apart from others of its kind, in words; ``""`` where there is nothing to say.
-    after: places of the steps in the compiled tuple that have to succeed whole before this one is sent: access is not
-    taken away where what takes its place could not be given.
-    """
 
-    request: ChangeRequest
-    staged: tuple[Staged, ...]
-    note: str = ""
-    after: tuple[int, ...] = ()
+def _singly(plan: Plan, *kinds: type) -> Iterable[Group]:
+    return (([staged], 1) for staged in _of(plan, *kinds))
+
+
+def _cut(
+    groups: Iterable[Group], limit: int, request: Callable[[list[Staged]], ChangeRequest], what: str = "records"
+) -> list[Step]:
+    bins = pack(groups, limit)
+    return [
+        Step(request(each.staged), tuple(each.staged), cut_note(place, len(bins), limit, what))
+        for place, each in enumerate(bins)
+    ]
+
+
+def _creation_records(group: Sequence[Staged], facts: Facts) -> int:
+    topic = _created(group[0])
+    partitions = len(topic.assignments) or (topic.partitions if topic.partitions > 0 else facts.default_partitions)
+    return 1 + partitions + len(topic.configs) + len(group) - 1
+
+
+def _created(staged: Staged) -> NewTopic:
+    assert isinstance(staged.edit, CreateTopic)
+    return staged.edit.topic
+
+
+def _create_topics(some: list[Staged]) -> CreateTopics:
+    """Config edits on a topic of the same plan are folded into its creation and win over what it was created with."""
+    topics = {s.edit.topic.name: s.edit.topic for s in some if isinstance(s.edit, CreateTopic)}
+    configs = {name: dict(topic.configs) for name, topic in topics.items()}
+    for staged in some:
+        if isinstance(staged.edit, SetConfig):
+            configs[staged.edit.resource.name][staged.edit.key] = staged.edit.value
+    return CreateTopics(
+        tuple(
+            NewTopic(topic.name, topic.partitions, topic.replication, topic.assignments, configs[topic.name])
+            for topic in topics.values()
+        )
+    )
+
+
+def _new_partitions(staged: Staged) -> int:
+    assert isinstance(staged.edit, GrowTopic)
+    was = len(staged.was.partitions) if isinstance(staged.was, Topic) else 0
+    return staged.edit.partitions - was
+
+
+def _create_partitions(some: list[Staged]) -> CreatePartitions:
+    return CreatePartitions(
+        {s.edit.name: s.edit.partitions for s in some if isinstance(s.edit, GrowTopic)},
+        {s.was.name: len(s.was.partitions) for s in some if isinstance(s.was, Topic)},
+    )
+
+
+def _create_acls(some: list[Staged]) -> CreateAcls:
+    return CreateAcls(tuple(s.edit.acl for s in some if isinstance(s.edit, AddAcl)))
+
+
+def _delete_acls(some: list[Staged]) -> DeleteAcls:
+    return DeleteAcls(tuple(s.edit.acl for s in some if isinstance(s.edit, RemoveAcl)))
+
+
+def _delete_topics(some: list[Staged]) -> DeleteTopics:
+    return DeleteTopics(tuple(s.edit.name for s in some if isinstance(s.edit, DeleteTopic)))
+
+
+def _quota_groups(plan: Plan) -> Iterable[Group]:
+    """An entity's quotas stay together: the same entity twice in a request, or in two, is two answers for one."""
+    groups: dict[QuotaEntity, list[Staged]] = {}
+    for staged in _of(plan, SetQuota, UnsetQuota):
+        assert isinstance(staged.edit, SetQuota | UnsetQuota)
+        groups.setdefault(staged.edit.entity, []).append(staged)
+    return ((group, len(group)) for group in groups.values())
+
+
+def _alter_quotas(some: list[Staged]) -> AlterQuotas:
+    ops: dict[QuotaEntity, dict[str, float | None]] = {}
+    for staged in some:
+        edit = staged.edit
+        if isinstance(edit, SetQuota | UnsetQuota):
+            ops.setdefault(edit.entity, {})[edit.key] = edit.value if isinstance(edit, SetQuota) else None
+    return AlterQuotas(ops)
+
+
+def _alter_scram(some: list[Staged]) -> AlterScram:
+    return AlterScram(
+        {s.edit.user: (s.edit.iterations, s.edit.password) for s in some if isinstance(s.edit, UpsertScram)},
+        tuple(s.edit.user for s in some if isinstance(s.edit, DeleteScram)),
+    )

@@ -1,40 +1,35 @@
-"""The plan: staged edits, what was read when each was staged, and how to go back. Values only; see stage.py."""
+"""The plan: staged edits and how to go back. Values and pure functions; nothing here reads or sends."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from console.model.acl import Acl
 from console.model.changes import Outcome, Target
-from console.model.cluster import ScramCredential, Topic
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, ConfigResource, topic_resource
-from console.plan.edits import ConfigEdit, CreateTopic, Edit, Slot
+from console.model.snapshot import Snapshot
+from console.plan import acl_rules, config_rules, quota_rules, scram_rules, topic_rules
+from console.plan.draft import Draft
+from console.plan.edits import AclEdit, ConfigEdit, CreateTopic, Edit, QuotaEdit, ScramEdit, Slot
+from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, subject
 
-
-class Unread(Enum):
-    """The type of `UNREAD`."""
-
-    UNREAD = "unread"
-
-
-UNREAD: Final = Unread.UNREAD
-"""That part of the cluster had not been read when the edit was staged: no word on what was there."""
-
-Was = ConfigEntry | float | Acl | Topic | ScramCredential | None | Unread
-"""What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
-hidden, what else would apply), the quota, the binding, the topic, the credential. None: nothing was there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Staged:
-    """An edit, and what was read in its place when it was staged."""
-
-    edit: Edit
-    was: Was
+__all__ = [
+    "EMPTY",
+    "UNREAD",
+    "Dropped",
+    "Moment",
+    "Plan",
+    "Refused",
+    "StageReport",
+    "Staged",
+    "Was",
+    "discard",
+    "redo",
+    "stage",
+    "undo",
+    "with_outcomes",
+]
 
 
 class Moment(NamedTuple):
@@ -71,13 +66,68 @@ class Plan:
 EMPTY = Plan()
 
 
-def _now(plan: Plan) -> Moment:
-    return Moment(plan.staged, plan.outcomes)
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """What became of the edits of one `stage` call, each list in their order.
+
+    added: as they stand in the plan, values parsed. replaced: what was staged before for a slot and gave way: the
+    operator changed their mind. An edit may be in `replaced` and its successor in `dropped`: back to what is there.
+    """
+
+    plan: Plan
+    added: tuple[Staged, ...] = ()
+    replaced: tuple[Staged, ...] = ()
+    dropped: tuple[Dropped, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
-def moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
-    """The plan with other contents, one `undo` away from this one; what was undone before can't be redone."""
-    return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
+def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot) -> StageReport:
+    """Put edits into the plan, one step to undo. What would change nothing is dropped, what contradicts the plan or
+    can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten."""
+    draft = Draft(plan.staged, snapshot)
+    added: dict[Slot, Staged] = {}
+    replaced: list[Staged] = []
+    dropped: list[Dropped] = []
+    refused: list[Refused] = []
+    touched: set[Target] = set()
+    for edit in edits:
+        verdict = _judge(edit, draft)
+        if isinstance(verdict, Refused):
+            refused.append(verdict)
+            continue
+        slot = verdict.edit.slot
+        existing = draft.at(slot)
+        if existing is not None and existing.edit == verdict.edit:
+            dropped.append(Dropped(verdict.edit, "is staged already"))
+            continue
+        if isinstance(verdict, Staged):
+            draft.put(verdict)
+            added[slot] = verdict
+        else:
+            dropped.append(verdict)
+            if existing is None:
+                continue
+            draft.remove(slot)
+            added.pop(slot, None)
+        if existing is not None:
+            replaced.append(existing)
+        touched.add(subject(slot.target))
+    if touched:
+        outcomes = {slot: out for slot, out in plan.outcomes.items() if subject(slot.target) not in touched}
+        plan = _moved_on(plan, draft.staged, outcomes)
+    return StageReport(plan, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
+
+
+def _judge(edit: Edit, draft: Draft) -> Verdict:
+    if isinstance(edit, ConfigEdit):
+        return config_rules.judge(edit, draft)
+    if isinstance(edit, QuotaEdit):
+        return quota_rules.judge(edit, draft)
+    if isinstance(edit, AclEdit):
+        return acl_rules.judge(edit, draft)
+    if isinstance(edit, ScramEdit):
+        return scram_rules.judge(edit, draft)
+    return topic_rules.judge(edit, draft)
 
 
 def undo(plan: Plan) -> Plan:
@@ -96,11 +146,6 @@ def redo(plan: Plan) -> Plan:
     return Plan(ahead.staged, (*plan.past, _now(plan)), tuple(future), ahead.outcomes)
 
 
-def subject(target: Target) -> Target:
-    """What an edit is about: a topic's configs and the topic itself are one subject, its config resource."""
-    return topic_resource(target) if isinstance(target, str) else target
-
-
 def discard(plan: Plan, target: Target | None = None, key: str | None = None) -> Plan:
     """Without the edits of a target and key (None: of any); can be undone. The same plan where none match.
 
@@ -109,16 +154,11 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
     """
     gone = {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)}
     created = {s.edit.topic.name for s in plan.staged if isinstance(s.edit, CreateTopic) and s.edit.slot in gone}
-    kept = tuple(
-        staged
-        for staged in plan.staged
-        if staged.edit.slot not in gone
-        and not (isinstance(staged.edit, ConfigEdit) and _topic_of(staged.edit.resource) in created)
-    )
+    kept = tuple(s for s in plan.staged if s.edit.slot not in gone and not _stands_on(s.edit, created))
     if len(kept) == len(plan.staged):
         return plan
     slots = {staged.edit.slot for staged in kept}
-    return moved_on(plan, kept, {slot: outcome for slot, outcome in plan.outcomes.items() if slot in slots})
+    return _moved_on(plan, kept, {slot: outcome for slot, outcome in plan.outcomes.items() if slot in slots})
 
 
 def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
@@ -127,37 +167,17 @@ def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
     return target is None or subject(edit.target) == subject(target)
 
 
-def _topic_of(resource: ConfigResource) -> str | None:
-    return resource.name if resource.type == TOPIC else None
+def _stands_on(edit: Edit, topics: set[str]) -> bool:
+    return isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC and edit.resource.name in topics
 
 
-class Dropped(NamedTuple):
-    """An edit that would change nothing, and why."""
-
-    edit: Edit
-    reason: str
+def _now(plan: Plan) -> Moment:
+    return Moment(plan.staged, plan.outcomes)
 
 
-class Refused(NamedTuple):
-    """An edit that can't be staged: why, and what the operator can do instead. Both plain words, untrusted text."""
-
-    edit: Edit
-    reason: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
-class StageReport:
-    """What became of the edits of one `stage` call, each list in their order.
-
-    replaced: what was staged before for a slot and gave way: the operator changed their mind.
-    """
-
-    plan: Plan
-    added: tuple[Staged, ...] = ()
-    replaced: tuple[Staged, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
-    refused: tuple[Refused, ...] = ()
+def _moved_on(plan: Plan, staged: tuple[Staged, ...], outcomes: Mapping[Slot, Outcome]) -> Plan:
+    """Other contents, one `undo` away from these; what was undone before can't be redone."""
+    return Plan(staged, (*plan.past, _now(plan)), (), outcomes)
 
 
 def with_outcomes(plan: Plan, outcomes: Mapping[Slot, Outcome]) -> Plan:

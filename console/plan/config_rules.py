@@ -1,0 +1,236 @@
+"""What may be staged on configs, and what would change nothing."""
+
+from __future__ import annotations
+
+from console.model.broker_layers import listener_base
+from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
+from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
+from console.plan.draft import Draft
+from console.plan.edits import (
+    AppendConfig,
+    ConfigEdit,
+    CreateTopic,
+    DeleteTopic,
+    SetConfig,
+    SubtractConfig,
+    UnsetConfig,
+)
+from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, shown
+from console.plan.values import LIST, canonical, parse_value
+
+ROOT_LOGGER = "root"
+LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+"""LogLevelConfig.VALID_LOG_LEVELS."""
+
+_ENTITY_WORDS = {TOPIC: "a topic", GROUP: "a group"}
+
+
+def judge(edit: ConfigEdit, draft: Draft) -> Verdict:
+    """Whether a config edit is staged, is a no-op, or can't be."""
+    refused = _place(edit, draft) or _key(edit, draft)
+    if refused is not None:
+        return refused
+    match edit:
+        case SetConfig():
+            return _set(edit, draft)
+        case UnsetConfig():
+            return _unset(edit, draft)
+        case _:
+            return _relative(edit, draft)
+
+
+def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
+    """The resource's own value of a key as it is stored where that is told, None where it has none or it is hidden."""
+    if entry is None or not is_override(entry, resource):
+        return None
+    own = own_source(resource)
+    return next((synonym.value for synonym in entry.synonyms if synonym.source == own), entry.value)
+
+
+def append(base: str | None, items: str) -> str:
+    """What APPEND makes of a list (ConfigurationControlManager): items that are there stay as they are."""
+    parts = _parts(base)
+    for item in items.split(","):
+        if item not in parts:
+            parts.append(item)
+    return ",".join(parts)
+
+
+def subtract(base: str | None, items: str) -> str:
+    """What SUBTRACT makes of a list: the first of each item is gone, what is not there is passed over."""
+    parts = _parts(base)
+    for item in items.split(","):
+        if item in parts:
+            parts.remove(item)
+    return ",".join(parts)
+
+
+def _parts(value: str | None) -> list[str]:
+    return [part for part in (value or "").split(",") if part]
+
+
+def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
+    """Whether the resource can be edited at all."""
+    resource, snapshot = edit.resource, draft.snapshot
+    if resource.type == TOPIC:
+        topic = draft.topic_edit(resource.name)
+        if isinstance(topic, DeleteTopic):
+            return Refused(edit, f"the plan deletes topic {resource.name}", "Discard the deletion, or this edit.")
+        if isinstance(topic, CreateTopic):
+            return None
+        if draft.read("topics") and resource.name not in snapshot.topics and resource not in snapshot.configs:
+            return Refused(
+                edit, f"there is no topic {resource.name}", "Check the name, refresh, or create it in this plan."
+            )
+    if not resource.name and not resource.is_cluster_default:
+        return Refused(edit, "the entity has no name", "Name it; only brokers have a default.")
+    if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
+        ids = [str(broker.id) for broker in snapshot.cluster.brokers]
+        if not resource.name.isdecimal():
+            return Refused(edit, f"{resource.name} is no broker id", "Give the broker's number, or <default>.")
+        if ids and resource.name not in ids:
+            return Refused(
+                edit,
+                f"broker {resource.name} is not among the brokers that are up ({', '.join(ids)})",
+                "Its configs go to the broker itself: start it, or use the cluster default.",
+            )
+    return None
+
+
+def _key(edit: ConfigEdit, draft: Draft) -> Refused | None:
+    """Whether the key can be edited on this resource."""
+    resource, key = edit.resource, edit.key
+    if not key:
+        return Refused(edit, "the key has no name", "Name the key.")
+    if resource.type == BROKER_LOGGER:
+        if isinstance(edit, AppendConfig | SubtractConfig):
+            return Refused(edit, f"a logger has one level: {key} is no list", "Set the level.")
+        if isinstance(edit, UnsetConfig) and key == ROOT_LOGGER:
+            return Refused(edit, "the root logger always has a level", "Set it to another level.")
+    configs = draft.snapshot.configs.get(resource)
+    if configs is None and draft.creates(resource) is None:
+        return None
+    if draft.like(resource, key) is not None:
+        return None
+    if resource.type in _ENTITY_WORDS and (configs is None or len(configs)):
+        known = draft.inheritance.keys(resource.type)
+        if known:
+            return Refused(edit, f"{key} is no key of {_ENTITY_WORDS[resource.type]}", _close(key, known))
+    if resource.type == BROKER_LOGGER and configs is not None and len(configs):
+        known = [entry.name for entry in configs]
+        return Refused(edit, f"broker {resource.name} has no logger {key}", _close(key, known))
+    return None
+
+
+def _close(key: str, known: list[str]) -> str:
+    from difflib import get_close_matches  # only where something is refused
+
+    close = get_close_matches(key, known, n=3, cutoff=0.6)
+    return f"Did you mean {' or '.join(close)}?" if close else "Look at the configs of the entity for its keys."
+
+
+def _was(edit: ConfigEdit, draft: Draft) -> Was:
+    if draft.creates(edit.resource) is not None:
+        return None
+    return draft.entry(edit.resource, edit.key) if edit.resource in draft.snapshot.configs else UNREAD
+
+
+def _set(edit: SetConfig, draft: Draft) -> Verdict:
+    resource, key, value = edit.resource, edit.key, edit.value
+    like = draft.like(resource, key)
+    if isinstance(value, str):
+        if _is_sensitive(resource, key, like, draft):
+            return Refused(
+                edit,
+                f"{key} is sensitive and is never written out",
+                f"Give it as {key}=@FILE, or {key}=? to be asked for it.",
+            )
+        try:
+            value = _parsed(resource, key, like, value)
+        except ValueError as error:
+            return Refused(edit, str(error), _value_remedy(like))
+        if value != edit.value:
+            edit = SetConfig(resource, key, value)
+    was = _was(edit, draft)
+    if isinstance(was, ConfigEntry) and isinstance(value, str) and _is_own(was, value, resource):
+        return Dropped(edit, f"{key} is already {shown(value) or 'empty'}")
+    return Staged(edit, was)
+
+
+def _parsed(resource: ConfigResource, key: str, like: ConfigEntry | None, text: str) -> str:
+    if resource.type == BROKER_LOGGER:
+        level = text.strip().upper()
+        if level not in LOG_LEVELS:
+            raise ValueError(f"{text} is no log level; there are {', '.join(LOG_LEVELS)}")
+        return level
+    return parse_value(key, like.type if like else ConfigType(0), text)
+
+
+def _value_remedy(like: ConfigEntry | None) -> str:
+    return f"The key's type is {like.type.name}: correct the value." if like and like.type else "Correct the value."
+
+
+def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, draft: Draft) -> bool:
+    if like is not None:
+        return like.sensitive
+    base = listener_base(key) if resource.type == BROKER else None
+    entry = draft.inheritance.sample(BROKER, base) if base else None
+    return entry is not None and entry.sensitive
+
+
+def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
+    """Whether the resource itself has this value already. A store's location is not looked at: to write it again is how
+    a broker is told to read its file again. A logger's level may be its parent's: to set it pins it."""
+    own = own_text(was, resource)
+    if own is None or resource.type == BROKER_LOGGER or (resource.type == BROKER and "store." in was.name):
+        return False
+    return canonical(was.type, own) == canonical(was.type, value)
+
+
+def _unset(edit: UnsetConfig, draft: Draft) -> Verdict:
+    resource, key = edit.resource, edit.key
+    creation = draft.creates(resource)
+    if creation is not None:
+        if key in creation.topic.configs:
+            return Refused(
+                edit, f"the plan creates topic {resource.name} with {key}", "Set another value, or create it anew."
+            )
+        return Dropped(edit, f"{key} is not set")
+    was = _was(edit, draft)
+    if resource.type != BROKER_LOGGER and (
+        was is None or (isinstance(was, ConfigEntry) and not is_override(was, resource))
+    ):
+        return Dropped(edit, f"{key} is not set here")
+    return Staged(edit, was)
+
+
+def _relative(edit: AppendConfig | SubtractConfig, draft: Draft) -> Verdict:
+    resource, key = edit.resource, edit.key
+    verb = "append" if isinstance(edit, AppendConfig) else "subtract"
+    like = draft.like(resource, key)
+    if like is not None and like.type not in (ConfigType(0), LIST):
+        return Refused(edit, f"{key} is no list but {like.type.name}", f"Set {key} instead.")
+    if draft.creates(resource) is not None:
+        return Refused(edit, f"the plan creates topic {resource.name}: no list is there yet", f"Set all of {key}.")
+    items = [item for item in dict.fromkeys(part.strip() for part in edit.value.split(",")) if item]
+    if not items:
+        return Refused(edit, f"there is nothing to {verb}", "Name the items, parted by commas.")
+    existing = draft.at(edit.slot)
+    if existing is not None:
+        if type(existing.edit) is not type(edit):
+            return Refused(
+                edit,
+                f"{key} is staged to be changed otherwise",
+                f"Set {key} to the whole list, or discard what is staged first.",
+            )
+        assert isinstance(existing.edit, AppendConfig | SubtractConfig)
+        items = list(dict.fromkeys([*existing.edit.value.split(","), *items]))
+    edit = type(edit)(resource, key, ",".join(items))
+    was = _was(edit, draft)
+    own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
+    if own is not None:
+        result = append(own, edit.value) if isinstance(edit, AppendConfig) else subtract(own, edit.value)
+        if result == ",".join(_parts(own)):
+            there = "already" if isinstance(edit, AppendConfig) else "not"
+            return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
+    return Staged(edit, was)

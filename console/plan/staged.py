@@ -1,0 +1,63 @@
+"""A staged edit with what was read in its place, and the other two things that may become of an edit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from console.model.acl import Acl
+from console.model.changes import Target
+from console.model.cluster import ScramCredential, Topic
+from console.model.config import ConfigEntry, topic_resource
+from console.plan.edits import Edit
+
+
+class Unread(Enum):
+    """The type of `UNREAD`."""
+
+    UNREAD = "unread"
+
+
+UNREAD: Final = Unread.UNREAD
+"""That part of the cluster had not been read when the edit was staged: no word on what was there."""
+
+Was = ConfigEntry | float | Acl | Topic | ScramCredential | None | Unread
+"""What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
+hidden, what else would apply), the quota, the binding, the topic, the credential. None: nothing was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """An edit, and what was read in its place when it was staged."""
+
+    edit: Edit
+    was: Was
+
+
+class Dropped(NamedTuple):
+    """An edit that would change nothing, and why."""
+
+    edit: Edit
+    reason: str
+
+
+class Refused(NamedTuple):
+    """An edit that can't be staged: why, and what the operator can do instead. Both plain words, untrusted text."""
+
+    edit: Edit
+    reason: str
+    remedy: str
+
+
+Verdict = Staged | Dropped | Refused
+
+
+def subject(target: Target) -> Target:
+    """What a target is about: a topic's configs and the topic itself are one subject, its config resource."""
+    return topic_resource(target) if isinstance(target, str) else target
+
+
+def shown(value: str) -> str:
+    """A value for a line of words: cut where it is long."""
+    return value if len(value) <= 60 else f"{value[:57]}…"
