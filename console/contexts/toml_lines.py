@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -39,6 +38,8 @@ def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
 
 def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
     """The value of the statement that starts at a line, and how many lines it takes: the fewest that are TOML."""
+    import tomllib
+
     for size in range(1, len(lines) - start + 1):
         try:
             return tomllib.loads("\n".join(lines[start : start + size])), size

@@ -25,7 +25,7 @@ def read(surroundings: Surroundings) -> Found:
     named = table.get("contexts") or {}
     if not isinstance(named, dict):
         raise ContextError(f"{path}: contexts is no table")
-    contexts = [(str(name), f"contexts.{name}", value) for name, value in named.items()]
+    contexts = [(name, f"contexts.{name}", value) for name, value in named.items()]
     return gather(TOOL, path, contexts, _context, _current(surroundings, path, table), surroundings)
 
 

@@ -17,6 +17,7 @@ from console.model.secret import Secret
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)(ms|s|m|h))")
+_NULL = (None, "", "~", "null", "Null", "NULL")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 Table = Mapping[str, Any]
@@ -27,14 +28,15 @@ def parse_yaml(path: Path) -> Table:
     import yaml
 
     try:
-        value = yaml.load(read_file(path), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
+        # Every scalar stays the text it is, as for the Go tools: a password 0123 is no number, a context `off` no bool.
+        value = yaml.load(read_file(path), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "it can't be read"
         raise ContextError(f"{Place(path, mark.line + 1 if mark else None)}: not YAML: {why}") from None
     except (UnicodeDecodeError, RecursionError, ValueError):
         raise ContextError(f"{path}: not YAML") from None
-    if value is None:
+    if value in _NULL:
         return {}
     if not isinstance(value, dict):
         raise ContextError(f"{path}: a mapping of keys to values is expected at the top")
@@ -68,7 +70,7 @@ class Part:
     def part(self, key: str) -> Part | None:
         """The table under a key; None where it is absent or null."""
         value = self.table.get(key.lower())
-        if value is None:
+        if value in _NULL:
             return None
         if not isinstance(value, dict):
             raise self.error(f"{key} is no table")
@@ -77,7 +79,7 @@ class Part:
     def text(self, key: str) -> str:
         """A text, ``""`` where there is none; numbers count as texts."""
         value = self.table.get(key.lower())
-        if value is None:
+        if value in _NULL:
             return ""
         if isinstance(value, dict | list):
             raise self.error(f"{key} is no text")
@@ -86,9 +88,9 @@ class Part:
     def flag(self, key: str) -> bool:
         """True or false, also as a text."""
         text = self.text(key).lower()
-        if text in ("", "false", "0", "no"):
+        if text in ("", "false", "0", "no", "off"):
             return False
-        if text in ("true", "1", "yes"):
+        if text in ("true", "1", "yes", "on"):
             return True
         raise self.error(f"{key} is true or false, not {text!r}")
 
@@ -96,7 +98,7 @@ class Part:
         """A list of texts, or one with commas or blanks between."""
         value = self.table.get(key.lower())
         if isinstance(value, list):
-            return tuple(str(item) for item in value if item is not None)
+            return tuple(str(item) for item in value if item not in _NULL)
         return tuple(re.split(r"[,\s]+", self.text(key).strip())) if self.text(key).strip() else ()
 
     def secret(self, key: str) -> Secret | None:
@@ -190,10 +192,12 @@ def gather(
 
 def named_items(tool: str, key: str, items: Any, path: Path) -> list[tuple[str, str, Any]]:
     """(name, where, table) of each item of a list; an item without a name gets one from its place."""
-    if not isinstance(items or [], list):
+    if items in _NULL:
+        return []
+    if not isinstance(items, list):
         raise ContextError(f"{path}: {key} is no list")
     found: list[tuple[str, str, Any]] = []
-    for number, value in enumerate(items or []):
+    for number, value in enumerate(items):
         name = value.get("name") if isinstance(value, dict) else None
         named = str(name) if isinstance(name, str | int) and str(name) else f"{tool}-{number}"
         if any(named == other for other, _, _ in found):
