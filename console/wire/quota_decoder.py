@@ -20,15 +20,16 @@ from kio.serial.readers import (
     read_unsigned_varint,
 )
 
-from console.model.quota import QuotaEntity, QuotaPart, part_order
+from console.model.quota import QuotaEntity, QuotaPart, QuotaValues, part_order
 from console.wire.frames import MalformedFrame, decode_body
 from console.wire.schemas import response_type
 
 _DOUBLE = Struct(">d")
 _ONE_BYTE = 0x80  # a varint below this is one byte
 _KNOWN = 8  # patterns tried before an entity is read piece by piece
+_KNOWN_VALUES = 1024
 
-Quotas = dict[QuotaEntity, dict[str, float]]
+Quotas = dict[QuotaEntity, QuotaValues]
 
 
 class QuotaError(NamedTuple):
@@ -63,6 +64,10 @@ def _decode_by_kio(version: int, body: bytes) -> Quotas | QuotaError:
     }
 
 
+class _LongName(Exception):
+    """A name whose length takes more than one byte."""
+
+
 class _Names(dict[bytes, QuotaPart]):
     """An encoded name (its length byte included) -> the component of this type."""
 
@@ -71,57 +76,48 @@ class _Names(dict[bytes, QuotaPart]):
         self._type = type_
 
     def __missing__(self, encoded: bytes) -> QuotaPart:
+        if encoded[0] >= _ONE_BYTE:
+            raise _LongName
         part = self[encoded] = QuotaPart(self._type, encoded[1:].decode() if encoded[0] else None)
         return part
 
 
-class _Types:
-    """Entities with components of the same types: what stands before each name, and which order the model has."""
+class _Types(NamedTuple):
+    """Entities with components of the same types: what stands before each name, its size, and the names seen there.
 
-    __slots__ = ("names", "order", "pieces")
+    backwards: whether the components stand on the wire the other way round than in the model.
+    """
 
-    def __init__(self, pieces: list[bytes], types: list[str]) -> None:
-        self.pieces = [(piece, len(piece)) for piece in pieces]
-        self.names = [_Names(type_) for type_ in types]
-        self.order = sorted(range(len(types)), key=lambda place: part_order(types[place]))
-
-    def read(self, body: bytes, offset: int) -> tuple[QuotaEntity, int] | None:
-        """The entity and where its last name ends; None where it is not like this."""
-        names = []
-        for piece, size in self.pieces:
-            if not body.startswith(piece, offset):
-                return None
-            offset += size
-            length = body[offset]
-            if length >= _ONE_BYTE:
-                return None
-            end = offset + (length or 1)
-            names.append(body[offset:end])
-            offset = end
-        parts = [known[name] for known, name in zip(self.names, names, strict=True)]
-        return QuotaEntity(tuple([parts[place] for place in self.order])), offset
+    before_names: tuple[tuple[bytes, int, _Names], ...]
+    backwards: bool
 
 
 class _Keys:
-    """Values of the same keys, from the last name's end to the entity's end: what stands around each double."""
+    """Values of the same keys: what stands around the doubles from the last name's end to the entity's end.
 
-    __slots__ = ("expected", "keys", "size", "unpack")
+    Equal values are one object: limits come in a few sizes.
+    """
 
-    def __init__(self, pieces: list[bytes], keys: list[str]) -> None:
-        layout = Struct(">" + "d".join(f"{len(piece)}s" for piece in pieces))
-        self.unpack = layout.unpack_from
-        self.size = layout.size
-        self.expected = tuple(pieces)
-        self.keys = keys
+    __slots__ = ("around_values", "keys", "layout", "seen", "size")
 
-    def read(self, body: bytes, offset: int) -> tuple[dict[str, float], int] | None:
-        """The values and where the entity ends; None where they are not like this."""
-        if offset + self.size > len(body):
+    def __init__(self, around_values: list[bytes], keys: list[str]) -> None:
+        self.around_values = tuple(around_values)
+        self.keys = tuple(keys)
+        self.layout = Struct(">" + "d".join(f"{len(piece)}s" for piece in around_values))
+        self.size = self.layout.size
+        self.seen: dict[bytes, QuotaValues] = {}
+
+    def read(self, encoded: bytes) -> QuotaValues | None:
+        """The values in these bytes, None where they are not of these keys."""
+        if len(encoded) < self.size:
             return None
-        fields = self.unpack(body, offset)
-        if fields[::2] != self.expected:
+        fields = self.layout.unpack(encoded)
+        if fields[::2] != self.around_values:
             return None
-        return dict(zip(self.keys, fields[1::2], strict=True)), offset + self.size
+        values = dict(zip(self.keys, fields[1::2], strict=True))
+        if len(self.seen) < _KNOWN_VALUES:
+            self.seen[encoded] = values
+        return values
 
 
 class _Decoder:
@@ -140,37 +136,52 @@ class _Decoder:
         message, size = read_compact_string_nullable(body, offset)
         offset += size
         count, size = read_compact_array_length(body, offset)
-        offset += size
-        result: Quotas = {}
-        for _ in range(count or 0):
-            entity, values, offset = self._known(offset) or self._piece_by_piece(offset)
-            result[entity] = values
+        entities, offset = self._entities(count or 0, offset + size)
         offset = self._after_tags(offset)
         if offset != len(body):
             raise ValueError(f"{len(body) - offset} bytes too many")
-        return QuotaError(code, message or "") if code else result
+        return QuotaError(code, message or "") if code else entities
 
-    def _known(self, start: int) -> tuple[QuotaEntity, dict[str, float], int] | None:
-        """An entity like one before; None where there was none like it."""
+    def _entities(self, count: int, offset: int) -> tuple[Quotas, int]:
+        """The loop that counts: no calls of our own for an entity like one before."""
         body = self._body
-        for place, types in enumerate(self._types):
-            found = types.read(body, start)
-            if found is not None:
-                break
-        else:
-            return None
-        if place:
-            self._types.insert(0, self._types.pop(place))
-        entity, offset = found
-        for place, keys in enumerate(self._keys):
-            read = keys.read(body, offset)
-            if read is not None:
-                if place:
-                    self._keys.insert(0, self._keys.pop(place))
-                return entity, *read
-        return None
+        startswith = body.startswith
+        known_types, known_keys = self._types, self._keys
+        result: Quotas = {}
+        for _ in range(count):
+            values: QuotaValues | None = None
+            try:
+                for types in known_types:
+                    at = offset
+                    parts = []
+                    for piece, size, names in types.before_names:
+                        if not startswith(piece, at):
+                            break
+                        at += size
+                        name_end = at + (body[at] or 1)
+                        parts.append(names[body[at:name_end]])
+                        at = name_end
+                    else:
+                        if types.backwards:
+                            parts.reverse()
+                        for keys in known_keys:
+                            size = keys.size
+                            encoded = body[at : at + size]
+                            values = keys.seen.get(encoded) or keys.read(encoded)
+                            if values is not None:
+                                break
+                        break
+            except _LongName:
+                pass
+            if values is None:
+                entity, values, offset = self._piece_by_piece(offset)
+                result[entity] = values
+            else:
+                result[QuotaEntity(tuple(parts))] = values
+                offset = at + size
+        return result, offset
 
-    def _piece_by_piece(self, start: int) -> tuple[QuotaEntity, dict[str, float], int]:
+    def _piece_by_piece(self, start: int) -> tuple[QuotaEntity, QuotaValues, int]:
         """Any entity. Remembers how it looks, for those that come after."""
         body = self._body
         parts: dict[str, str | None] = {}
@@ -198,13 +209,20 @@ class _Decoder:
             offset = self._after_tags(mark)
         offset = self._after_tags(offset)
         around_values.append(body[mark:offset])
-        if short and 0 < count == len(parts) and value_count == len(values):
-            if not any(types.read(body, start) for types in self._types):
-                self._types.insert(0, _Types(before_names, list(parts)))
-                del self._types[_KNOWN:]
-            self._keys.insert(0, _Keys(around_values, list(values)))
-            del self._keys[_KNOWN:]
+        if short and 0 < count == len(parts) <= 2 and value_count == len(values):
+            self._remember(list(parts), before_names, list(values), around_values)
         return QuotaEntity.of(parts), values, offset
+
+    def _remember(
+        self, types: list[str], before_names: list[bytes], keys: list[str], around_values: list[bytes]
+    ) -> None:
+        pieces = tuple((piece, len(piece), _Names(type_)) for piece, type_ in zip(before_names, types, strict=True))
+        if len(self._types) < _KNOWN and all(
+            before_names != [p[0] for p in known.before_names] for known in self._types
+        ):
+            self._types.append(_Types(pieces, backwards=types != sorted(types, key=part_order)))
+        if len(self._keys) < _KNOWN and all(tuple(around_values) != known.around_values for known in self._keys):
+            self._keys.append(_Keys(around_values, keys))
 
     def _array_length(self, offset: int) -> tuple[int, int]:
         length, size = read_compact_array_length(self._body, offset)
