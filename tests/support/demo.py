@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 from tests.support import demo_data
-from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
-from tests.support.kafka_jars import BrokersUnavailableError
+from tests.support.kafka_cluster import KafkaCluster
 
 
 def main() -> int:
@@ -18,7 +17,7 @@ def main() -> int:
             print("filling them …", flush=True)
             demo_data.seed(cluster.addresses)
             return subprocess.call([sys.executable, "-m", "console", "-b", cluster.bootstrap])
-    except (BrokersUnavailableError, ClusterStartError) as failure:
+    except (RuntimeError, OSError) as failure:
         print(f"make demo: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,0 +1,88 @@
+"""A program in a pseudo-terminal of its own: what it writes, and keys for it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_ESCAPES = re.compile(rb"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[PX^_].*?\x1b\\|[ -/]*[0-~])", re.DOTALL)
+
+
+class Terminal:
+    """Runs a command with standard input and output on a terminal of columns × rows; ends it at the end."""
+
+    def __init__(
+        self, command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], columns: int = 80, rows: int = 24
+    ) -> None:
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.written = bytearray()
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                cwd=cwd,
+                env={"TERM": "xterm-256color", "LANG": "C.UTF-8", **environment},
+                start_new_session=True,
+            )
+        finally:
+            os.close(slave)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._master)
+
+    @property
+    def text(self) -> str:
+        """All that was written so far, without its escape sequences."""
+        return _ESCAPES.sub(b"", bytes(self.written)).decode(errors="replace")
+
+    def send(self, keys: str) -> None:
+        """Type."""
+        os.write(self._master, keys.encode())
+
+    def wait_for(self, text: str, timeout: float = 20.0) -> None:
+        """Read until this text was written in one piece. Raises TimeoutError with what was."""
+        deadline = time.monotonic() + timeout
+        while text not in self.text:
+            if not self._read(deadline):
+                raise TimeoutError(f"{text!r} did not appear within {timeout:g} s; there was:\n{self.text[-2000:]}")
+
+    def wait_for_end(self, timeout: float = 20.0) -> int:
+        """Read until the program ends; its exit code. Raises TimeoutError."""
+        deadline = time.monotonic() + timeout
+        while self._read(deadline):
+            pass
+        if time.monotonic() >= deadline:
+            raise TimeoutError(f"it did not end within {timeout:g} s; there was:\n{self.text[-2000:]}")
+        return self.process.wait(timeout)
+
+    def _read(self, deadline: float) -> bool:
+        """More of its output; False at its end or at the deadline."""
+        readable, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+        # Linux answers EIO when the last program on the other side is gone.
+        with contextlib.suppress(OSError):
+            if readable and (part := os.read(self._master, 65_536)):
+                self.written += part
+                return True
+        return False
