@@ -1,0 +1,256 @@
+"""`kac run`: a script without a screen. Parsed whole before anything runs; what was staged is applied only when told."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from console.commands.errors import CommandError, LanguageError
+from console.commands.grammar import parse
+from console.commands.interpret import refuse_unsupported, to_edits
+from console.commands.needs import needs_of_script
+from console.commands.queries import answer
+from console.commands.reading import read_needs
+from console.commands.results import Data, Result, to_data
+from console.commands.secret_values import resolve_secrets
+from console.commands.session import Client, Refused, Session
+from console.commands.statements import (
+    Apply,
+    Check,
+    Discard,
+    EffectiveQuota,
+    Help,
+    List,
+    Quit,
+    Redo,
+    Revert,
+    Show,
+    ShowPlan,
+    Statement,
+    Undo,
+    UseContext,
+    View,
+)
+from console.model.secret import Secret
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+
+DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
+
+
+class Closing(Client, Protocol):
+    """A client that is closed at the end."""
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
+    """The script: of ``-e`` options, a line each, or of a file (``-``: standard input). None where it can't be read."""
+    if texts is not None:
+        return "\n".join(texts)
+    try:
+        return sys.stdin.read() if file == "-" else Path(file or "").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def run_script(
+    text: str,
+    context: Callable[[], Context | None],
+    connect: Callable[[Context], Closing],
+    *,
+    output: str,
+) -> int:
+    """Run a script: 0 all applied or nothing to apply, 1 something failed, 2 not understood and nothing done, 3 edits
+    left unapplied. `context` and `connect` are called only for a script that is understood."""
+    try:
+        statements = parse(text)
+        for statement in statements:
+            refuse_unsupported(statement)
+    except LanguageError as error:
+        _say_error(error, text)
+        return USAGE
+    chosen = context()
+    if chosen is None:
+        return USAGE
+    client = connect(chosen)
+    try:
+        runner = Runner(Session(client, chosen), text, output)
+        asyncio.run(runner.run(statements))
+        return runner.exit_code()
+    finally:
+        client.close()
+
+
+@dataclass
+class Runner:
+    """Carries out statements one after another; an edit that fails keeps the next apply from sending anything."""
+
+    session: Session
+    text: str
+    output: str = "text"
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    failed: int = 0
+    _read_up_to: int = 0
+
+    async def run(self, statements: Sequence[Statement]) -> None:
+        """Run them all; a cluster that is lost ends the run."""
+        from console.admin.errors import AdminError
+
+        for place, statement in enumerate(statements):
+            try:
+                await self._read_ahead(statements, place)
+                await self._one(statement)
+            except LanguageError as error:
+                self.failed += 1
+                _say_error(error, self.text)
+            except Refused as refused:
+                self.failed += 1
+                _complain(f"{refused.failure}. {refused.failure.remedy}")
+            except AdminError as error:
+                self.failed += 1
+                _complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+                return
+
+    def exit_code(self) -> int:
+        """As GRAMMAR says: failures beat edits that were left."""
+        if self.failed:
+            return FAILED
+        if self.session.plan:
+            _complain(f"{len(self.session.plan)} edits are staged and not applied: end the script with apply --yes")
+            return UNAPPLIED
+        return DONE
+
+    async def _read_ahead(self, statements: Sequence[Statement], place: int) -> None:
+        """What this statement and those up to the next apply need, in one go."""
+        if place < self._read_up_to:
+            return
+        end = place + 1
+        while end < len(statements) and not isinstance(statements[end - 1], Apply):
+            end += 1
+        self._read_up_to = end
+        await read_needs(self.session, needs_of_script(statements[place:end]))
+
+    async def _one(self, statement: Statement) -> None:
+        from console.commands.plan_results import plan_table, report_table, stage_table
+
+        session = self.session
+        match statement:
+            case Show() | List() | EffectiveQuota():
+                self._print(answer(statement, session.snapshot, plan=session.plan))
+            case ShowPlan():
+                self._print(plan_table(session.plan, session.snapshot))
+            case Check():
+                report = await session.check()
+                self.failed += not report.ok
+                self._print(report_table(report, "check"))
+            case Apply():
+                await self._apply(statement)
+            case Discard(entity=entity, key=key):
+                gone = session.discard(entity.subject if entity else None, key.name if key else None)
+                self._note(f"{gone} edits dropped", {"dropped": gone})
+            case Undo() | Redo():
+                moved = session.undo() if isinstance(statement, Undo) else session.redo()
+                self._note(f"{len(session.plan)} edits staged" if moved else "nothing to take back", {"moved": moved})
+            case View() | UseContext() | Help() | Quit() | Revert():
+                raise CommandError("this works on the screen alone", "see kac --help", statement.span)
+            case _:
+                secrets = resolve_secrets(statement, _ask if sys.stdin.isatty() else None)
+                edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
+                report_ = session.stage(edits)
+                self.failed += bool(report_.refused)
+                self._print(stage_table(report_, session.snapshot))
+
+    async def _apply(self, statement: Apply) -> None:
+        from console.commands.plan_results import report_table
+
+        if not self.session.plan:
+            self._note("nothing is staged", {"outcomes": []})
+            return
+        if self.failed and not statement.valid_only:
+            raise CommandError(
+                "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
+            )
+        self._let_confirm(statement)
+        report = await self.session.apply(statement.valid_only)
+        self.failed += not report.ok
+        self._print(report_table(report, "apply"))
+
+    def _let_confirm(self, statement: Apply) -> None:
+        """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""
+        context = self.session.context
+        terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        if context.confirm:
+            if not terminal:
+                raise CommandError(
+                    f"context {context.name} wants its name typed before applying, and there is no terminal",
+                    "use a context without confirm for scripts",
+                    statement.span,
+                )
+            if _type(f"Type the context's name to apply to {context.name}: ") != context.name:
+                raise CommandError("not applied", "the name was not the context's", statement.span)
+        elif not statement.yes:
+            if not terminal:
+                raise CommandError("apply asks first, and there is no terminal", "write apply --yes", statement.span)
+            edits = len(self.session.plan)
+            if _type(f"Apply {edits} edits to {context.name}? Type yes: ").lower() != "yes":
+                raise CommandError("not applied", "", statement.span)
+
+    def _print(self, result: Result) -> None:
+        if self.output == "json":
+            self._json(to_data(result))
+        else:
+            from console.commands.render import render
+
+            self.out.write(render(result))
+            self.out.flush()
+
+    def _note(self, text: str, data: dict[str, Data]) -> None:
+        if self.output == "json":
+            self._json(data)
+        else:
+            self.out.write(f"{text}\n")
+
+    def _json(self, data: dict[str, Data]) -> None:
+        import json
+
+        self.out.write(json.dumps(data) + "\n")
+        self.out.flush()
+
+
+def _type(prompt: str) -> str:
+    print(prompt, end="", file=sys.stderr, flush=True)  # noqa: T201
+    return sys.stdin.readline().strip()
+
+
+def _ask(prompt: str) -> Secret:
+    from getpass import getpass
+
+    return Secret(getpass(f"{prompt}: "))
+
+
+def _complain(text: str) -> None:
+    from console.present.sanitize import clean
+
+    print(f"kac: {clean(text, 2_000)}", file=sys.stderr)  # noqa: T201
+
+
+def _say_error(error: LanguageError, text: str) -> None:
+    """The error, and the line it stands in with a mark below the place."""
+    from console.present.sanitize import clean
+
+    _complain(str(error))
+    if error.span is None:
+        return
+    lines = text.split("\n")
+    line = lines[error.span.line - 1] if error.span.line <= len(lines) else ""
+    before = clean(line[: error.span.column - 1], 10_000)
+    if len(lines) > 1 or len(line) < 2_000:
+        print(f"  {clean(line, 10_000)}\n  {' ' * len(before)}^", file=sys.stderr)  # noqa: T201
