@@ -1,4 +1,4 @@
-"""`kac run`: a script without a screen. Parsed whole before anything runs; what was staged is applied only when told."""
+"""`kac run`: a script without a screen. Parsed whole before anything runs; applied only when the script says so."""
 
 from __future__ import annotations
 
