@@ -60,6 +60,12 @@ def lacks_mechanism(error: Exception) -> bool:
     return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_MECHANISM
 
 
+def not_a_broker(address: Address) -> AdminError:
+    """Something speaks Kafka there and can't tell of brokers: a KRaft controller."""
+    message = f"{show(address)} is a controller's listener: it has no Metadata"
+    return NotKafkaBroker(Failure("NOT_KAFKA", message, "Use the address of a broker's listener."))
+
+
 def none_reached(errors: Sequence[AdminError]) -> AdminError:
     """One error for all addresses: the only one, or the one that tells most, with the others named."""
     telling = (AuthenticationFailed, TlsFailed, NotKafkaBroker)

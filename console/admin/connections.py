@@ -105,14 +105,14 @@ class Connections:
             self._open[address] = task.result()
 
     async def _connect(self, address: Address) -> Connection:
-        from console.admin.connect_errors import connect_error, lacks_mechanism
+        from console.admin.connect_errors import connect_error, lacks_mechanism, not_a_broker
         from console.wire.connection import connect, enabled_mechanisms
 
         settings = self._settings
         try:
             if self._security is None:
                 self._security = await asyncio.to_thread(security_arguments, settings)
-            return await connect(
+            connection = await connect(
                 *address,
                 client_id=settings.client_id,
                 limit=settings.connect_timeout,
@@ -126,6 +126,10 @@ class Connections:
                     *address, client_id=settings.client_id, limit=settings.connect_timeout, security=self._security
                 )
             raise connect_error(error, address, settings, mechanisms) from error
+        if connection.version("metadata") is None:
+            await connection.close()
+            raise not_a_broker(address)
+        return connection
 
 
 def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
