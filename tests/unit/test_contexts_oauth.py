@@ -1,0 +1,255 @@
+"""Tokens for SASL/OAUTHBEARER, from a token endpoint on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+
+from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
+from console.admin.security import sasl_arguments
+from console.admin.security.oauth import TokenProvider, token_provider, unsecured_token
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.model.secret import Secret
+from tests.support.certificates import Authority
+
+SECRET = "open:sesame/ü"
+
+
+@dataclass
+class Endpoint:
+    """A token endpoint: what it was asked, and what it answers next."""
+
+    url: str = ""
+    asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+    status: int = 200
+    answer: object = None
+    location: str = ""
+
+    def body(self) -> bytes:
+        if isinstance(self.answer, bytes):
+            return self.answer
+        given = {"access_token": f"token-{len(self.asked)}", "expires_in": 100, "token_type": "Bearer"}
+        return json.dumps(given if self.answer is None else self.answer).encode()
+
+
+def serving(endpoint: Endpoint, tls: ssl.SSLContext | None = None) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            endpoint.asked.append((self.headers["Authorization"], form))
+            self.send_response(endpoint.status)
+            if endpoint.location:
+                self.send_header("Location", endpoint.location)
+            self.end_headers()
+            self.wfile.write(endpoint.body())
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    endpoint.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/token"
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    return server
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    server = serving(endpoint)
+    yield endpoint
+    server.shutdown()
+    server.server_close()
+
+
+def credentials(url: str, **options: str) -> SaslSettings:
+    return SaslSettings("OAUTHBEARER", "kac", Secret(SECRET), {"token.endpoint.url": url, **options})
+
+
+async def failure(sasl: SaslSettings) -> AdminError:
+    with pytest.raises(AdminError) as caught:
+        await token_provider(sasl).token()
+    text = f"{caught.value.failure} {caught.value.failure.remedy}"
+    assert SECRET not in text
+    assert "\n" not in text
+    assert text.isprintable()
+    return caught.value
+
+
+async def test_a_token_for_client_credentials(endpoint: Endpoint) -> None:
+    sasl = credentials(endpoint.url, scope="kafka read", extension_logicalCluster="lkc-1")
+    provider = token_provider(sasl)
+    assert await provider.token() == "token-1"
+    authorization, form = endpoint.asked[0]
+    assert base64.b64decode(authorization.removeprefix("Basic ")).decode() == f"kac:{SECRET}"
+    assert form == {"grant_type": ["client_credentials"], "scope": ["kafka read"]}
+    assert provider.extensions() == {"logicalCluster": "lkc-1"}
+
+
+async def test_the_header_url_encoded(endpoint: Endpoint) -> None:
+    await token_provider(credentials(endpoint.url, **{"header.urlencode": "true"})).token()
+    assert base64.b64decode(endpoint.asked[0][0].removeprefix("Basic ")) == b"kac:open%3Asesame%2F%C3%BC"
+    assert "scope" not in endpoint.asked[0][1]
+
+
+async def test_a_token_is_used_until_it_is_old(endpoint: Endpoint) -> None:
+    now = 0.0
+    fetch = token_provider(credentials(endpoint.url))._fetch
+    provider = TokenProvider(fetch, {}, clock=lambda: now)
+    assert await asyncio.gather(*(provider.token() for _ in range(5))) == ["token-1"] * 5
+    now = 79.9
+    assert await provider.token() == "token-1"
+    now = 80.0
+    assert await provider.token() == "token-2"
+
+
+async def test_a_jwt_tells_its_own_life(endpoint: Endpoint) -> None:
+    clock = [0.0]
+    claims = base64.urlsafe_b64encode(json.dumps({"exp": time.time() + 1000}).encode()).decode().rstrip("=")
+    endpoint.answer = {"access_token": f"e30.{claims}.x"}
+    fetch = token_provider(credentials(endpoint.url))._fetch
+    provider = TokenProvider(fetch, {}, clock=lambda: clock[0])
+    for now, asked in ((0.0, 1), (700.0, 1), (801.0, 2)):
+        clock[0] = now
+        await provider.token()
+        assert len(endpoint.asked) == asked
+
+
+async def test_a_token_of_unknown_life_is_not_kept(endpoint: Endpoint) -> None:
+    endpoint.answer = {"access_token": "opaque"}
+    provider = token_provider(credentials(endpoint.url))
+    assert [await provider.token(), await provider.token()] == ["opaque", "opaque"]
+    assert len(endpoint.asked) == 2
+
+
+async def test_refused_credentials(endpoint: Endpoint) -> None:
+    endpoint.status, endpoint.answer = 401, {"error": "invalid_client", "error_description": f"no\n\x1b[31m {SECRET}"}
+    error = await failure(credentials(endpoint.url))
+    assert isinstance(error, AuthenticationFailed)
+    assert f"the token endpoint {endpoint.url} answered 401: invalid_client no[31m ······" in error.failure.message
+    assert "secret and the scope" in error.failure.remedy
+
+
+async def test_an_endpoint_in_trouble(endpoint: Endpoint) -> None:
+    endpoint.status, endpoint.answer = 503, b"<html>"
+    error = await failure(credentials(endpoint.url))
+    assert isinstance(error, Unreachable)
+    assert error.failure.message == f"the token endpoint {endpoint.url} answered 503"
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"<html>", [], {"access_token": 5}, {"token": "x"}, {"access_token": "a b\x01"}]
+)
+async def test_answers_that_hold_no_token(endpoint: Endpoint, answer: object) -> None:
+    endpoint.answer = answer
+    assert isinstance(await failure(credentials(endpoint.url)), AuthenticationFailed)
+
+
+async def test_redirects_get_no_credentials(endpoint: Endpoint) -> None:
+    elsewhere = Endpoint()
+    server = serving(elsewhere)
+    endpoint.status, endpoint.location = 302, elsewhere.url
+    error = await failure(credentials(endpoint.url))
+    server.shutdown()
+    server.server_close()
+    assert "answered 302" in error.failure.message
+    assert elsewhere.asked == []
+
+
+async def test_nobody_there() -> None:
+    server = serving(endpoint := Endpoint())
+    server.shutdown()
+    server.server_close()
+    error = await failure(credentials(endpoint.url))
+    assert isinstance(error, Unreachable)
+    assert f"the token endpoint {endpoint.url} can't be reached: Connection refused" in error.failure.message
+
+
+async def test_no_secret_goes_out_in_the_clear() -> None:
+    for url in ("http://idp.example/token", "http://127.0.0.1.idp.example/t", "ftp://localhost/t", "idp.example"):
+        error = await failure(credentials(url))
+        assert isinstance(error, AuthenticationFailed)
+        assert "is not https" in error.failure.message
+    assert "me:pw" not in str(await failure(credentials("http://me:pw@idp.example/token")))
+
+
+async def test_an_endpoint_with_a_certificate_of_its_own_authority(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(authority.issue("idp", "127.0.0.1").pem)
+    server = serving(endpoint := Endpoint(), tls)
+    try:
+        error = await failure(credentials(endpoint.url))
+        assert isinstance(error, TlsFailed)
+        assert "is not trusted" in error.failure.message
+        assert "ssl.truststore.location among the options of sasl.jaas.config" in error.failure.remedy
+        trusting = TlsSettings(trust=Store("PEM", authority.pem))
+        options = {"token.endpoint.url": endpoint.url}
+        provider = token_provider(SaslSettings("OAUTHBEARER", "kac", Secret("s"), options, trusting))
+        assert await provider.token() == "token-1"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+async def test_a_token_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "a token"
+    file.write_text("first\n")
+    provider = token_provider(SaslSettings("OAUTHBEARER", options={"token.endpoint.url": file.as_uri()}))
+    assert await provider.token() == "first"
+    file.write_text("second")
+    assert await provider.token() == "second"
+    file.unlink()
+    with pytest.raises(AuthenticationFailed, match="a token can't be read"):
+        await provider.token()
+
+
+async def test_a_token_as_given_and_one_that_nobody_signed() -> None:
+    assert await token_provider(SaslSettings("OAUTHBEARER", password=Secret("abc"))).token() == "abc"
+    token = await token_provider(SaslSettings("OAUTHBEARER", "alice")).token()
+    header, claims, signature = (base64.urlsafe_b64decode(part + "==") for part in token.split("."))
+    assert (json.loads(header), signature) == ({"alg": "none"}, b"")
+    assert json.loads(claims)["sub"] == "alice"
+    assert unsecured_token("alice", now=lambda: 5.0) == unsecured_token("alice", now=lambda: 5.9)
+
+
+def test_what_aiokafka_takes() -> None:
+    def arguments(sasl: SaslSettings | None, protocol: str = "SASL_SSL") -> dict[str, object]:
+        return sasl_arguments(ConnectionSettings((), protocol, sasl))
+
+    scram = SaslSettings("SCRAM-SHA-256", "alice", Secret("p"))
+    assert arguments(scram) == {
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": "p",
+    }
+    assert arguments(scram, "SSL") == {}
+    bearer = arguments(SaslSettings("OAUTHBEARER", "alice"))
+    assert isinstance(bearer.pop("sasl_oauth_token_provider"), TokenProvider)
+    assert bearer == {"sasl_mechanism": "OAUTHBEARER"}
+    for incomplete in (None, SaslSettings("PLAIN", "alice"), SaslSettings("PLAIN", password=Secret("p"))):
+        with pytest.raises(AuthenticationFailed):
+            arguments(incomplete)
+
+
+def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ConnectionSettings(
+        (), "SASL_SSL", SaslSettings("GSSAPI", options={"kerberos.service.name": "kafka-prod"})
+    )
+    monkeypatch.setattr("console.admin.security.sasl.find_spec", lambda name: None)
+    with pytest.raises(AuthenticationFailed, match="needs the Python package gssapi"):
+        sasl_arguments(settings)
+    monkeypatch.setattr("console.admin.security.sasl.find_spec", lambda name: name)
+    assert sasl_arguments(settings) == {"sasl_mechanism": "GSSAPI", "sasl_kerberos_service_name": "kafka-prod"}
