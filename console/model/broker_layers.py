@@ -104,6 +104,12 @@ def broker_synonyms(key: str) -> tuple[str, ...]:
     return (key,) if base is None else (key, base)
 
 
+def names_touched(names: Iterable[str]) -> frozenset[str]:
+    """The broker's keys whose synonyms may change when these change, listener prefixes aside."""
+    changed = set(names)
+    return frozenset(changed.union(*(group for group in _BROKER_GROUPS if changed.intersection(group))))
+
+
 def listener_base(key: str) -> str | None:
     """The key without a listener's prefix (and a SASL mechanism's), None where it has no such prefix."""
     under = _LISTENER_KEY.fullmatch(key)

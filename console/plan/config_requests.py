@@ -13,9 +13,9 @@ from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, SUBT
 from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.config_rules import append, own_text, subtract
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig
 from console.plan.limits import RECORD_LIMIT
+from console.plan.own_values import own_text, result_of
 from console.plan.packing import Bin, cut_note, pack
 from console.plan.staged import Staged
 from console.plan.step import Facts, Step
@@ -94,10 +94,8 @@ def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
     if not isinstance(edit, AppendConfig | SubtractConfig):
         return _op(edit)
     configs = facts.configs.get(edit.resource)
-    own = own_text(configs.get(edit.key), edit.resource) if configs is not None else None
-    base = own if own is not None else lists.default(edit.resource, edit.key)
-    change = append if isinstance(edit, AppendConfig) else subtract
-    return ConfigOp(edit.key, SET, change(base, edit.value))
+    entry = configs.get(edit.key) if configs is not None else None
+    return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
 
 
 def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | None] | None:

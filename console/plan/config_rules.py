@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.model.broker_layers import listener_base
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
-from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
+from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.plan.draft import Draft
 from console.plan.edits import (
     AppendConfig,
@@ -15,6 +15,7 @@ from console.plan.edits import (
     SubtractConfig,
     UnsetConfig,
 )
+from console.plan.own_values import append, own_text, parts_of, subtract
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, shown
 from console.plan.values import LIST, canonical, parse_value
 
@@ -37,36 +38,6 @@ def judge(edit: ConfigEdit, draft: Draft) -> Verdict:
             return _unset(edit, draft)
         case _:
             return _relative(edit, draft)
-
-
-def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
-    """The resource's own value of a key as it is stored where that is told, None where it has none or it is hidden."""
-    if entry is None or not is_override(entry, resource):
-        return None
-    own = own_source(resource)
-    return next((synonym.value for synonym in entry.synonyms if synonym.source == own), entry.value)
-
-
-def append(base: str | None, items: str) -> str:
-    """What APPEND makes of a list (ConfigurationControlManager): items that are there stay as they are."""
-    parts = _parts(base)
-    for item in items.split(","):
-        if item not in parts:
-            parts.append(item)
-    return ",".join(parts)
-
-
-def subtract(base: str | None, items: str) -> str:
-    """What SUBTRACT makes of a list: the first of each item is gone, what is not there is passed over."""
-    parts = _parts(base)
-    for item in items.split(","):
-        if item in parts:
-            parts.remove(item)
-    return ",".join(parts)
-
-
-def _parts(value: str | None) -> list[str]:
-    return [part for part in (value or "").split(",") if part]
 
 
 def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
@@ -230,7 +201,7 @@ def _relative(edit: AppendConfig | SubtractConfig, draft: Draft) -> Verdict:
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
     if own is not None:
         result = append(own, edit.value) if isinstance(edit, AppendConfig) else subtract(own, edit.value)
-        if result == ",".join(_parts(own)):
+        if result == ",".join(parts_of(own)):
             there = "already" if isinstance(edit, AppendConfig) else "not"
             return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return Staged(edit, was)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
+from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource
@@ -19,7 +21,6 @@ class Draft:
     def __init__(self, staged: Iterable[Staged], snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.inheritance = Inheritance(snapshot)
-        self.acls = frozenset(snapshot.acls)
         self._slots: dict[Slot, Staged] = {}
         self._of_subject: dict[Target, set[Slot]] = {}
         for each in staged:
@@ -29,6 +30,11 @@ class Draft:
     def staged(self) -> tuple[Staged, ...]:
         """All of it, in order."""
         return tuple(self._slots.values())
+
+    @cached_property
+    def acls(self) -> frozenset[Acl]:
+        """The bindings that are there."""
+        return frozenset(self.snapshot.acls)
 
     def at(self, slot: Slot) -> Staged | None:
         """What is staged for a slot."""
