@@ -116,7 +116,7 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
 
 
 def broker_cells(row: BrokerRow) -> list[Cell]:
-    """Letters, id, host and port, rack, version, leaders, replicas, out of sync, disk, overrides, place in the quorum."""
+    """Letters, id, host, rack, version, leaders, replicas, out of sync, disk, overrides, place in the quorum."""
     edited: Cell = ("*", "pending") if row.edited else ""
     overrides: Cell = "·" if row.overrides is None else (str(row.overrides), "override") if row.overrides else ""
     if row.broker is None:

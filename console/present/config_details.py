@@ -37,7 +37,9 @@ def headline(resource: ConfigResource, row: ConfigRow) -> Line:
         spans += [(f"{old} → ", "muted"), (f"{new}", "pending")]
     elif entry is not None:
         human = config_value(row.key, entry.value)
-        spans.append((human or config_text(entry.value, entry.sensitive, 60), "sensitive" if entry.hidden else "strong"))
+        spans.append(
+            (human or config_text(entry.value, entry.sensitive, 60), "sensitive" if entry.hidden else "strong")
+        )
     about = [entry.type.name.lower() if entry is not None and entry.type.known else "", key_unit(row.key)]
     if entry is not None and entry.sensitive:
         about.append("sensitive")

@@ -12,6 +12,7 @@ from console.model.snapshot import Snapshot
 from console.plan.diff import DiffGroup, DiffLine, Side
 from console.plan.plan import Plan
 from console.present import names
+from console.present.config_details import described_by
 from console.present.failures import failure_text
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line, Span
@@ -65,7 +66,9 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     outcome = plan.outcome(line.staged.edit)
     target = group.target
     arrow = isinstance(target, ConfigResource | QuotaEntity) and bool(line.key)
-    broker = int(target.name) if isinstance(target, ConfigResource) and target.name.isdecimal() else snapshot.configs_from
+    broker = (
+        int(target.name) if isinstance(target, ConfigResource) and target.name.isdecimal() else snapshot.configs_from
+    )
     if arrow:
         name = clean(line.key)
         old, new = _side(target, line.key, line.old, broker), _side(target, line.key, line.new, broker)

@@ -137,9 +137,7 @@ def who_text(user: str, client: str) -> str:
     return f"{first}, {second}"
 
 
-def effective_lines(
-    quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int
-) -> list[Line]:
+def effective_lines(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int) -> list[Line]:
     """For each key the limit that holds for a user's connections with a client id, and the levels that it beat.
 
     A limit holds on each broker by itself, so that the cluster gives as many times more as it has brokers.

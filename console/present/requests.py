@@ -29,7 +29,10 @@ def request_text(request: ChangeRequest) -> tuple[str, str]:
         case AlterConfigs(ops=ops, broker=broker):
             keys = sum(map(len, ops.values()))
             where = f", to broker {broker}" if broker is not None else ""
-            return "IncrementalAlterConfigs", f"{plural(keys, 'key')} of {plural(len(ops), 'entity', 'entities')}{where}"
+            return (
+                "IncrementalAlterConfigs",
+                f"{plural(keys, 'key')} of {plural(len(ops), 'entity', 'entities')}{where}",
+            )
         case AlterQuotas(ops=quotas):
             return "AlterClientQuotas", plural(len(quotas), "entity", "entities")
         case CreateTopics(topics=topics):

@@ -32,8 +32,8 @@ def clean(text: str, limit: int = LIMIT) -> str:
     """`text` with everything invisible made visible, cut to `limit` characters.
 
     Control characters, escape sequences, bidirectional marks and overrides, zero-width and unassigned characters become
-    escapes such as ``\\x1b`` and ``\\u202e``; more than two combining marks on one letter likewise. What is left neither
-    moves the cursor nor reorders the line, and takes the width that `cell_width` says.
+    escapes such as ``\\x1b`` and ``\\u202e``; more than two combining marks on one letter likewise. What is left
+    neither moves the cursor nor reorders the line, and takes the width that `cell_width` says.
     """
     if text.isascii() and text.isprintable():
         return text if len(text) <= limit else text[: limit - 1] + ELLIPSIS

@@ -89,7 +89,7 @@ _MILLISECONDS_IN = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
 
 
 def key_unit(key: str) -> str:
-    """What a config's number counts, told by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s``, ``""``."""
+    """What a config's number counts, by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or ``""``."""
     return _SHORT.get(unit_of(key), "")
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -14,9 +16,10 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from console.commands.quoting import quote
-from console.commands.unparse import subject_text
 from console.commands.events import PlanChanged, SessionEvent, SnapshotChanged
+from console.commands.quoting import quote
+from console.commands.statements import Subject
+from console.commands.unparse import subject_text
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.model.acl import Acl
@@ -55,11 +58,12 @@ SWEEP_CHUNK = 2_000
 VITALS_EVERY = 10.0
 """Seconds between looks at what the header tells, while another view is open."""
 TRAIL = 50
+INTERNAL = "something went wrong in kac itself, and the log has it: $XDG_STATE_HOME/kac/kac.log; please report it"
 
 log = logging.getLogger(__name__)
 
 
-class Console(App[None]):
+class Console(App["Context"]):
     """Shows the session, and turns keys into navigation, staged edits and reads."""
 
     CSS_PATH = "app.tcss"
@@ -284,7 +288,7 @@ class Console(App[None]):
 
         keys = [*keys_of(self.place.view), *GLOBAL]
         state = self.state()
-        self.show_text(f"keys: {self.place.view}", lambda width: help_lines(keys, state, self._keys_of, width))
+        self.show_text(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self._keys_of))
 
     def _keys_of(self, action: str) -> str:
         remap = self.settings.keys.get(action)
@@ -304,10 +308,13 @@ class Console(App[None]):
         """Type a filter; it holds while it is typed."""
         self.bar.filter(self.view.filter_text)
 
-    def edit_entity(self, entity: ConfigResource | QuotaEntity | None, key: str = "") -> None:
-        """Open the command bar to set something on an entity."""
-        if entity is not None:
-            self.prefill(f"set {subject_text(entity)} " + (f"{quote(key)}=" if key else ""))
+    def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
+        """Open the command bar to set something on an entity, or on all that are marked."""
+        if len(entities) == 1:
+            self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
+        elif entities:
+            self.say(f"for the {len(entities)} that are marked", "muted")
+            self.prefill("set ")
 
     # -- the plan ------------------------------------------------------------------------------------------------------
 
@@ -359,6 +366,9 @@ class Console(App[None]):
             self.post_message(ClusterLost(error.failure, isinstance(error, AuthenticationFailed)))
         except Refused as refused:
             self.post_message(ClusterLost(refused.failure, final=True))
+        except Exception:  # the loop has to go on, whatever one read ran into
+            log.exception("reading for %s", self.place.view)
+            self.post_message(Said(INTERNAL, "failed"))
         else:
             self.post_message(ClusterReached())
 
@@ -376,6 +386,8 @@ class Console(App[None]):
                     await self.view.read_more()
             except AdminError as error:
                 log.info("background read: %s", error.failure)
+            except Exception:  # as above
+                log.exception("background read for %s", self.place.view)
 
     async def read_all_topics(self) -> None:
         """All topics, where that is due: Metadata for everything is read no oftener than its cost allows."""
@@ -419,6 +431,14 @@ class Console(App[None]):
             self.live.paused = True
             self._tell_tabs()
         self._tell_message()
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A mistake of ours ends the console with a line, not a traceback; the log has the rest."""
+        if self.is_headless:
+            super()._handle_exception(error)
+            return
+        log.critical("the console ended", exc_info=error)
+        self.exit(return_code=1, message=f"kac: {INTERNAL}")
 
     # -- the lines around the view -------------------------------------------------------------------------------------
 
@@ -505,13 +525,38 @@ def principal(context: Context) -> str:
     return "ANONYMOUS"
 
 
-def run_console(client: AdminClient, context: Context) -> int:
-    """Open the console on a client that was started; the result is the exit code."""
+def run_console(client: AdminClient, context: Context, settings: ConsoleSettings | None = None) -> int:
+    """Open the console on a client that was started; the result is the exit code.
+
+    settings: of our own file, which is read where they are not given. Going to another context ends the app and opens
+    it again on a client of its own.
+    """
+    from console.admin.client import AdminClient as Another
+
+    if settings is None:
+        from console.contexts import load
+
+        settings = load(os.environ, Path.home()).settings
+    chosen: Context | None = context
+    mine = client
+    while chosen is not None:
+        app = Console(_session(mine, chosen), settings)
+        chosen = app.run(mouse=app.settings.mouse)
+        if app.return_code:
+            return app.return_code
+        if chosen is not None:
+            mine.close()
+            mine = Another(chosen.settings)
+            mine.start()
+    mine.close()
+    return 0
+
+
+def _session(client: AdminClient, context: Context) -> Session:
+    """A session whose first reads are on their way."""
     from console.admin import cluster, topics
     from console.commands.session import Session
     from console.tui.head_start import HeadStart
 
     ahead = HeadStart(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
-    app = Console(Session(ahead, context))
-    app.run()
-    return app.return_code or 0
+    return Session(ahead, context)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.commands.applying import ApplyReport
@@ -40,7 +42,9 @@ class Applying:
         app = self._app
         plan, context = app.session.plan, app.session.context
         steps = compile_plan(plan, Facts(configs=app.session.snapshot.configs))
-        names = [("the name of the topic to delete", s.edit.name) for s in plan.staged if isinstance(s.edit, DeleteTopic)]
+        names = [
+            ("the name of the topic to delete", s.edit.name) for s in plan.staged if isinstance(s.edit, DeleteTopic)
+        ]
         if context.confirm:
             names.insert(0, ("the name of the context", context.name))
         cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
@@ -57,7 +61,9 @@ class Applying:
 
             app.run_worker(self._work(send, "applied"), group="change", name="apply")
 
-        app.push_screen(Confirm(title, request_lines(steps), "checks the plan, and sends it if nothing fails", names), answered)
+        app.push_screen(
+            Confirm(title, request_lines(steps), "checks the plan, and sends it if nothing fails", names), answered
+        )
 
     def ask_and_quit(self) -> None:
         """Leave; staged edits are not kept, so ask where there are any."""
@@ -76,12 +82,37 @@ class Applying:
         title = f"Leave? {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
         app.push_screen(Confirm(title, [], "leaves"), answered)
 
+    def ask_and_switch(self, name: str) -> None:
+        """Go to the cluster of another context; staged edits are not kept, so ask where there are any."""
+        from console.contexts import ContextError, load, resolve
+        from console.tui.screens.confirm import Confirm
+
+        app = self._app
+        try:
+            chosen = resolve(load(os.environ, Path.home()), name=name, environ=os.environ)
+        except ContextError as error:
+            app.say(clean(str(error), 400), "failed")
+            return
+        count = len(app.session.plan)
+        if not count:
+            app.exit(chosen)
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                app.exit(chosen)
+
+        title = f"Go to {clean(name, 80)}? {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
+        app.push_screen(Confirm(title, [], "goes"), answered)
+
     def show_script(self) -> None:
         """The plan as commands, to copy into a script."""
         from console.commands.plan_script import script
 
         text = script(self._app.session.plan)
-        self._app.show_text("the plan as a script", lambda _width: [[(clean(line, 2_000), "")] for line in text.splitlines()])
+        self._app.show_text(
+            "the plan as a script", lambda _width: [[(clean(line, 2_000), "")] for line in text.splitlines()]
+        )
 
     async def _work(self, work: Callable[[], Awaitable[ApplyReport]], done: str) -> None:
         from console.admin.errors import AdminError

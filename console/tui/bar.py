@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from widgets.command_bar import COMMAND, FILTER, CommandBar
+from console.commands.errors import LanguageError
+from console.model.secret import Secret
+from console.tui.execute import Executor
+from widgets.command_bar import COMMAND, FILTER, SECRET, CommandBar
 from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
@@ -16,8 +21,10 @@ class Bar:
 
     def __init__(self, app: Console) -> None:
         self._app = app
-        self.line = CommandBar(id="bar")
+        self.line = CommandBar(id="bar", highlight=highlight)
+        self._executor = Executor(app, self._ask_secret)
         self._filter_before = ""
+        self._asked: asyncio.Future[Secret | None] | None = None
 
     def command(self, text: str) -> None:
         """Type a command, beginning with `text`."""
@@ -28,6 +35,12 @@ class Bar:
         self._filter_before = text
         self.line.open(FILTER, text)
 
+    async def _ask_secret(self, prompt: str) -> Secret | None:
+        """Ask for a secret, hidden; None where the operator goes back."""
+        self._asked = asyncio.get_running_loop().create_future()
+        self.line.open(SECRET, prompt=f"{prompt}:")
+        return await self._asked
+
     def changed(self, message: CommandBar.Changed) -> None:
         """A filter holds while it is typed; one that is no pattern yet changes nothing."""
         if message.mode == FILTER.name:
@@ -37,16 +50,62 @@ class Bar:
                 return
 
     def closed(self, message: CommandBar.Closed) -> None:
-        """Esc: the filter from before holds again."""
+        """Esc: the filter from before holds again; nothing else happens."""
         if message.mode == FILTER.name:
             self._app.view.take_filter(self._filter_before)
+        elif message.mode == SECRET.name:
+            self._answer(None)
 
     def submitted(self, message: CommandBar.Submitted) -> None:
         """Enter."""
         if message.mode == FILTER.name:
-            try:
-                self._app.view.take_filter(message.text)
-            except BadQuery as error:
-                self.line.show_error(str(error))
-                return
+            self._filtered(message.text)
+        elif message.mode == SECRET.name:
             self.line.close()
+            self._answer(Secret(message.text))
+        else:
+            self._commanded(message.text)
+
+    def _answer(self, secret: Secret | None) -> None:
+        asked, self._asked = self._asked, None
+        if asked is not None and not asked.done():
+            asked.set_result(secret)
+
+    def _filtered(self, text: str) -> None:
+        try:
+            self._app.view.take_filter(text)
+        except BadQuery as error:
+            self.line.show_error(str(error))
+            return
+        self.line.close()
+
+    def _commanded(self, text: str) -> None:
+        try:
+            statements = self._executor.parse(text)
+        except LanguageError as error:
+            self._show(error)
+            return
+        self.line.close()
+
+        async def work() -> None:
+            error = await self._executor.run(statements)
+            if error is not None:
+                self.line.open(COMMAND, text)
+                self._show(error)
+
+        self._app.run_worker(work(), group="command", name="command")
+
+    def _show(self, error: LanguageError) -> None:
+        text = f"{error.message}; {error.hint}" if error.hint else error.message
+        self.line.show_error(text, error.span.start if error.span else None)
+
+
+def highlight(text: str) -> Iterator[tuple[int, int, str]]:
+    """Offsets and the bar's names for them, by the language's Pygments lexer."""
+    from console.commands.lexer import CommandLexer
+    from console.tui.token_names import bar_name
+
+    for start, token, piece in CommandLexer().get_tokens_unprocessed(text):
+        name = bar_name(token)
+        if name:
+            yield start, start + len(piece), name

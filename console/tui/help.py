@@ -26,7 +26,7 @@ LETTERS = (
 )
 
 
-def help_lines(keys: Iterable[Key], state: State, keys_of: Callable[[str], str], width: int) -> list[Line]:
+def help_lines(keys: Iterable[Key], state: State, keys_of: Callable[[str], str]) -> list[Line]:
     """The view's own keys, those that work everywhere, moving, and the letters in front of rows."""
     lines: list[Line] = []
     here = [key for key in keys if EVERYWHERE not in key.where]

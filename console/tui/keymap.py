@@ -1,4 +1,4 @@
-"""Every key of the console, declared once: the bindings, the footer, `?` and the tables of the documentation come from here."""
+"""Every key of the console, declared once: bindings, footer, `?` and the tables of the documentation come from here."""
 
 from __future__ import annotations
 
@@ -73,7 +73,6 @@ KEYS: tuple[Key, ...] = (
         "All about the key: documentation, where its value comes from",
         CONFIGS,
         QUOTAS,
-        PLAN,
         rank=34,
     ),
     _key("grouping", "o", "by resource", "In order of principals, or of resources", ACLS, rank=32),
@@ -124,6 +123,7 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("apply", "A", "apply", "Send the plan; asks first", PLAN, needs=("writable", "staged"), rank=6),
     _key("drop", "x", "drop", "Take the edit out of the plan", PLAN, needs=("writable", "row"), rank=12),
+    _key("script", "s", "script", "The plan as commands, for a runbook", PLAN, needs=("staged",), rank=34),
     _key("drop-all", "X", "drop all", "Empty the plan", PLAN, needs=("writable", "staged")),
     _key("go-to", "o", "go to", "Open what the edit is about", PLAN, needs=("row",), rank=30),
 )

@@ -58,6 +58,5 @@ class TextView(LineView):
             spans.append((cut, meaning))
         return spans
 
-    def header(self, width: int) -> None:
-        """None."""
-        return
+    def header(self, width: int) -> None:  # noqa: ARG002
+        """None: the screen around it has a title."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
 from console.plan.edits import RemoveAcl
 from console.present.acls import AclRow, By, acl_cells, acl_rows, touches_topic
 from console.present.names import acl as acl_text
@@ -20,7 +21,7 @@ _REST = (
     Column("operation", "Operation", min_width=9, max_width=18, priority=85),
     Column("host", "Host", min_width=4, max_width=18, priority=50),
 )
-_LETTER = (Column("staged", width=1, gutter=True), Column("gap", width=1, gutter=True))
+_LETTER = (Column("staged", width=2, gutter=True),)
 
 
 def _columns(by: By) -> tuple[Column, ...]:
@@ -28,11 +29,6 @@ def _columns(by: By) -> tuple[Column, ...]:
     resource = Column("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95)
     first = (principal, resource) if by == "principal" else (resource, principal)
     return (*_LETTER, *first, *_REST)
-
-
-def _all_cells(row: AclRow, by: By) -> list[Cell]:
-    letter, *rest = acl_cells(row, by)
-    return [letter, "", *rest]
 
 
 class AclsView(TableView[AclRow]):
@@ -78,7 +74,7 @@ class AclsView(TableView[AclRow]):
 
     def cells(self, row: AclRow) -> list[Cell]:
         """A row."""
-        return _all_cells(row, self._by)
+        return acl_cells(row, self._by)
 
     def status(self) -> Line:
         """In which order, and how many."""
@@ -88,6 +84,11 @@ class AclsView(TableView[AclRow]):
         """The topic whose bindings these are."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
+
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entity, whatever is marked."""
+        target = self.target()
+        return [] if target is None else [target]
 
     def copied(self) -> str:
         """The binding as the grammar writes it."""
@@ -102,7 +103,6 @@ class AclsView(TableView[AclRow]):
 
     def do_add(self) -> None:
         """Allow something, in the command bar."""
-        topic = self.place.topic
         self.console.prefill("allow User:")
 
     def do_revoke(self) -> None:

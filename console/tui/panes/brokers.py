@@ -27,15 +27,15 @@ class BrokersView(TableView[BrokerRow]):
         Column("state", width=1, gutter=True),
         Column("staged", width=1, gutter=True),
         Column("id", "Id", min_width=9),
-        Column("where", "Host", flex=1, min_width=14, max_width=60),
+        Column("where", "Host", flex=1, min_width=20, max_width=60),
         Column("rack", "Rack", max_width=16, priority=40),
         Column("release", "Kafka", width=5, priority=45),
         Column("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
         Column("replicas", "Repl", width=6, align="right", priority=60, sort_key="P"),
         Column("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
-        Column("disk", "Disk", min_width=8, max_width=18, priority=65, sort_key="Z"),
+        Column("disk", "Disk", min_width=16, max_width=18, priority=65, sort_key="Z"),
         Column("over", "Over", width=4, align="right", priority=50, sort_key="O"),
-        Column("quorum", "Quorum", max_width=20, priority=55),
+        Column("quorum", "Quorum", min_width=12, max_width=22, priority=35),
     )
     EMPTY = "no brokers"
 
@@ -103,10 +103,9 @@ class BrokersView(TableView[BrokerRow]):
         """The quorum."""
         return quorum_line(self.snapshot)
 
-    def target(self) -> ConfigResource | None:
-        """The broker, or the cluster default, under the cursor."""
-        row = self.row()
-        return None if row is None else broker_resource(row.broker.id) if row.broker else CLUSTER_DEFAULT
+    def target_of(self, row: BrokerRow) -> ConfigResource:
+        """The broker's configs, or the cluster default."""
+        return broker_resource(row.broker.id) if row.broker else CLUSTER_DEFAULT
 
     def copied(self) -> str:
         """Host and port."""
@@ -116,10 +115,10 @@ class BrokersView(TableView[BrokerRow]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the configs."""
         message.stop()
-        target = self.target()
-        if target is not None:
-            self.console.open_resource(target)
+        row = self.row()
+        if row is not None:
+            self.console.open_resource(self.target_of(row))
 
     def do_edit(self) -> None:
-        """Set a config of the broker, in the command bar."""
-        self.console.edit_entity(self.target())
+        """Set a config of the brokers meant, in the command bar."""
+        self.console.edit_entities(self.targets())

@@ -13,6 +13,7 @@ from console.commands.unparse import subject_text
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
+from console.model.quota import QuotaEntity
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.config_details import described_by, details
@@ -150,7 +151,7 @@ class ConfigsView(TableView[ConfigRow]):
 
     # -- details -------------------------------------------------------------------------------------------------------
 
-    def on_line_view_highlighted(self, message: LineView.Highlighted) -> None:
+    def on_line_view_highlighted(self) -> None:
         """The details follow when the cursor has come to rest."""
         if self._timer is not None:
             self._timer.stop()
@@ -199,6 +200,11 @@ class ConfigsView(TableView[ConfigRow]):
         row = self.row()
         return row is not None and row.list_type
 
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entity, whatever is marked."""
+        target = self.target()
+        return [] if target is None else [target]
+
     def copied(self) -> str:
         """``key=value``, never a hidden value."""
         row = self.row()
@@ -239,5 +245,3 @@ class ConfigsView(TableView[ConfigRow]):
         else:
             self.console.say("not set here, so there is nothing to delete", "muted")
         self.table.set_marks(())
-
-

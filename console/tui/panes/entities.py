@@ -34,8 +34,7 @@ class EntitiesView(TableView[EntityRow]):
     ENTER = "configs"
     BINDINGS = bindings(keymap.ENTITIES)
     COLUMNS = (
-        Column("staged", width=1, gutter=True),
-        Column("gap", width=1, gutter=True),
+        Column("staged", width=2, gutter=True),
         Column("kind", "Kind", width=14),
         Column("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
         Column("over", "Over", width=4, align="right", priority=80, sort_key="O"),
@@ -115,7 +114,6 @@ class EntitiesView(TableView[EntityRow]):
         overrides: Cell = "·" if row.overrides is None else ""
         return [
             ("*", "pending") if row.staged else "",
-            "",
             (resource_word(resource.type), "muted"),
             DEFAULT if resource.is_cluster_default else clean(resource.name),
             (str(row.overrides), "override") if row.overrides else overrides,
@@ -135,10 +133,9 @@ class EntitiesView(TableView[EntityRow]):
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
         return [*only, *super().status()]
 
-    def target(self) -> ConfigResource | None:
-        """The entity under the cursor."""
-        row = self.row()
-        return row.resource if row else None
+    def target_of(self, row: EntityRow) -> ConfigResource:
+        """The entity."""
+        return row.resource
 
     def copied(self) -> str:
         """The name."""
@@ -148,9 +145,9 @@ class EntitiesView(TableView[EntityRow]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the configs."""
         message.stop()
-        target = self.target()
-        if target is not None:
-            self.console.open_resource(target)
+        row = self.row()
+        if row is not None:
+            self.console.open_resource(row.resource)
 
     def do_overrides(self) -> None:
         """Show all, or those that set something."""
@@ -158,5 +155,5 @@ class EntitiesView(TableView[EntityRow]):
         self.redraw()
 
     def do_edit(self) -> None:
-        """Set a config of the entity, in the command bar."""
-        self.console.edit_entity(self.target())
+        """Set a config of the entities meant, in the command bar."""
+        self.console.edit_entities(self.targets())

@@ -8,6 +8,7 @@ from typing import Any
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
 from console.present.groups import group_line, lag_cells
 from console.present.spans import Cell, Line
 from console.tui import keymap
@@ -81,6 +82,11 @@ class GroupView(TableView[PartitionLag]):
     def target(self) -> ConfigResource | None:
         """The group's configs."""
         return ConfigResource(GROUP, self.group)
+
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entity, whatever is marked."""
+        target = self.target()
+        return [] if target is None else [target]
 
     def copied(self) -> str:
         """Topic and partition."""

@@ -76,10 +76,9 @@ class GroupsView(TableView[Group]):
         }
         return keys[column]
 
-    def target(self) -> ConfigResource | None:
+    def target_of(self, row: Group) -> ConfigResource:
         """The group's configs."""
-        row = self.row()
-        return ConfigResource(GROUP, row.name) if row else None
+        return ConfigResource(GROUP, row.name)
 
     def copied(self) -> str:
         """The name."""

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from console.commands.quoting import quote
 from console.model.cluster import Partition, Topic
 from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
 from console.present.names import plural
 from console.present.spans import Cell, Line
 from console.present.topics import min_isr, partition_cells, trouble
@@ -22,8 +23,7 @@ class PartitionsView(TableView[Partition]):
     PARTS = frozenset({"topics"})
     BINDINGS = bindings(keymap.TOPIC)
     COLUMNS = (
-        Column("state", width=1, gutter=True),
-        Column("gap", width=1, gutter=True),
+        Column("state", width=2, gutter=True),
         Column("number", "Partition", width=9, align="right"),
         Column("leader", "Leader", width=6, align="right", priority=95),
         Column("replicas", "Replicas", min_width=8, max_width=30, priority=90),
@@ -77,6 +77,11 @@ class PartitionsView(TableView[Partition]):
         """The topic."""
         about = self.place.about
         return about if isinstance(about, ConfigResource) else None
+
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entity, whatever is marked."""
+        target = self.target()
+        return [] if target is None else [target]
 
     def copied(self) -> str:
         """Topic and partition."""

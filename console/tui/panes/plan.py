@@ -30,7 +30,10 @@ class PlanView(View):
 
     def __init__(self) -> None:
         super().__init__()
-        self.list = DiffView(empty="nothing is staged\n\n`e` on a config or a quota, or `:` with set, unset, create, allow… puts edits here", markable=False)
+        self.list = DiffView(
+            empty="nothing is staged\n\ne on a config or a quota stages an edit, and so does : set, unset, create, allow…",
+            markable=False,
+        )
         self._groups: tuple[PlannedGroup, ...] = ()
         self._requests: int | None = None
 
@@ -121,13 +124,13 @@ class PlanView(View):
         if about is None:
             self.console.say("this is changed by taking it out and staging it again", "muted")
             return
-        self.console.edit_entity(about, slot.key if slot else "")
+        self.console.edit_entities([about], slot.key if slot else "")
 
     def do_go_to(self) -> None:
         """Open the entity."""
         self.console.open_target(self.about)
 
-    def do_details(self) -> None:
+    def do_script(self) -> None:
         """The same as a script, for the runbook."""
         self.console.show_script()
 
@@ -144,5 +147,3 @@ class PlanView(View):
 
 def _line(row: PlanRow) -> DiffLine:
     return DiffLine(row.key, row.name, row.old, row.new, row.status, row.note, row.below, row.arrow)
-
-

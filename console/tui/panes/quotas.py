@@ -33,7 +33,12 @@ from widgets.columns import Column
 from widgets.filtered_rows import TextSearch, parse_query
 from widgets.flat_tree import Node
 from widgets.lazy_tree import LazyTree
-from widgets.line_view import LineView
+
+
+_VALUE_COLUMNS = tuple(
+    Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place)
+    for place, key in enumerate(KEYS)
+)
 
 
 class _Branch:
@@ -78,7 +83,9 @@ class _Source:
     def children(self, key: Hashable) -> _Branch:
         """A user's clients."""
         below = self._tree.children(key) if isinstance(key, QuotaEntity) else ()
-        return _Branch(self, [e for e in below if self._keep is None or e in self._keep or key in self._keep], child=True)
+        return _Branch(
+            self, [e for e in below if self._keep is None or e in self._keep or key in self._keep], child=True
+        )
 
     def _kept(self, entity: QuotaEntity) -> bool:
         keep = self._keep
@@ -110,7 +117,7 @@ class QuotasView(View):
     COLUMNS = (
         Column("staged", width=1, gutter=True),
         Column("entity", "Entity", flex=1, min_width=24, max_width=60),
-        *(Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place) for place, key in enumerate(KEYS)),
+        *_VALUE_COLUMNS,
         Column("others", "", max_width=30, priority=10),
     )
 
@@ -149,7 +156,9 @@ class QuotasView(View):
             entities = [*self._of.roots, *(child for root in self._of.roots for child in self._of.children(root))]
             hits = TextSearch(map(quota_entity, entities)).hits(self._filter)
             keep = frozenset(entities[index] for index in hits)
-        self.entities.empty = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else "reading…"
+        self.entities.empty = (
+            f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else "reading…"
+        )
         if self.known():
             self.entities.set_source(_Source(self, self._of, keep))
 
@@ -166,7 +175,7 @@ class QuotasView(View):
 
     # -- the effective quota -------------------------------------------------------------------------------------------
 
-    def on_line_view_highlighted(self, message: LineView.Highlighted) -> None:
+    def on_line_view_highlighted(self) -> None:
         """What holds for the entity under the cursor."""
         self._show_effective()
 
@@ -225,7 +234,7 @@ class QuotasView(View):
 
     def do_edit(self) -> None:
         """Set a quota of the entity, in the command bar."""
-        self.console.edit_entity(self.target())
+        self.console.edit_entities(self.targets())
 
     def do_unset(self) -> None:
         """Take back what is staged for the entity, or stage the removal of its quota; of several, one is named."""

@@ -124,10 +124,9 @@ class TopicsView(TableView[Topic]):
         wrong = trouble(topic, min_isr(self.snapshot, topic.name)) if topic else []
         return wrong or super().note()
 
-    def target(self) -> ConfigResource | None:
-        """The topic under the cursor."""
-        topic = self.row()
-        return topic_resource(topic.name) if topic else None
+    def target_of(self, row: Topic) -> ConfigResource:
+        """The topic's configs."""
+        return topic_resource(row.name)
 
     def copied(self) -> str:
         """The name under the cursor."""
@@ -145,10 +144,8 @@ class TopicsView(TableView[Topic]):
         self.redraw()
 
     def do_edit(self) -> None:
-        """Change a config of the topic, in the command bar."""
-        topic = self.row()
-        if topic is not None:
-            self.console.prefill(f"set topic {quote(topic.name)} ")
+        """Set a config of the topics meant, in the command bar."""
+        self.console.edit_entities(self.targets())
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""

@@ -120,6 +120,11 @@ class View(Widget):
         """The entity that a command may leave out."""
         return None
 
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entities that a command may leave out: all that are marked, or the one under the cursor."""
+        target = self.target()
+        return [] if target is None else [target]
+
     def take_focus(self) -> None:
         """Give the keys to what the view is about."""
 
@@ -246,6 +251,19 @@ class TableView(View, Generic[Row]):
     def row(self) -> Row | None:
         """The row under the cursor."""
         return self._row_of(self.table.cursor_key)
+
+    def target_of(self, _row: Row) -> ConfigResource | QuotaEntity | None:
+        """The entity that a row stands for."""
+        return None
+
+    def target(self) -> ConfigResource | QuotaEntity | None:
+        """The entity under the cursor."""
+        row = self.row()
+        return None if row is None else self.target_of(row)
+
+    def targets(self) -> list[ConfigResource | QuotaEntity]:
+        """The entities that are marked, or the one under the cursor."""
+        return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def rows_meant(self) -> list[Row]:
         """The marked rows, or else the one under the cursor."""

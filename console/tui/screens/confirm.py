@@ -49,10 +49,23 @@ class Confirm(ModalScreen[bool]):
         self._ask()
 
     def _ask(self) -> None:
-        lines: list[Line] = [[("", "")], [(f"  {self._title}", "strong")], *([("  ", ""), *line] for line in self._lines), [("", "")]]
+        lines: list[Line] = [
+            [("", "")],
+            [(f"  {self._title}", "strong")],
+            *([("  ", ""), *line] for line in self._lines),
+            [("", "")],
+        ]
         if self._names:
             what, name = self._names[0]
-            lines.append([("  Type ", ""), (clean(name, 250), "strong"), (f", {what}, and Enter. ", ""), ("Esc", "strong"), (" goes back.", "")])
+            lines.append(
+                [
+                    ("  Type ", ""),
+                    (clean(name, 250), "strong"),
+                    (f", {what}, and Enter. ", ""),
+                    ("Esc", "strong"),
+                    (" goes back.", ""),
+                ]
+            )
             self._bar.open(_NAME, prompt="name:")
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])

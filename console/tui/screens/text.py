@@ -40,7 +40,14 @@ class TextScreen(ModalScreen[None]):
         """Show it."""
         self._head.set([(f" {self._title}", "strong")])
         self._keys.set(
-            [(" Esc", "strong"), (" back  ", "muted"), ("j k", "strong"), (" scroll  ", "muted"), ("y", "strong"), (" copy", "muted")]
+            [
+                (" Esc", "strong"),
+                (" back  ", "muted"),
+                ("j k", "strong"),
+                (" scroll  ", "muted"),
+                ("y", "strong"),
+                (" copy", "muted"),
+            ]
         )
         self._body.focus()
 

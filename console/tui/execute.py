@@ -1,0 +1,186 @@
+"""Carries out what was typed into the command bar, by the same parser, checks and plan as `kac run`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from console.commands.errors import CommandError, LanguageError
+from console.commands.grammar import parse
+from console.commands.interpret import refuse_unsupported, to_edits
+from console.commands.needs import needs
+from console.commands.queries import answer
+from console.commands.reading import read_needs
+from console.commands.render import render
+from console.commands.results import Result
+from console.commands.secret_values import read_secret_file, secret_slots
+from console.commands.statements import (
+    Access,
+    Alter,
+    Apply,
+    Check,
+    Create,
+    Delete,
+    Discard,
+    EditStatement,
+    EffectiveQuota,
+    FromFile,
+    Grow,
+    Help,
+    List,
+    Quit,
+    Redo,
+    ScramDelete,
+    ScramSet,
+    Show,
+    ShowPlan,
+    Statement,
+    Subject,
+    Undo,
+    Unset,
+    UseContext,
+    View,
+)
+from console.commands.verbs import Where
+from console.model.config import ConfigResource
+from console.model.secret import Secret
+from console.plan.edits import Edit
+from console.present.failures import failure_text
+from console.present.spans import Line
+from console.tui import keymap
+from console.tui.places import PANES, pane
+
+if TYPE_CHECKING:
+    from console.tui.app import Console
+
+log = logging.getLogger(__name__)
+
+_PANE_OF = {"configs": keymap.ENTITIES}
+
+
+class Cancelled(Exception):
+    """The operator went back when a secret was asked for."""
+
+
+class Executor:
+    """Runs the statements of one line, in order; the first that fails ends the line and is shown in the bar."""
+
+    def __init__(self, app: Console, ask_secret: Callable[[str], Awaitable[Secret | None]]) -> None:
+        self._app = app
+        self._ask = ask_secret
+
+    def parse(self, text: str) -> tuple[Statement, ...]:
+        """The whole line, understood before anything of it is done. Raises LanguageError."""
+        statements = parse(text, Where.BAR)
+        for statement in statements:
+            refuse_unsupported(statement)
+        return statements
+
+    async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
+        """Carry them out. An error of the language comes back with its place; others are said on the message line."""
+        from console.admin.errors import AdminError
+        from console.commands.session import Refused
+
+        edits: list[Edit] = []
+        try:
+            for statement in statements:
+                edits += await self._one(statement)
+        except LanguageError as error:
+            return error
+        except (AdminError, Refused) as error:
+            self._app.say(failure_text(error.failure), "failed")
+        except Cancelled:
+            self._app.say("nothing was staged", "muted")
+        else:
+            if edits:
+                self._app.stage(edits)
+        return None
+
+    def _selected(self) -> list[Subject | None]:
+        """What an entity that is left out stands for: all that is marked, or what is under the cursor."""
+        return [*self._app.view.targets()] or [None]
+
+    async def _one(self, statement: Statement) -> list[Edit]:
+        """Carry out one statement; the edits that it gives are staged with those of the others, as one step."""
+        app, session = self._app, self._app.session
+        match statement:
+            case Show() | List() | EffectiveQuota():
+                selected = self._selected()[0]
+                await read_needs(session, needs(statement, selected))
+                self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
+            case ShowPlan():
+                await app.goto(pane(PANES.index(keymap.PLAN) + 1))
+            case Check():
+                app.applying.check()
+            case Apply(valid_only=valid_only):
+                if session.plan:
+                    app.applying.ask_and_apply(valid_only)
+                else:
+                    app.say("nothing is staged", "muted")
+            case Discard(entity=entity, key=key):
+                count = session.discard(entity.subject if entity else None, key.name if key else None)
+                app.say(f"taken out of the plan: {count}; `u` puts back")
+            case Undo():
+                app.do_undo()
+            case Redo():
+                app.do_redo()
+            case View(pane=name, filter=text):
+                await self._view(_PANE_OF.get(name, name), text)
+            case UseContext(name=name):
+                app.applying.ask_and_switch(name)
+            case Help(word=word):
+                self._help(word)
+            case Quit():
+                app.applying.ask_and_quit()
+            case Alter() | Unset() | Create() | Grow() | Delete() | Access() | ScramSet() | ScramDelete():
+                return await self._edits(statement)
+        return []
+
+    async def _edits(self, statement: EditStatement) -> list[Edit]:
+        session = self._app.session
+        session.refuse_if_read_only()
+        found: list[Edit] = []
+        secrets: dict[str, Secret] | None = None
+        entity = getattr(statement, "entity", None)
+        for selected in [None] if entity is not None else self._selected():
+            await read_needs(session, needs(statement, selected))
+            if secrets is None:
+                secrets = await self._secrets(statement)
+            found += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
+        return found
+
+    async def _secrets(self, statement: Statement) -> dict[str, Secret]:
+        """Read from files, or asked for, hidden."""
+        found: dict[str, Secret] = {}
+        for slot in secret_slots(statement):
+            if isinstance(slot.source, FromFile):
+                found[slot.key] = read_secret_file(slot.source, slot.span)
+                continue
+            answer_ = await self._ask(slot.prompt)
+            if answer_ is None:
+                raise Cancelled
+            found[slot.key] = answer_
+        return found
+
+    async def _view(self, name: str, text: str) -> None:
+        if name not in PANES:
+            raise CommandError(f"there is no pane {name} yet", "")
+        selected = self._app.view.targets()
+        if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
+            # The configs of the selected entity, as the help of the verb says.
+            self._app.open_resource(selected[0])
+            return
+        await self._app.goto(pane(PANES.index(name) + 1))
+        self._app.view.take_filter(text)
+
+    def _show(self, result: Result, statement: Statement) -> None:
+        from console.commands.unparse import unparse
+
+        lines: list[Line] = [[(line, "")] for line in render(result).splitlines()]
+        self._app.show_text(unparse(statement), lambda _width: lines)
+
+    def _help(self, word: str) -> None:
+        from console.tui.verb_help import verb_lines
+
+        self._app.show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))

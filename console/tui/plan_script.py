@@ -1,0 +1,88 @@
+"""The plan as commands of the language, for a script or a runbook; secrets stay out of it."""
+
+from __future__ import annotations
+
+from console.commands.entities import ACL_TYPES
+from console.commands.quoting import quote
+from console.commands.unparse import subject_text
+from console.model.acl import Acl
+from console.model.secret import Secret
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import Plan
+
+ASK = "?"
+"""Stands for a secret: the language asks for it, hidden."""
+
+
+def script(plan: Plan) -> str:
+    """One command a line, in the order in which the edits were staged."""
+    return "\n".join(command(staged.edit) for staged in plan.staged)
+
+
+def command(edit: Edit) -> str:
+    """The command that stages an edit."""
+    match edit:
+        case SetConfig(resource, key, value):
+            return f"set {subject_text(resource)} {_assign(key, value)}"
+        case AppendConfig(resource, key, value):
+            return f"append {subject_text(resource)} {_assign(key, value)}"
+        case SubtractConfig(resource, key, value):
+            return f"subtract {subject_text(resource)} {_assign(key, value)}"
+        case UnsetConfig(resource, key):
+            return f"unset {subject_text(resource)} {quote(key)}"
+        case SetQuota(entity, key, value):
+            return f"set {subject_text(entity)} {quote(key)}={value:.17g}"
+        case UnsetQuota(entity, key):
+            return f"unset {subject_text(entity)} {quote(key)}"
+        case AddAcl(acl):
+            return _access(acl)
+        case RemoveAcl(acl):
+            return f"revoke {_access(acl)}"
+        case CreateTopic():
+            return _create(edit)
+        case DeleteTopic(name):
+            return f"delete topic {quote(name)}"
+        case GrowTopic(name, partitions):
+            return f"grow topic {quote(name)} partitions={partitions}"
+        case UpsertScram(user, iterations):
+            return f"scram set {quote(user.user)} {user.mechanism.label} iterations={iterations} password={ASK}"
+        case DeleteScram(user):
+            return f"scram delete {quote(user.user)} {user.mechanism.label}"
+
+
+def _assign(key: str, value: str | Secret) -> str:
+    return f"{quote(key)}={ASK if isinstance(value, Secret) else quote(value) if value else ''}"
+
+
+def _access(acl: Acl) -> str:
+    word = next((word for word, type_ in ACL_TYPES.items() if type_ == acl.resource_type), "cluster")
+    where = word if word == "cluster" else f"{word} {quote(acl.resource_name)}"
+    prefixed = " prefixed" if acl.pattern_type.name == "PREFIXED" else ""
+    host = "" if acl.host == "*" else f" from {quote(acl.host)}"
+    return f"{acl.permission.name.lower()} {quote(acl.principal)} {acl.operation.name} on {where}{prefixed}{host}"
+
+
+def _create(edit: CreateTopic) -> str:
+    topic = edit.topic
+    words = [f"create topic {quote(topic.name)}"]
+    if topic.assignments:
+        words += [f"assign={','.join(':'.join(map(str, replicas)) for replicas in topic.assignments)}"]
+    else:
+        words += [f"partitions={topic.partitions}"] if topic.partitions > 0 else []
+        words += [f"replication={topic.replication}"] if topic.replication > 0 else []
+    return " ".join([*words, *(_assign(key, value) for key, value in topic.configs.items())])
