@@ -248,7 +248,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = self._nearest_rest(cursor, 1)
         self._scroll_to_line(top)
         if place.top_key is None:
-            self._scroll_into_view(0)
+            self._scroll_into_view()
         self._painter.repaint()
         self._tell_highlighted()
 
@@ -271,7 +271,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 place += step
         return index
 
-    def _move_to(self, index: int, margin: int = 0) -> None:
+    def _move_to(self, index: int) -> None:
         count = self.line_count()
         if not count:
             return
@@ -279,22 +279,22 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         index = max(0, min(index, count - 1))
         self._cursor = self._nearest_rest(index, 1 if index >= old else -1)
         self._wanted_key = self.key_at(self._cursor)
-        self._scroll_into_view(margin)
+        self._scroll_into_view()
         header = self._header_height
         self._painter.repaint([place - self._top + header for place in (old, self._cursor)])
         self._tell_highlighted()
 
-    def _scroll_into_view(self, margin: int) -> None:
-        """Scroll so that the cursor is seen, `margin` lines further than needed."""
+    def _scroll_into_view(self) -> None:
+        """Scroll so far that the cursor is seen."""
         top, page = self._top, self._page
         if self._cursor < top:
-            self._scroll_to_line(self._cursor - margin)
+            self._scroll_to_line(self._cursor)
         elif self._cursor >= top + page:
-            self._scroll_to_line(self._cursor - page + 1 + margin)
+            self._scroll_to_line(self._cursor - page + 1)
 
     def action_move(self, step: int) -> None:
-        """Move by lines. Leaving the window scrolls by several, so that most steps repaint two lines only."""
-        self._move_to(self._cursor + step, margin=self._page // 2)
+        """Move by lines."""
+        self._move_to(self._cursor + step)
 
     def action_page(self, direction: int) -> None:
         """Move by a window; the cursor stays at its place on the screen."""
@@ -373,7 +373,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Keep the cursor in view."""
         self._measure()
         self._scroll_to_line(self._top)
-        self._scroll_into_view(0)
+        self._scroll_into_view()
 
     def notify_style_update(self) -> None:
         """Forget the styles: theme or focus changed."""

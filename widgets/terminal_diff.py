@@ -1,0 +1,291 @@
+"""What a terminal shows, and the fewest bytes that make it show something else.
+
+Textual repaints whole lines and names every colour anew in every segment. Over a slow link that is most of what is
+sent, so frames are read here, kept as cells, and only cells that differ are written, with the shortest changes of
+colour, erasures for runs of blanks and, where lines moved, a scroll.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.cells import get_character_cell_size
+
+from widgets.terminal_styles import PLAIN, Pen, PenTable, change, on_blank
+
+_TOKEN = re.compile(
+    r"\x1b\[(?P<row>\d+);(?P<column>\d+)H|(?P<link>\x1b\]8;[^\x1b\x07]*(?:\x1b\\|\x07))|\x1b\[(?P<pen>[\d;:]*)m|(?P<down>\n)|(?P<text>[^\x00-\x1f\x7f]+)|(?P<other>.)",
+    re.DOTALL,
+)
+CLEAR = "\x1b[m\x1b[2J"
+UNKNOWN = "\x00"
+"""The character of a cell that shows nobody knows what."""
+BRIDGE = 4
+"""So many unchanged cells are written again rather than jumped over: a jump takes as many bytes."""
+ERASE_FROM = 12
+"""Blanks in the middle of a line are erased rather than written from this number on."""
+FEW_ROWS = 3
+"""Moved lines are looked for when more rows than this changed."""
+
+
+class UnreadableFrame(ValueError):
+    """A frame holds a sequence that is not known here; it has to be passed on as it is."""
+
+
+class Row(NamedTuple):
+    """The cells of one row: a character each (empty behind a wide one), and the codes of their pens."""
+
+    chars: list[str]
+    pens: list[str]
+
+    def key(self) -> str:
+        """Return a text that is equal for equal rows."""
+        return "".join(self.chars) + "\n" + "".join(self.pens)
+
+
+class _Scroll(NamedTuple):
+    """Rows `top` to `bottom` go up by `lines` (down, where negative)."""
+
+    top: int
+    bottom: int
+    lines: int
+
+
+class _Written(NamedTuple):
+    """What to send, and the pen and the place (None: not sure) that it ends with."""
+
+    output: str
+    pen: Pen
+    at: tuple[int, int] | None
+
+
+class TerminalDiff:
+    """The cells that a terminal of a certain size is to show, blank at first.
+
+    `erases_in_color`: cells that the terminal erases take the pen's background.
+    """
+
+    def __init__(self, width: int, height: int, *, erases_in_color: bool) -> None:
+        self.width = width
+        self.height = height
+        self._erases_in_color = erases_in_color
+        self._pens = PenTable()
+        self._rows = [self._row_of(" ")] * height
+        self._pen = PLAIN
+        self._at: tuple[int, int] | None = None
+        self._unsure = True
+
+    def forget(self) -> None:
+        """Something else may have written to the terminal: the next update clears it and writes everything."""
+        self._unsure = True
+
+    def update(self, frame: str) -> str:
+        """Return what to send so that the terminal shows what `frame` draws; often nothing.
+
+        A frame is text with cursor positions, SGR sequences and line feeds; hyperlinks in it are left out. Raises
+        UnreadableFrame for anything else, and then knows no longer what the terminal shows.
+        """
+        drawn, at = self._read(frame)
+        before = self._rows
+        changed = {y: row for y, row in drawn.items() if row != before[y]}
+        self._rows = [drawn.get(y, row) for y, row in enumerate(before)]
+        if self._unsure:
+            self._unsure = False
+            blank = [self._row_of(" ")] * self.height
+            output, self._pen, self._at = self._write(dict(enumerate(self._rows)), blank, PLAIN, None)
+            output = CLEAR + output
+        else:
+            output, self._pen, self._at = self._shortest(changed, before)
+        if at != self._at:
+            self._at = at
+            output += f"\x1b[{at[0] + 1};{at[1] + 1}H"
+        return output
+
+    def _shortest(self, changed: dict[int, Row], before: list[Row]) -> _Written:
+        """Return the shorter of writing what changed, and scrolling what only moved before that."""
+        written = self._write(changed, before, self._pen, self._at)
+        scroll = _moved(changed, before) if len(changed) > FEW_ROWS else None
+        if scroll is None:
+            return written
+        rows = _scrolled(before, scroll, self._row_of(UNKNOWN))
+        in_region = {y: self._rows[y] for y in range(scroll.top, scroll.bottom + 1)}
+        after = self._write(changed | in_region, rows, self._pen, None)
+        after = after._replace(output=_scroll_sequence(scroll) + after.output)
+        return min(written, after, key=lambda way: len(way.output))
+
+    def _row_of(self, char: str) -> Row:
+        return Row([char] * self.width, [self._pens.plain] * self.width)
+
+    # -- reading frames -------------------------------------------------------------------------------------------
+
+    def _read(self, frame: str) -> tuple[dict[int, Row], tuple[int, int]]:
+        """Return the rows that `frame` touches, as they are after it, and where it leaves the cursor."""
+        rows: dict[int, Row] = {}
+        x = y = 0
+        ink = blank = self._pens.plain
+        for token in _TOKEN.finditer(frame):
+            kind = token.lastgroup
+            if kind == "text":
+                if 0 <= y < self.height:
+                    if y not in rows:
+                        old = self._rows[y]
+                        rows[y] = Row(old.chars.copy(), old.pens.copy())
+                    x = self._put(rows[y], x, token["text"], ink, blank)
+            elif kind == "pen":
+                ink, blank = self._pens.read(token["pen"])
+            elif kind == "column":
+                x, y = int(token["column"]) - 1, int(token["row"]) - 1
+            elif kind == "down":
+                y += 1
+            elif kind != "link":
+                raise UnreadableFrame(repr(token[0]))
+        return rows, (y, x)
+
+    def _put(self, row: Row, x: int, text: str, ink: str, blank: str) -> int:
+        """Write `text` from cell `x` on, and return the cell behind it. What is too long is cut."""
+        chars, pens = row
+        if x >= self.width:
+            return x
+        if x and chars[x] == "":
+            chars[x - 1] = " "
+        if text.isascii():
+            text = text[: self.width - x]
+            end = x + len(text)
+            chars[x:end] = text
+            pens[x:end] = [blank if char == " " else ink for char in text] if " " in text else [ink] * len(text)
+        else:
+            end = x
+            for char in text:
+                size = get_character_cell_size(char)
+                if size == 0:
+                    if end:
+                        holder = end - 1 if chars[end - 1] else end - 2
+                        chars[holder] += char
+                    continue
+                if end + size > self.width:
+                    break
+                chars[end], pens[end] = char, blank if char == " " else ink
+                if size == 2:
+                    chars[end + 1], pens[end + 1] = "", ink
+                end += size
+        if end < self.width and chars[end] == "":
+            chars[end] = " "
+        return end
+
+    # -- writing differences --------------------------------------------------------------------------------------
+
+    def _write(self, targets: dict[int, Row], rows: list[Row], pen: Pen, at: tuple[int, int] | None) -> _Written:
+        """Return what turns `rows` into `targets`, with the pen and the place that it ends with."""
+        output: list[str] = []
+        for y in sorted(targets):
+            new = targets[y]
+            for start, end in _runs(rows[y], new, self.width):
+                if at != (y, start):
+                    forward = at is not None and at[0] == y and at[1] < start
+                    output.append(f"\x1b[{start - at[1]}C" if forward and at else f"\x1b[{y + 1};{start + 1}H")
+                pen = self._write_run(output, new, start, end, pen)
+                at = (y, end) if end < self.width else None
+        return _Written("".join(output), pen, at)
+
+    def _write_run(self, output: list[str], row: Row, start: int, end: int, pen: Pen) -> Pen:
+        """Write the cells from `start` to `end`, the cursor being there, and return the pen used last."""
+        chars, codes = row
+        x = start
+        while x < end:
+            if chars[x] == " ":
+                code, last = codes[x], x + 1
+                while last < end and chars[last] == " " and codes[last] == code:
+                    last += 1
+                ground = self._pens.pen(code)
+                if on_blank(pen) != ground:
+                    output.append(change(pen, ground))
+                    pen = ground
+                output.append(self._blanks(last - x, pen, at_end=last == self.width))
+                x = last
+                continue
+            if chars[x]:
+                ink = self._pens.pen(codes[x])
+                if ink != pen:
+                    output.append(change(pen, ink))
+                    pen = ink
+                output.append(chars[x])
+            x += 1
+        return pen
+
+    def _blanks(self, count: int, pen: Pen, *, at_end: bool) -> str:
+        """Return the shortest way to `count` blanks on the pen's ground."""
+        erasable = not pen.attributes and (self._erases_in_color or not pen.background)
+        if erasable and at_end and count > 3:
+            return "\x1b[K"
+        if erasable and count >= ERASE_FROM and not at_end:
+            return f"\x1b[{count}X\x1b[{count}C"
+        return " " * count
+
+
+def _moved(changed: dict[int, Row], before: list[Row]) -> _Scroll | None:
+    """Return the one move of lines that explains most of the changed rows."""
+    places: dict[str, list[int]] = {}
+    for y, row in enumerate(before):
+        if any(char != " " for char in row.chars):
+            places.setdefault(row.key(), []).append(y)
+    moves: dict[int, list[int]] = {}
+    for y, row in changed.items():
+        for place in places.get(row.key(), ()):
+            moves.setdefault(place - y, []).append(y)
+    lines, ys = max(moves.items(), key=lambda move: len(move[1]), default=(0, []))
+    if len(ys) < FEW_ROWS:
+        return None
+    return _Scroll(min(ys), max(ys) + lines, lines) if lines > 0 else _Scroll(min(ys) + lines, max(ys), lines)
+
+
+def _scrolled(rows: list[Row], scroll: _Scroll, freed: Row) -> list[Row]:
+    """Return the rows after a scroll, with `freed` in the places that nothing moved to."""
+    top, bottom, lines = scroll
+    region = rows[top : bottom + 1]
+    new = [freed] * abs(lines)
+    return [*rows[:top], *([*region[lines:], *new] if lines > 0 else [*new, *region[:lines]]), *rows[bottom + 1 :]]
+
+
+def _scroll_sequence(scroll: _Scroll) -> str:
+    """Set margins, delete or insert lines at the top of them, unset the margins (VT102; the cursor goes home)."""
+    top, bottom, lines = scroll
+    act = f"{lines}M" if lines > 0 else f"{-lines}L"
+    return f"\x1b[{top + 1};{bottom + 1}r\x1b[{top + 1};1H\x1b[{act}\x1b[r"
+
+
+def _runs(old: Row, new: Row, width: int) -> Iterable[tuple[int, int]]:
+    """Return the stretches of cells to write, first and last-plus-one.
+
+    Terminals do not agree on the width of every character: a row with one that is not surely one cell wide is
+    written from there (or from the first difference) to its end.
+    """
+    if old == new:
+        return []
+    differing = [
+        x
+        for x, cells in enumerate(zip(old.chars, new.chars, old.pens, new.pens, strict=True))
+        if cells[0] != cells[1] or cells[2] != cells[3]
+    ]
+    doubtful = min(_first_doubtful(old.chars), _first_doubtful(new.chars))
+    if doubtful < width:
+        return [(min(doubtful, differing[0]), width)]
+    runs: list[tuple[int, int]] = []
+    start = last = differing[0]
+    for x in differing[1:]:
+        if x - last > BRIDGE:
+            runs.append((start, last + 1))
+            start = x
+        last = x
+    return [*runs, (start, last + 1)]
+
+
+def _first_doubtful(chars: list[str]) -> int:
+    """Return the place of the first character that a terminal may draw wider or narrower than one cell."""
+    if "".join(chars).isascii() and "" not in chars:
+        return len(chars)
+    for x, char in enumerate(chars):
+        if len(char) != 1 or (char >= "\U00001100" and (char >= "\U0001f000" or get_character_cell_size(char) != 1)):
+            return x
+    return len(chars)
