@@ -60,6 +60,7 @@ class DiffLine(NamedTuple):
     """One change that a request makes, of one staged edit (a created topic has a line for each config besides its own).
 
     verb: ``set`` ``unset`` ``append`` ``subtract`` ``add`` ``remove`` ``create`` ``grow`` ``delete``.
+    key: a config's or a quota's; ``""`` where the target is all.
     moved: what was read when the edit was staged is no longer what is there.
     note: what the operator may not expect, in words.
     """
@@ -129,11 +130,7 @@ def _line(staged: Staged, snapshot: Snapshot, acls: AbstractSet[Acl], inheritanc
         note = _note(edit, entry, old, inheritance)
     else:
         old, new = _old(there), _new(edit)
-    return DiffLine(staged, verb, edit.key or _key(edit), old, new, moved, note)
-
-
-def _key(edit: Edit) -> str:
-    return "partitions" if isinstance(edit, CreateTopic | GrowTopic | DeleteTopic) else ""
+    return DiffLine(staged, verb, edit.key, old, new, moved, note)
 
 
 def _now(edit: Edit, snapshot: Snapshot, acls: AbstractSet[Acl]) -> Was:
