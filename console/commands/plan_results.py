@@ -1,4 +1,4 @@
-"""What staging, checking and applying answer, as results: text for a terminal, and the data of JSON output beside it."""
+"""What staging, checking and applying answer: text for a terminal, and the data of JSON output beside it."""
 
 from __future__ import annotations
 
