@@ -16,7 +16,7 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 def listing(found: Contexts) -> str:
     """The contexts as lines; `*` marks the one that is used where nobody names another."""
     file = found.surroundings.shown(found.surroundings.config_folder() / "kac" / "config.toml")
-    rows = [("", "NAME", "BROKERS", "SECURITY", "GUARDS", "FROM")]
+    rows: list[tuple[str, ...]] = [("", "NAME", "BROKERS", "SECURITY", "GUARDS", "FROM")]
     rows += [_row(context, found.current) for context in found.contexts]
     lines = _aligned(rows) if len(rows) > 1 else NONE.format(file=file).splitlines()
     lines += [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]

@@ -21,7 +21,6 @@ from console.model.snapshot import Snapshot
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
-from console.plan.stage import stage
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -278,7 +277,7 @@ class Session:
     def stage(self, edits: Sequence[Edit]) -> StageReport:
         """Put edits into the plan; what is refused or a no-op is named in the report. Raises Refused."""
         self.refuse_if_read_only()
-        report = stage(self.plan, edits, self.snapshot)
+        report = planning.stage(self.plan, edits, self.snapshot)
         self._replan(report.plan)
         return report
 
