@@ -30,6 +30,7 @@ from kio.serial.readers import (
 from console.model.codes import ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.wire.frames import MalformedFrame
+from console.wire.unknown_tags import without_unknown_tags
 
 _FLEXIBLE_FROM = 4
 _KNOWN_SETS = 32
@@ -68,7 +69,8 @@ class ConfigDecoder:
         schema = import_module(f"kio.schema.describe_configs.v{version}.response")
         self.version = version
         self._flexible = version >= _FLEXIBLE_FROM
-        self._read_entry: Callable[[bytes, int], tuple[Any, int]] = entity_reader(schema.DescribeConfigsResourceResult)
+        self._entry_type = schema.DescribeConfigsResourceResult
+        self._read_entry: Callable[[bytes, int], tuple[Any, int]] = entity_reader(self._entry_type)
         self._forget()
 
     def _forget(self) -> None:
@@ -172,13 +174,21 @@ class ConfigDecoder:
                     offset += len(known[0])
                     break
             else:
-                raw, size = self._read_entry(body, offset)
+                raw, size = self._raw_entry(body, offset)
                 entry = self._shared_entry(raw)
                 entries.append(entry)
                 here.insert(0, (body[offset : offset + size], entry))
                 del here[_KNOWN_ENTRIES:]
                 offset += size
         return entries, offset
+
+    def _raw_entry(self, body: bytes, offset: int) -> tuple[Any, int]:
+        """kio's entry and its size in bytes."""
+        try:
+            return self._read_entry(body, offset)
+        except KeyError:  # tagged fields: none is defined, and kio does not pass over them
+            known, size = without_unknown_tags(self._entry_type, memoryview(body)[offset:])
+            return self._read_entry(known, 0)[0], size
 
     def _shared_entry(self, raw: Any) -> ConfigEntry:
         """The model's entry for one of kio's, the same object for equal ones."""
