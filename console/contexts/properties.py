@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+# Java ends a line there before it looks at a backslash, so that a lone one is an entry with an empty key.
+_LAST_LINE_END = re.compile(r"(?:(?<!\r)\n|\r)\Z")
 _BLANK = " \t\f"
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _HEX = re.compile(r"[0-9A-Fa-f]{4}")
@@ -32,24 +34,22 @@ def parse_properties(text: str) -> tuple[Property, ...]:
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with their continuations joined; comments and blank lines left out. Escapes are still in place."""
+    natural_lines = _LINE_END.split(_LAST_LINE_END.sub("", text))
     parts: list[str] = []
     start = 0
-    for number, natural in enumerate(_LINE_END.split(text), start=1):
+    for number, natural in enumerate(natural_lines, start=1):
         line = natural.lstrip(_BLANK)
-        if not parts:
+        if not any(parts):
+            parts = []
             if not line or line[0] in "#!":
                 continue
             start = number
         backslashes = len(line) - len(line.rstrip("\\"))
         continued = backslashes % 2 == 1
         parts.append(line[:-1] if continued else line)
-        if continued and any(parts):
-            continue
-        if any(parts):
+        if not continued or number == len(natural_lines):
             yield start, "".join(parts)
-        parts = []
-    if any(parts):
-        yield start, "".join(parts)
+            parts = []
 
 
 def _entry(line: str, number: int) -> Property:

@@ -1,0 +1,144 @@
+"""Our readers of Java's formats against Java itself: properties, login configs, key stores."""
+
+from __future__ import annotations
+
+import base64
+import random
+import ssl
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from console.admin.security.stores import client_identity, trusted_certificates
+from console.admin.settings import Store, TlsSettings
+from console.contexts.jaas import parse_jaas
+from console.contexts.properties import parse_properties
+from console.model.secret import Secret
+from tests.support.certificates import Authority, Identity
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java, keytool
+
+HERE = Path(__file__).parent
+
+PIECES = ["a", "b", "key", " ", "  ", "\t", "\f", "=", ":", "\\", "\\", "\n", "\n", "\r", "\r\n", "#", "!", "\xe9"]
+PIECES += ["\\u00e9", "\\u20aC", "\\u12", "\\t", "\\=", "\\\\", "\\ ", "# c = d\n", "x=y\n", "a.b=c\\\n  d\n"]
+WORDS = ["required", "optional", "a.B", "user", "x-y_z$", '"p w"', "'q'", '"\\"\\\\\\101\\n"', "=", "=", "=", ";", ";"]
+WORDS += ['"\\9\\777\\08"', "/* c */", "// c\n", "\n", "1", "{"]
+
+
+def what_java_makes_of(kind: str, texts: list[bytes]) -> Iterator[Mapping[str, str] | None]:
+    """For each text what Java reads, None where it refuses it."""
+    command = [java(), "-Xmx256m", "-cp", f"{jars(KAFKA_4_3)}/*", str(HERE / "JavaFormats.java"), kind]
+    lines = "\n".join(base64.b64encode(text).decode() for text in texts)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode and "jdk.compiler" in done.stderr:
+        pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
+    assert done.returncode == 0, done.stderr
+    for line in done.stdout.split("\n")[: len(texts)]:
+        pairs = [pair.split(":") for pair in line.split()] if not line.startswith("!") else []
+        decoded = {decode(key): decode(value) for key, value in pairs}
+        yield None if line.startswith("!") else decoded
+
+
+def decode(text: str) -> str:
+    return base64.b64decode(text).decode("utf-8")
+
+
+@pytest.fixture(scope="module")
+def java_is_there() -> None:
+    try:
+        java()
+    except BrokersUnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.usefixtures("java_is_there")
+def test_properties_are_read_as_java_reads_them() -> None:
+    chance = random.Random(20)
+    texts = ["".join(chance.choices(PIECES, k=chance.randrange(1, 16))) for _ in range(4000)]
+    refused = 0
+    expected = what_java_makes_of("properties", [text.encode("latin-1") for text in texts])
+    for text, entries in zip(texts, expected, strict=True):
+        if entries is None:
+            refused += 1
+            with pytest.raises(ValueError, match=r"^line \d+: "):
+                parse_properties(text)
+        else:
+            assert {entry.key: entry.value for entry in parse_properties(text)} == entries, repr(text)
+    assert 0 < refused < len(texts) / 2
+
+
+@pytest.mark.usefixtures("java_is_there")
+def test_login_configs_are_read_as_kafka_reads_them() -> None:
+    """What Kafka takes we take for the same; of what it refuses we take some, as a reference without quotes."""
+    chance = random.Random(21)
+    texts = []
+    for _ in range(4000):
+        options = " ".join(
+            f"{chance.choice(WORDS[2:5])}{chance.choice(['=', ' = '])}{chance.choice(WORDS)}"
+            for _ in range(chance.randrange(4))
+        )
+        texts.append(f"a.B {chance.choice(WORDS[:2])} {options}{chance.choice([';', ' ;', '', '; ;'])}")
+    taken = 0
+    for text, options in zip(texts, what_java_makes_of("jaas", [text.encode() for text in texts]), strict=True):
+        if options is not None:
+            taken += 1
+            (module,) = parse_jaas(text)
+            assert module.options == options, repr(text)
+    assert taken > len(texts) / 10
+
+
+# Stores, as keytool makes them
+
+
+@pytest.fixture(scope="module")
+def authority(java_is_there: None, tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("stores"))
+
+
+@pytest.fixture(scope="module")
+def client(authority: Authority) -> Identity:
+    return authority.issue("client")
+
+
+def run_keytool(*arguments: str) -> None:
+    subprocess.run([keytool(), *arguments], check=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12", "PKCS12 of Java 8"])
+def test_trust_stores_of_keytool(kind: str, authority: Authority, client: Identity, tmp_path: Path) -> None:
+    store = tmp_path / "trust"
+    password = "päss word" if kind == "JKS" else "pass word"
+    legacy = ["-J-Dkeystore.pkcs12.legacy=true"] if "8" in kind else []
+    for name, certificate in (("ca", authority.pem), ("another", client.cert)):
+        run_keytool(
+            *legacy, "-importcert", "-noprompt", "-alias", name, "-file", str(certificate),
+            "-keystore", str(store), "-storetype", kind.split()[0], "-storepass", password,
+        )  # fmt: skip
+    for said in ("JKS", "PKCS12"):
+        found = trusted_certificates(Store(said, store, password=Secret(password)))
+        whole = {authority.pem.read_text(), client.cert.read_text()}
+        assert {f"-----BEGIN {block}" for block in found.split("-----BEGIN ")[1:]} == whole
+
+
+@pytest.mark.parametrize("algorithm", ["RSA", "EC"])
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12", "PKCS12 of Java 8"])
+def test_key_stores_of_keytool(kind: str, algorithm: str, tmp_path: Path) -> None:
+    store = tmp_path / "keys"
+    legacy = ["-J-Dkeystore.pkcs12.legacy=true"] if "8" in kind else []
+    key_password = "another" if kind == "JKS" else "storepass"
+    run_keytool(
+        *legacy, "-genkeypair", "-alias", "me", "-keyalg", algorithm, "-dname", "CN=me", "-validity", "2",
+        "-keystore", str(store), "-storetype", kind.split()[0], "-storepass", "storepass", "-keypass", key_password,
+    )  # fmt: skip
+    settings = TlsSettings(
+        key_store=Store(kind.split()[0], store, password=Secret("storepass")), key_password=Secret(key_password)
+    )
+    identity = client_identity(settings)
+    assert identity is not None
+    assert identity.password is None
+    whole = tmp_path / "whole.pem"
+    whole.write_text(identity.chain + identity.key)
+    # Refuses a key that is not the certificate's.
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(whole)
