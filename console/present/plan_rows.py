@@ -66,10 +66,8 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     outcome = plan.outcome(line.staged.edit)
     target = group.target
     arrow = isinstance(target, ConfigResource | QuotaEntity) and bool(line.key)
-    broker = (
-        int(target.name) if isinstance(target, ConfigResource) and target.name.isdecimal() else snapshot.configs_from
-    )
     if arrow:
+        broker = described_by(target, snapshot) if isinstance(target, ConfigResource) else None
         name = clean(line.key)
         old, new = _side(target, line.key, line.old, broker), _side(target, line.key, line.new, broker)
         new = [(text, meaning or "pending") for text, meaning in new]

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,9 +18,6 @@ from textual.binding import BindingType
 from textual.containers import Container
 
 from console.commands.events import PlanChanged, SessionEvent, SnapshotChanged
-from console.commands.quoting import quote
-from console.commands.statements import Subject
-from console.commands.unparse import subject_text
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.model.acl import Acl
@@ -35,7 +33,6 @@ from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import chrome, keymap
-from console.tui.applying import Applying
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
 from console.tui.keymap import BY_ID, GLOBAL, keys_of
@@ -46,9 +43,12 @@ from console.tui.places import PANES, SECTIONS, Place, pane, up
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, suitable
 from widgets.command_bar import CommandBar
+from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from console.commands.statements import Subject
+    from console.tui.applying import Applying
     from console.admin.client import AdminClient
     from console.commands.session import Session
     from console.contexts import Context
@@ -72,7 +72,7 @@ class Console(App["Context"]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
 
     def __init__(self, session: Session, settings: ConsoleSettings | None = None) -> None:
-        super().__init__()
+        super().__init__(driver_class=LeanDriver)
         self.session = session
         self.settings = settings or ConsoleSettings()
         self.changed = Changed()
@@ -89,7 +89,6 @@ class Console(App["Context"]):
         self._topics = Pace(self.settings.refresh * 0.9)
         self.live = Live(self._read, self.settings.refresh)
         self.bar = Bar(self)
-        self.applying = Applying(self)
         self._header, self._tabs = TextLines(id="header"), TextLines(id="tabs")
         self._message, self._footer = TextLines(id="message"), TextLines(id="footer")
         self.animation_level = "none"
@@ -310,6 +309,8 @@ class Console(App["Context"]):
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
         """Open the command bar to set something on an entity, or on all that are marked."""
+        from console.commands.unparse import quote, subject_text
+
         if len(entities) == 1:
             self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
         elif entities:
@@ -328,6 +329,13 @@ class Console(App["Context"]):
             self.say(failure_text(refused.failure), "failed")
             return
         self.say(*staged_text(report))
+
+    @cached_property
+    def applying(self) -> Applying:
+        """The way from the plan to the brokers."""
+        from console.tui.applying import Applying
+
+        return Applying(self)
 
     async def do_check(self) -> None:
         """Let the brokers validate the plan."""

@@ -16,6 +16,7 @@ from console.present.failures import failure_text
 from console.present.names import plural
 from console.present.requests import request_lines
 from console.present.sanitize import clean
+from console.present.spans import Line
 from console.tui.messages import Said
 
 if TYPE_CHECKING:
@@ -107,12 +108,10 @@ class Applying:
 
     def show_script(self) -> None:
         """The plan as commands, to copy into a script."""
-        from console.commands.plan_script import script
+        from console.tui.plan_script import script
 
-        text = script(self._app.session.plan)
-        self._app.show_text(
-            "the plan as a script", lambda _width: [[(clean(line, 2_000), "")] for line in text.splitlines()]
-        )
+        lines: list[Line] = [[(clean(line, 2_000), "")] for line in script(self._app.session.plan).splitlines()]
+        self._app.show_text("the plan as a script", lambda _width: lines)
 
     async def _work(self, work: Callable[[], Awaitable[ApplyReport]], done: str) -> None:
         from console.admin.errors import AdminError

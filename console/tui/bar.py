@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from console.commands.errors import LanguageError
 from console.model.secret import Secret
-from console.tui.execute import Executor
 from widgets.command_bar import COMMAND, FILTER, SECRET, CommandBar
 from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
+    from console.commands.errors import LanguageError
     from console.tui.app import Console
+    from console.tui.execute import Executor
 
 
 class Bar:
@@ -22,9 +23,15 @@ class Bar:
     def __init__(self, app: Console) -> None:
         self._app = app
         self.line = CommandBar(id="bar", highlight=highlight)
-        self._executor = Executor(app, self._ask_secret)
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
+
+    @cached_property
+    def _executor(self) -> Executor:
+        """Made when the first command is entered: the language need not be there for the first screen."""
+        from console.tui.execute import Executor
+
+        return Executor(self._app, self._ask_secret)
 
     def command(self, text: str) -> None:
         """Type a command, beginning with `text`."""
@@ -80,6 +87,8 @@ class Bar:
         self.line.close()
 
     def _commanded(self, text: str) -> None:
+        from console.commands.errors import LanguageError
+
         try:
             statements = self._executor.parse(text)
         except LanguageError as error:

@@ -58,5 +58,5 @@ class TextView(LineView):
             spans.append((cut, meaning))
         return spans
 
-    def header(self, width: int) -> None:  # noqa: ARG002
+    def header(self, width: int) -> None:
         """None: the screen around it has a title."""

@@ -31,7 +31,7 @@ class PlanView(View):
     def __init__(self) -> None:
         super().__init__()
         self.list = DiffView(
-            empty="nothing is staged\n\ne on a config or a quota stages an edit, and so does : set, unset, create, allow…",
+            empty="nothing is staged\n\ne on a config or a quota stages an edit; so do set, unset, create… after :",
             markable=False,
         )
         self._groups: tuple[PlannedGroup, ...] = ()

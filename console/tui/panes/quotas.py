@@ -34,7 +34,6 @@ from widgets.filtered_rows import TextSearch, parse_query
 from widgets.flat_tree import Node
 from widgets.lazy_tree import LazyTree
 
-
 _VALUE_COLUMNS = tuple(
     Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place)
     for place, key in enumerate(KEYS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from console.commands.quoting import quote
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.plan import EMPTY
@@ -149,6 +148,8 @@ class TopicsView(TableView[Topic]):
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
+        from console.commands.quoting import quote
+
         topic = self.row()
         if topic is not None:
             self.console.prefill(f"grow topic {quote(topic.name)} partitions=")
