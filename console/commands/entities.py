@@ -39,7 +39,7 @@ _NAME_OF = {
 def entity(reader: Reader) -> Entity | None:
     """An entity, or None where the next word is no entity keyword: then it is the selected one."""
     first = reader.word
-    keyword = reader.take_keyword(*ENTITY_WORDS, label="an entity (topic, broker, user, …)")
+    keyword = reader.take_keyword(*ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=What.ENTITY)
     if keyword is None or first is None:
         return None
     subject = _subject(reader, keyword)

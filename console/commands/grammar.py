@@ -117,7 +117,7 @@ def _read_statement(text: str, raw: RawStatement, where: Where) -> tuple[Stateme
 
 def _statement(reader: Reader) -> Statement | None:
     names = tuple(verb.name for verb in verbs_for(reader.where))
-    reader.expect(Expected(What.WORDS, "a command", names))
+    reader.expect(Expected(What.VERB, "a command", names))
     first = reader.word
     if first is None:
         return None
@@ -149,18 +149,18 @@ def _show(reader: Reader, verb: str) -> Show:
     named_entity = entity(reader)
     keys = []
     while not reader.ended:
-        keys.append(_key(reader, named_entity.subject if named_entity else None))
+        keys.append(_key(reader, verb, named_entity.subject if named_entity else None))
     # Notes what can follow, for the completion.
-    reader.expect(_key_expected(named_entity.subject if named_entity else None))
+    reader.expect(_key_expected(verb, named_entity.subject if named_entity else None))
     return Show(named_entity, tuple(keys), verb == "describe")
 
 
-def _key_expected(subject: Subject | None) -> Expected:
-    return Expected(What.KEY, "a KEY", subject=subject)
+def _key_expected(verb: str, subject: Subject | None) -> Expected:
+    return Expected(What.KEY, "a KEY", subject=subject, detail=verb)
 
 
-def _key(reader: Reader, subject: Subject | None) -> Key:
-    word = reader.take(_key_expected(subject), Role.KEY)
+def _key(reader: Reader, verb: str, subject: Subject | None) -> Key:
+    word = reader.take(_key_expected(verb, subject), Role.KEY)
     if not word.text:
         reader.fail("a key can't be empty", word)
     if word.split("=") is not None:
@@ -219,21 +219,21 @@ def _duration(reader: Reader) -> tuple[int, Span]:
         reader.fail(str(error), word)
 
 
-def _unset(reader: Reader, _verb: str) -> Unset:
+def _unset(reader: Reader, verb: str) -> Unset:
     named_entity = entity(reader)
     subject = named_entity.subject if named_entity else None
-    keys = [_key(reader, subject)]
+    keys = [_key(reader, verb, subject)]
     while not reader.ended:
-        keys.append(_key(reader, subject))
-    reader.expect(_key_expected(subject))
+        keys.append(_key(reader, verb, subject))
+    reader.expect(_key_expected(verb, subject))
     return Unset(named_entity, tuple(keys))
 
 
 # -- the plan ------------------------------------------------------------------------------------------------------
 
 
-def _plan(reader: Reader, _verb: str) -> ShowPlan:
-    return ShowPlan(_filter(reader) if reader.where & INTERACTIVE else "")
+def _plan(reader: Reader, verb: str) -> ShowPlan:
+    return ShowPlan(_filter(reader, verb) if reader.where & INTERACTIVE else "")
 
 
 def _apply(reader: Reader, _verb: str) -> Apply:
@@ -246,14 +246,14 @@ def _apply(reader: Reader, _verb: str) -> Apply:
         flags[flag] = True
 
 
-def _discard(reader: Reader, _verb: str) -> Discard:
+def _discard(reader: Reader, verb: str) -> Discard:
     named_entity = entity(reader)
     if named_entity is None:
         return Discard()
     if reader.ended:
-        reader.expect(_key_expected(named_entity.subject))
+        reader.expect(_key_expected(verb, named_entity.subject))
         return Discard(named_entity)
-    return Discard(named_entity, _key(reader, named_entity.subject))
+    return Discard(named_entity, _key(reader, verb, named_entity.subject))
 
 
 def _revert(reader: Reader, _verb: str) -> Revert:
@@ -263,8 +263,8 @@ def _revert(reader: Reader, _verb: str) -> Revert:
 # -- the bar and the shell -----------------------------------------------------------------------------------------
 
 
-def _filter(reader: Reader) -> str:
-    expected = Expected(What.FILTER, "a FILTER")
+def _filter(reader: Reader, verb: str) -> str:
+    expected = Expected(What.FILTER, "a FILTER", detail=verb)
     if reader.ended:
         reader.expect(expected)
         return ""
@@ -272,7 +272,7 @@ def _filter(reader: Reader) -> str:
 
 
 def _view(reader: Reader, verb: str) -> View:
-    return View(verb, _filter(reader))
+    return View(verb, _filter(reader, verb))
 
 
 def _context(reader: Reader, _verb: str) -> UseContext:

@@ -46,6 +46,8 @@ class What(Enum):
     """What can stand at a place, beyond fixed words."""
 
     WORDS = "words"
+    VERB = "verb"
+    ENTITY = "entity"
     TOPIC = "topic"
     GROUP = "group"
     METRICS = "client-metrics"
@@ -129,9 +131,11 @@ class Reader:
 
     # -- fixed words -----------------------------------------------------------------------------------------------
 
-    def take_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str | None:
+    def take_keyword(
+        self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
+    ) -> str | None:
         """The word ahead if it is one of these, unquoted; else None, and nothing is read."""
-        self.expect(Expected(What.WORDS, label or " or ".join(options), options))
+        self.expect(Expected(what, label or " or ".join(options), options))
         word = self.word
         if word is None or not word.bare or word.text not in options:
             return None
