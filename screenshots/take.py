@@ -1,0 +1,113 @@
+"""Takes every picture in this folder from the running console on a real cluster, by pressing keys.
+
+``python -m screenshots.take`` starts three brokers with the demo data, walks, and writes the SVG files. Nothing here is
+drawn by hand; `make pictures` runs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.commands.session import Session
+from console.contexts import Context
+from console.tui.app import Console
+from tests.support.demo_data import seed
+from tests.support.kafka_cluster import KafkaCluster
+
+HERE = Path(__file__).parent
+SMALL, LARGE = (80, 24), (120, 40)
+WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+Step = tuple[str, ...]
+"""Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text."""
+
+WALK: dict[str, Step] = {
+    "topics": ("2", "see:checkout.payments"),
+    "brokers": ("1", "see:rack"),
+    "configs": ("2", "see:checkout.orders", "slash", "text:checkout.orders", "enter", "enter", "see:retention.ms"),
+    "command-bar": ("colon", "text:set topic checkout.orders retention.ms=", "see:7d"),
+    "quotas": ("escape", "4", "see:mirror-maker"),
+    "acls": ("5", "see:User:mirror"),
+    "groups": ("6", "see:billing"),
+    "plan": (
+        "colon",
+        "text:set topic checkout.orders retention.ms=1d",
+        "enter",
+        "see:staged",
+        "colon",
+        "text:unset topic checkout.orders-dlq retention.ms",
+        "enter",
+        "colon",
+        "text:set broker <default> log.cleaner.threads=4",
+        "enter",
+        "colon",
+        "text:set broker 2 log.retention.ms=36h",
+        "enter",
+        "colon",
+        "text:set user alice client <default> producer_byte_rate=2MiB/s",
+        "enter",
+        "7",
+        "see:producer_byte_rate",
+    ),
+    "plan-checked": ("c", "see:✓"),
+    "plan-apply": ("A", "see:IncrementalAlterConfigs"),
+}
+
+
+def plain(svg: str) -> str:
+    """Without fonts from the web: the viewer's own monospaced one serves, and no picture calls anywhere."""
+    return WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
+
+
+async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
+    """Until the screen shows the text; raises TimeoutError."""
+    async with asyncio.timeout(20):
+        while text not in shown(app):
+            await pause()
+
+
+def shown(app: Console) -> str:
+    """The screen as text."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in strips)
+
+
+async def walk(client: AdminClient, size: tuple[int, int], suffix: str) -> None:
+    """Press every key of the walk and keep a picture after each part."""
+    context = Context("demo", "pictures", client.settings)
+    app = Console(Session(client, replace(context, color=None)))
+    async with app.run_test(size=size) as pilot:
+        for name, steps in WALK.items():
+            for step in steps:
+                kind, _, rest = step.partition(":")
+                if kind == "see":
+                    await seen(app, rest, pilot.pause)
+                elif kind == "text":
+                    await pilot.press(*rest)
+                else:
+                    await pilot.press(step)
+            await pilot.pause()
+            (HERE / f"{name}{suffix}.svg").write_text(plain(app.export_screenshot(title="kac")))
+            print(f"{name}{suffix}.svg")  # noqa: T201
+        await pilot.press("escape")
+
+
+def main() -> int:
+    """Take them all."""
+    with KafkaCluster() as cluster:
+        seed(cluster.addresses)
+        with AdminClient(ConnectionSettings(cluster.addresses)) as client:
+            asyncio.run(walk(client, SMALL, ""))
+            asyncio.run(walk(client, LARGE, "-120x40"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
