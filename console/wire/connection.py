@@ -10,6 +10,7 @@ from enum import Enum, auto
 from typing import Any
 
 from console.wire.aiokafka_conn import import_aiokafka_conn
+from console.wire.bearer import BearerAuthenticator
 from console.wire.carried import Build, CarriedRequest, Exchange, RawResponse
 from console.wire.frames import MalformedFrame, decode_body
 from console.wire.schemas import api_key, response_type, version_range
@@ -72,6 +73,10 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             this._handle_frame(frame)
             del this
             is_first = False
+
+    def authenticator_oauth(self) -> BearerAuthenticator:
+        """As aiokafka's, for one that hears refusals."""
+        return BearerAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
 
     @property
     def stage(self) -> Stage:
