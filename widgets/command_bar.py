@@ -210,6 +210,12 @@ class CommandBar(Widget, can_focus=True):
         self._error = (message, column)
         self._redraw()
 
+    def recomplete(self) -> None:
+        """Ask for candidates again: what they come from is known better now."""
+        if self.is_open and self._completion.chosen < 0:
+            self._completion = Completion(self._editor, self._candidates())
+            self._redraw()
+
     # -- editing --------------------------------------------------------------------------------------------------
 
     def _put(self, editor: LineEditor, *, tell: bool = True, complete: bool = True) -> None:
