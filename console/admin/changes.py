@@ -1,0 +1,59 @@
+"""Everything that changes a cluster goes out here: one request, one outcome for each of its targets."""
+
+from __future__ import annotations
+
+from console.admin.changes_acls import create_acls, delete_acls
+from console.admin.changes_configs import alter_configs
+from console.admin.changes_partitions import alter_reassignments, elect_leaders
+from console.admin.changes_quotas import alter_quotas
+from console.admin.changes_scram import alter_scram
+from console.admin.changes_topics import create_partitions, create_topics, delete_topics
+from console.admin.link import Link
+from console.admin.topics import Progress
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    Outcome,
+)
+
+
+async def send(
+    link: Link, request: ChangeRequest, *, validate_only: bool, on_progress: Progress | None = None
+) -> tuple[Outcome, ...]:
+    """Sends a change, or with `validate_only` has it checked, and gives one outcome for each target, in their order.
+
+    A check of what the protocol can't check is UNCHECKED. A change whose answer is lost is never sent again: the
+    cluster is described, and the outcome is APPLIED, NOT_APPLIED or, where that does not tell, UNKNOWN.
+    on_progress: (partitions with a leader, partitions in all) while a creation or growth is waited for.
+    Raises AdminError only where nothing was sent. Not to be cancelled once begun: the outcome would be lost.
+    """
+    match request:
+        case AlterConfigs():
+            return await alter_configs(link, request, validate_only=validate_only)
+        case AlterQuotas():
+            return await alter_quotas(link, request, validate_only=validate_only)
+        case CreateTopics():
+            return await create_topics(link, request, validate_only=validate_only, on_progress=on_progress)
+        case DeleteTopics():
+            return await delete_topics(link, request, validate_only=validate_only)
+        case CreatePartitions():
+            return await create_partitions(link, request, validate_only=validate_only, on_progress=on_progress)
+        case CreateAcls():
+            return await create_acls(link, request, validate_only=validate_only)
+        case DeleteAcls():
+            return await delete_acls(link, request, validate_only=validate_only)
+        case AlterScram():
+            return await alter_scram(link, request, validate_only=validate_only)
+        case ElectLeaders():
+            return await elect_leaders(link, request, validate_only=validate_only)
+        case AlterReassignments():
+            return await alter_reassignments(link, request, validate_only=validate_only)

@@ -1,0 +1,153 @@
+"""A change on its way: sent once, and where its answer was lost, looked for in the cluster before anything is said."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from console.admin.cluster import describe_quorum
+from console.admin.error_codes import REQUEST_TIMED_OUT, failure
+from console.admin.errors import AdminError, OutcomeUnknown
+from console.admin.link import Link
+from console.admin.retry import delays
+from console.model.changes import Outcome, Status, Target
+from console.model.failure import Failure
+
+T = TypeVar("T", bound=Target)
+
+Answer = tuple[int, str | None]
+"""A broker's error code for one target, 0 for success, and its message."""
+
+Ask = Callable[[Sequence[T]], Awaitable[Mapping[T, Answer]]]
+"""Sends the request for these targets; the answer by target."""
+
+Look = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
+"""Describes these targets: APPLIED where the cluster is as the request wants it, NOT_APPLIED where it is not, UNKNOWN
+where that can't be seen."""
+
+LOOK_SECONDS = 5.0
+"""How long an unanswered change is looked for: brokers apply what the controller wrote within milliseconds."""
+
+VISIBLE_SECONDS = 2.0
+"""How long an answered change may take to show in what the brokers describe."""
+
+_NETWORK_EXCEPTION = 13
+_MAY_BE_APPLIED = frozenset({REQUEST_TIMED_OUT, _NETWORK_EXCEPTION})
+_REPEAT = "Nothing changed: apply again."
+_LOOK_FIRST = "It may have been applied or not: refresh and look before you repeat it."
+
+log = logging.getLogger(__name__)
+
+
+async def deliver(
+    link: Link, targets: Iterable[T], ask: Ask[T], look: Look[T], *, validate_only: bool
+) -> dict[T, Outcome]:
+    """Sends a change, or its check, and gives the outcome for each target.
+
+    Where the answer was lost, or a broker says that it gave up waiting, `look` decides. What succeeded is waited for
+    until it shows, so that whoever describes next sees it. Raises AdminError where nothing was sent, and for a check.
+    """
+    wanted = list(dict.fromkeys(targets))
+    if not wanted:
+        return {}
+    try:
+        answers = await ask(wanted)
+    except OutcomeUnknown as error:
+        return await settle(link, wanted, look, error.failure)
+    outcomes: dict[T, Outcome] = {}
+    doubtful: dict[T, Failure] = {}
+    for target in wanted:
+        code, message = answers.get(target, (REQUEST_TIMED_OUT, "the answer does not mention it"))
+        if not code:
+            outcomes[target] = Outcome(target, Status.VALID if validate_only else Status.APPLIED)
+        elif code in _MAY_BE_APPLIED and not validate_only:
+            doubtful[target] = failure(code, message)
+        else:
+            outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
+    if doubtful:
+        outcomes |= await settle(link, list(doubtful), look, next(iter(doubtful.values())))
+    if not validate_only:
+        await until_visible([target for target in outcomes if outcomes[target].status is Status.APPLIED], look)
+    return {target: outcomes[target] for target in wanted}
+
+
+async def settle(link: Link, targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, Outcome]:
+    """What became of a change whose answer was lost. why: how it was lost.
+
+    APPLIED as soon as the cluster is as wanted. NOT_APPLIED where it is not, time after time, while the controller
+    answers: so none holds the request back. UNKNOWN else.
+    """
+    log.warning("looking for a change of %d targets: %s", len(targets), why)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LOOK_SECONDS
+    waits = delays(0.1, 1.0)
+    seen: dict[T, Status] = dict.fromkeys(targets, Status.UNKNOWN)
+    left = list(targets)
+    while True:
+        try:
+            seen.update(await look(left))
+        except AdminError as error:
+            log.warning("looking failed: %s", error.failure)
+            seen.update(dict.fromkeys(left, Status.UNKNOWN))
+        left = [target for target in left if seen[target] is not Status.APPLIED]
+        if not left or loop.time() > deadline:
+            break
+        await asyncio.sleep(next(waits))
+    absent = [target for target in left if seen[target] is Status.NOT_APPLIED]
+    if absent and not await _controller_answers(link):
+        seen.update(dict.fromkeys(absent, Status.UNKNOWN))
+    return {target: _looked_up(target, status, why) for target, status in seen.items()}
+
+
+def _looked_up(target: Target, status: Status, why: Failure) -> Outcome:
+    if status is Status.APPLIED:
+        return Outcome(target, status)
+    if status is Status.NOT_APPLIED:
+        told = f"{why.message}; it was not applied".lstrip("; ")
+        return Outcome(target, status, Failure(why.name, told, _REPEAT))
+    return Outcome(target, Status.UNKNOWN, Failure(why.name, why.message, _LOOK_FIRST))
+
+
+async def _controller_answers(link: Link) -> bool:
+    try:
+        if await link.version("describe_quorum") is None:
+            return (await link.refresh()).controller_id >= 0
+        await describe_quorum(link)
+    except AdminError:
+        return False
+    return True
+
+
+async def until_visible(targets: Sequence[T], look: Look[T]) -> None:
+    """Waits a moment until what was applied shows where it is described; gives up in silence."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + VISIBLE_SECONDS
+    waits = delays(0.01, 0.2)
+    left = list(targets)
+    while left and loop.time() < deadline:
+        try:
+            seen = await look(left)
+        except AdminError as error:
+            log.info("what was applied can't be described: %s", error.failure)
+            return
+        left = [target for target in left if seen.get(target) is Status.NOT_APPLIED]
+        if left:
+            await asyncio.sleep(next(waits))
+
+
+def refused(target: Target, name: str, message: str, remedy: str) -> Outcome:
+    """An outcome of our own: not sent, since it would do harm or can't succeed."""
+    return Outcome(target, Status.FAILED, Failure(name, message, remedy))
+
+
+def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
+    """An outcome for each target that is named more than once: brokers answer that with a half-done request."""
+    once: set[T] = set()
+    twice: dict[T, Outcome] = {}
+    for target in targets:
+        if target in once:
+            twice[target] = refused(target, "DUPLICATE", "the request names it twice", "Keep one of them.")
+        once.add(target)
+    return twice
