@@ -170,12 +170,10 @@ class KafkaCluster:
 
     def close(self) -> None:
         """End every process and remove the folder; closing twice is harmless."""
+        self._end_all()
         if self._reaper.stdin is not None and not self._reaper.stdin.closed:
             self._reaper.stdin.close()
         self._reaper.wait(timeout=30)
-        for process in self._processes.values():
-            process.wait(timeout=30)
-        self._processes.clear()
 
     def stop(self, broker: int, timeout: float = 60.0) -> None:
         """Shut one broker down in order (SIGTERM) and wait until its process is gone."""
@@ -295,6 +293,8 @@ class KafkaCluster:
         self._tell_reaper(f"-{self._processes.pop(node).pid}")
 
     def _end_all(self) -> None:
+        for process in self._processes.values():
+            process.kill()
         for node in self.running:
             self.kill(node)
 

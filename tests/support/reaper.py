@@ -6,24 +6,31 @@ every group still named is killed and the folder in the first argument is remove
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
 import sys
 import time
 
+PATIENCE = 10.0
+"""Seconds to wait for killed processes to be gone; a container whose first process reaps nobody keeps them for ever."""
+
 
 def reap(groups: set[int], folder: str) -> None:
-    """Kill the groups and remove the folder, again until nothing in it comes back from a dying process."""
+    """Kill the groups and, once they are gone, remove the folder."""
+    deadline = time.monotonic() + PATIENCE
     for group in groups:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-    for _ in range(50):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not os.path.exists(folder):  # noqa: PTH110 - pathlib costs this script half of its start
-            return
-        time.sleep(0.05)
+        while _kill(group) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kill(group: int) -> bool:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def main() -> None:
