@@ -1,0 +1,80 @@
+"""Frames recorded from real brokers: what a file holds, and how it is written and read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from console.wire.carried import Exchange
+from console.wire.frames import decode_body, split_response
+from console.wire.schemas import request_type, response_type
+
+FOLDER = Path(__file__).parent / "frames"
+VERSIONS = ("3.9.1", "4.3.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One exchange. step: what was asked, by the name it has in record_frames.py. Frames have no length prefix."""
+
+    step: str
+    api: str
+    exchange: Exchange
+
+    @property
+    def body(self) -> memoryview:
+        """The response behind its header."""
+        return split_response(response_type(self.api, self.exchange.version), self.exchange.response)[1]
+
+    def decode(self) -> Any:
+        """The response, by the way that the client reads it."""
+        return decode_body(response_type(self.api, self.exchange.version), self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What one broker answered. cluster_id, port: its own."""
+
+    kafka: str
+    cluster_id: str
+    port: int
+    exchanges: tuple[Recorded, ...]
+
+    def __getitem__(self, step: str) -> Recorded:
+        (found,) = (recorded for recorded in self.exchanges if recorded.step == step)
+        return found
+
+
+def write(recording: Recording) -> Path:
+    """Writes the file of that Kafka version."""
+    content = {
+        "kafka": recording.kafka,
+        "cluster_id": recording.cluster_id,
+        "port": recording.port,
+        "exchanges": [
+            [one.step, one.api, one.exchange.version, one.exchange.request.hex(), one.exchange.response.hex()]
+            for one in recording.exchanges
+        ],
+    }
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{recording.kafka}.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(content).encode(), mtime=0))
+    return path
+
+
+@cache
+def read(kafka: str) -> Recording:
+    """The recording of that Kafka version."""
+    content = json.loads(gzip.decompress((FOLDER / f"{kafka}.json.gz").read_bytes()))
+    return Recording(kafka, content["cluster_id"], content["port"], tuple(_exchanges(content["exchanges"])))
+
+
+def _exchanges(rows: list[list[Any]]) -> Iterable[Recorded]:
+    for step, api, version, request, response in rows:
+        key = int(request_type(api, version).__api_key__)
+        yield Recorded(step, api, Exchange(key, version, bytes.fromhex(request), bytes.fromhex(response)))

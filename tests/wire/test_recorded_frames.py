@@ -1,0 +1,460 @@
+"""Frames of real brokers, read the way the client reads them, against what was known before they were recorded.
+
+What the brokers were told, and so have to answer, is in record_frames.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.serial import entity_reader
+
+import console.admin
+from console.admin.error_codes import error_name
+from console.model.codes import ConfigSource, ConfigType
+from console.model.config import ConfigResource, ConfigSet
+from console.model.quota import QuotaEntity
+from console.wire.config_decoder import ConfigDecoder
+from console.wire.frames import encode_header, encode_payload
+from console.wire.open_codes import open_reader
+from console.wire.quota_decoder import decode_quotas
+from console.wire.schemas import api_key, request_type, response_type
+from console.wire.unknown_tags import without_unknown_tags
+from tests.wire.recordings import FOLDER, VERSIONS, Recorded, Recording, read
+
+ALL = [(kafka, recorded.step) for kafka in VERSIONS for recorded in read(kafka).exchanges]
+
+
+@pytest.fixture(params=VERSIONS)
+def recording(request: pytest.FixtureRequest) -> Recording:
+    return read(request.param)
+
+
+@pytest.fixture(params=ALL, ids="-".join)
+def recorded(request: pytest.FixtureRequest) -> Recorded:
+    kafka, step = request.param
+    return read(kafka)[step]
+
+
+def named(items: Any, *attributes: str) -> dict[Any, Any]:
+    """Items by one attribute, or by several as a tuple."""
+    keys = [tuple(getattr(item, name) for name in attributes) for item in items]
+    assert len(set(keys)) == len(keys)
+    return {key[0] if len(key) == 1 else key: item for key, item in zip(keys, items, strict=True)}
+
+
+def errors(items: Any, *attributes: str) -> dict[Any, str]:
+    """Error names by the same."""
+    return {key: error_name(item.error_code) for key, item in named(items, *attributes).items()}
+
+
+# --- every frame
+
+
+def test_every_byte_of_a_response_is_read(recorded: Recorded) -> None:
+    kio = response_type(recorded.api, recorded.exchange.version)
+    entity, size = open_reader(kio)(recorded.body, 0)
+    assert size == len(recorded.body)
+    assert entity == recorded.decode()
+
+
+def test_a_request_read_and_written_again_gives_the_bytes_that_were_sent(recorded: Recorded) -> None:
+    kio = request_type(recorded.api, recorded.exchange.version)
+    frame = recorded.exchange.request
+    header, size = entity_reader(kio.__header_schema__)(frame, 0)
+    assert (header.request_api_key, header.request_api_version) == (api_key(recorded.api), recorded.exchange.version)
+    payload, payload_size = entity_reader(kio)(frame, size)
+    assert size + payload_size == len(frame)
+    assert encode_header(payload, header.correlation_id, header.client_id or "") + encode_payload(payload) == frame
+
+
+def test_taking_unknown_tags_out_changes_nothing_where_there_are_none(recorded: Recorded) -> None:
+    kio = response_type(recorded.api, recorded.exchange.version)
+    body = bytes(recorded.body)
+    assert without_unknown_tags(kio, body) == (body, len(body))
+
+
+def test_the_recordings_are_small() -> None:
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) <= 1 << 20
+
+
+def test_every_api_that_the_client_calls_is_recorded() -> None:
+    called = set()
+    for path in Path(console.admin.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("call", "call_raw"):
+                called |= {arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)}
+    assert called <= {recorded.api for recorded in read("4.3.0").exchanges}
+    assert {"metadata", "describe_configs"} <= called
+
+
+# --- the cluster
+
+
+def test_versions(recording: Recording) -> None:
+    keys = named(recording["versions"].decode().api_keys, "api_key")
+    highest = {"3.9.1": {3: 12, 60: 1, 35: 4, 9: 9}, "4.3.0": {3: 13, 60: 2, 35: 5, 9: 10}}[recording.kafka]
+    assert {key: keys[key].max_version for key in highest} == highest
+    assert recording["all topics"].exchange.version == highest[3]
+
+
+def test_finalized_features(recording: Recording) -> None:
+    features = named(recording["versions"].decode().finalized_features, "name")
+    level = {"3.9.1": 21, "4.3.0": 30}[recording.kafka]  # 3.9-IV0 and 4.3-IV0 of MetadataVersion
+    assert features["metadata.version"].max_version_level == level
+
+
+def test_cluster(recording: Recording) -> None:
+    answer = recording["cluster"].decode()
+    (broker,) = answer.brokers
+    assert answer.cluster_id == recording.cluster_id
+    assert (broker.broker_id, broker.host, broker.port, broker.rack) == (1, "127.0.0.1", recording.port, "rack-1")
+    assert getattr(broker, "is_fenced", False) is False
+
+
+def test_quorum(recording: Recording) -> None:
+    (topic,) = recording["quorum"].decode().topics
+    (partition,) = topic.partitions
+    assert (topic.topic_name, partition.partition_index) == ("__cluster_metadata", 0)
+    assert partition.leader_id == 1
+    assert [voter.replica_id for voter in partition.current_voters] == [1]
+    assert partition.observers == ()
+    assert 0 < partition.high_watermark <= partition.current_voters[0].log_end_offset
+
+
+# --- topics
+
+
+def test_topics_made(recording: Recording) -> None:
+    assert errors(recording["topics checked"].decode().topics, "name") == {"orders": "INVALID_REPLICATION_FACTOR"}
+    made = recording["topics made"].decode().topics
+    assert errors(made, "name") == {
+        "orders": "NONE",
+        "audit.log": "NONE",
+        "bad name!": "INVALID_TOPIC_EXCEPTION",
+    }
+    orders = named(made, "name")["orders"]
+    assert (orders.num_partitions, orders.replication_factor) == (3, 1)
+    configs = named(orders.configs, "name")
+    assert (configs["retention.ms"].value, configs["retention.ms"].config_source) == ("86400000", 1)
+    assert errors(recording["topic there already"].decode().topics, "name") == {"orders": "TOPIC_ALREADY_EXISTS"}
+
+
+def test_partitions(recording: Recording) -> None:
+    results = recording["partitions"].decode().results
+    assert errors(results, "name") == {"audit.log": "NONE", "orders": "INVALID_PARTITIONS"}
+
+
+def test_metadata(recording: Recording) -> None:
+    answer = recording["all topics"].decode()
+    assert (answer.cluster_id, answer.controller_id) == (recording.cluster_id, 1)
+    topics = named(answer.topics, "name")
+    assert {name: sorted(p.partition_index for p in topic.partitions) for name, topic in topics.items()} == {
+        "orders": [0, 1, 2],
+        "audit.log": [0, 1, 2, 3],
+    }
+    for topic in topics.values():
+        for partition in topic.partitions:
+            assert (partition.leader_id, partition.replica_nodes, partition.isr_nodes) == (1, (1,), (1,))
+    assert errors(recording["named topics"].decode().topics, "name") == {
+        "orders": "NONE",
+        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    made = named(recording["topics made"].decode().topics, "name")
+    assert topics["orders"].topic_id == made["orders"].topic_id
+
+
+def test_topics_deleted(recording: Recording) -> None:
+    assert errors(recording["topics deleted"].decode().responses, "name") == {
+        "audit.log": "NONE",
+        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+
+
+# --- configs
+
+
+def test_configs_altered(recording: Recording) -> None:
+    assert errors(recording["configs altered"].decode().responses, "resource_type", "resource_name") == {
+        (2, "orders"): "NONE",
+        (2, "missing"): "UNKNOWN_TOPIC_OR_PARTITION",
+        (4, ""): "NONE",
+        (4, "1"): "NONE",
+        (16, "fleet"): "NONE",
+    }
+    refused = recording["configs refused"].decode().responses
+    assert errors(refused, "resource_type", "resource_name") == {
+        (2, "orders"): "INVALID_CONFIG",
+        (2, "audit.log"): "INVALID_CONFIG",
+        (4, "1"): "INVALID_REQUEST",
+    }
+    messages = named(refused, "resource_name")
+    assert messages["orders"].error_message == "Unknown topic config name: no.such.key"
+    assert "log.dirs" in messages["1"].error_message
+    assert errors(recording["configs replaced"].decode().responses, "resource_name") == {"audit.log": "NONE"}
+
+
+def test_topic_configs(recording: Recording) -> None:
+    answer = recording["topic configs"].decode()
+    assert errors(answer.results, "resource_name") == {
+        "orders": "NONE",
+        "audit.log": "NONE",
+        "missing": "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+    results = named(answer.results, "resource_name")
+    orders = named(results["orders"].configs, "name")
+    overrides = {name: config.value for name, config in orders.items() if config.config_source == 1}
+    assert overrides == {"retention.ms": "86400000", "cleanup.policy": "delete", "min.insync.replicas": "1"}
+    retention = orders["retention.ms"]
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in retention.synonyms] == [
+        ("retention.ms", "86400000", 1),
+        ("log.retention.ms", "5000000", 2),
+        ("log.retention.hours", "168", 5),
+    ]
+    assert retention.config_type == 5
+    audit = named(results["audit.log"].configs, "name")
+    assert (audit["retention.bytes"].value, audit["retention.bytes"].config_source) == ("1000", 1)
+    assert (audit["retention.ms"].value, audit["retention.ms"].config_source) == ("5000000", 2)
+
+
+def test_broker_configs(recording: Recording) -> None:
+    (result,) = recording["broker configs"].decode().results
+    configs = named(result.configs, "name")
+    assert (configs["node.id"].value, configs["node.id"].config_source, configs["node.id"].read_only) == ("1", 4, True)
+    assert (configs["log.cleaner.threads"].value, configs["log.cleaner.threads"].config_source) == ("2", 3)
+    assert (configs["log.retention.ms"].value, configs["log.retention.ms"].config_source) == ("5000000", 2)
+    assert "milliseconds to keep a log file" in configs["log.retention.ms"].documentation
+    password = configs["ssl.keystore.password"]
+    assert (password.value, password.is_sensitive, password.config_type) == (None, True, 9)
+
+
+def test_the_cluster_default_has_dynamic_values_alone(recording: Recording) -> None:
+    (result,) = recording["cluster default"].decode().results
+    configs = named(result.configs, "name")
+    assert configs["log.cleaner.threads"].value == "2"
+    assert {config.config_source for config in configs.values()} == {3}
+
+
+def test_a_broker_answers_for_itself_alone(recording: Recording) -> None:
+    (result,) = recording["wrong broker"].decode().results
+    assert error_name(result.error_code) == "INVALID_REQUEST"
+    assert result.error_message == "Unexpected broker id, expected 1 or empty string, but received 2"
+
+
+def test_loggers_and_client_metrics(recording: Recording) -> None:
+    (result,) = recording["loggers"].decode().results
+    loggers = named(result.configs, "name")
+    assert {config.config_source for config in loggers.values()} == {6}
+    assert loggers["kafka.server.ControllerServer"].value == "INFO"
+    (metrics,) = recording["client metrics"].decode().results
+    interval = named(metrics.configs, "name")["interval.ms"]
+    assert (interval.value, interval.config_source) == ("60000", 7)
+
+
+def test_config_resources(recording: Recording) -> None:
+    """v0 (Kafka 3.7 to 4.0) lists client metrics only and says so nowhere; v1 every type."""
+    resources = recording["config resources"].decode().config_resources
+    if recording.kafka == "3.9.1":
+        assert [resource.resource_name for resource in resources] == ["fleet"]
+    else:
+        assert {(16, "fleet"), (4, "1"), (2, "orders"), (2, "audit.log")} <= {
+            (resource.resource_type, resource.resource_name) for resource in resources
+        }
+
+
+CONFIG_STEPS = (
+    "topic configs",
+    "broker configs",
+    "cluster default",
+    "wrong broker",
+    "loggers",
+    "client metrics",
+    "group configs",
+)
+
+
+@pytest.mark.parametrize("step", CONFIG_STEPS)
+def test_the_config_decoder_gives_what_kio_gives(recording: Recording, step: str) -> None:
+    recorded = recording[step]
+    decoder = ConfigDecoder(recorded.exchange.version)
+    for _ in range(2):  # the second time from what it remembers
+        described = decoder.decode(bytes(recorded.body), {})
+        results = recorded.decode().results
+        assert len(described) == len(results)
+        for (resource, got), result in zip(described, results, strict=True):
+            assert (resource.type, resource.name) == (result.resource_type, result.resource_name)
+            if isinstance(got, ConfigSet):
+                assert result.error_code == 0
+                assert [plain(entry) for entry in got] == sorted(kio_entry(config) for config in result.configs)
+            else:
+                assert (got.code, got.message) == (result.error_code, result.error_message or "")
+
+
+def plain(entry: Any) -> tuple[Any, ...]:
+    return (
+        entry.name,
+        entry.value,
+        entry.source,
+        entry.read_only,
+        entry.sensitive,
+        entry.type,
+        [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms],
+        entry.documentation,
+    )
+
+
+def kio_entry(config: Any) -> tuple[Any, ...]:
+    return (
+        config.name,
+        config.value,
+        ConfigSource(config.config_source),
+        config.read_only,
+        config.is_sensitive,
+        ConfigType(config.config_type),
+        [(synonym.name, synonym.value, ConfigSource(synonym.source)) for synonym in config.synonyms],
+        config.documentation,
+    )
+
+
+# --- quotas, ACLs, SCRAM
+
+QUOTAS = {
+    QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 1048576.0, "request_percentage": 12.5},
+    QuotaEntity.of({"user": "alice", "client-id": None}): {"consumer_byte_rate": 2048.0},
+    QuotaEntity.of({"user": None}): {"controller_mutation_rate": 0.5},
+    QuotaEntity.of({"client-id": "ü"}): {"producer_byte_rate": 1.0},
+    QuotaEntity.of({"ip": "10.1.2.3"}): {"connection_creation_rate": 7.0},
+}
+
+
+def test_quotas(recording: Recording) -> None:
+    every = recording["all quotas"]
+    assert decode_quotas(every.exchange.version, bytes(every.body)) == QUOTAS
+    alone = recording["quotas of alice alone"]
+    alice = QuotaEntity.of({"user": "alice"})
+    assert decode_quotas(alone.exchange.version, bytes(alone.body)) == {alice: QUOTAS[alice]}
+    answer = recording["quotas of no type"].decode()
+    assert (error_name(answer.error_code), answer.entries) == ("UNSUPPORTED_VERSION", None)
+    assert answer.error_message == "Unsupported entity type planet"
+
+
+def test_quotas_by_kios_own_objects(recording: Recording) -> None:
+    entries = recording["all quotas"].decode().entries
+    assert {
+        QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): {
+            value.key: value.value for value in entry.values
+        }
+        for entry in entries
+    } == QUOTAS
+
+
+@pytest.mark.parametrize("step", ["quotas checked", "quotas altered"])
+def test_quotas_altered(recording: Recording, step: str) -> None:
+    told = {
+        QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): error_name(entry.error_code)
+        for entry in recording[step].decode().entries
+    }
+    good = dict.fromkeys(QUOTAS, "NONE") if step == "quotas altered" else {}
+    carol, both = QuotaEntity.of({"user": "carol"}), QuotaEntity.of({"user": "carol", "ip": "10.1.2.3"})
+    assert told == good | {carol: "INVALID_REQUEST", both: "INVALID_REQUEST"}
+
+
+def test_acls(recording: Recording) -> None:
+    made = recording["acls made"].decode().results
+    assert [error_name(result.error_code) for result in made] == ["NONE", "NONE", "INVALID_REQUEST"]
+    assert made[2].error_message == "The only valid name for the CLUSTER resource is kafka-cluster"
+    resources = named(recording["all acls"].decode().resources, "resource_type", "resource_name", "pattern_type")
+    assert {
+        (*key, acl.principal, acl.host, acl.operation, acl.permission_type)
+        for key, resource in resources.items()
+        for acl in resource.acls
+    } == {(2, "orders", 3, "User:alice", "*", 3, 3), (2, "ord", 4, "User:bob", "10.0.0.9", 4, 2)}
+    (deleted,) = recording["acls deleted"].decode().filter_results
+    (acl,) = deleted.matching_acls
+    assert (deleted.error_code, acl.error_code, acl.principal, acl.pattern_type) == (0, 0, "User:bob", 4)
+
+
+def test_scram(recording: Recording) -> None:
+    assert errors(recording["scram altered"].decode().results, "user") == {
+        "alice": "NONE",
+        "bob": "UNACCEPTABLE_CREDENTIAL",
+        "nobody": "RESOURCE_NOT_FOUND",
+    }
+    (alice,) = recording["all scram"].decode().results
+    assert alice.user == "alice"
+    assert [(info.mechanism, info.iterations) for info in alice.credential_infos] == [(1, 4096)]
+    assert errors(recording["scram of two"].decode().results, "user") == {
+        "alice": "NONE",
+        "nobody": "RESOURCE_NOT_FOUND",
+    }
+
+
+# --- log dirs, groups, moves
+
+
+def test_log_dirs(recording: Recording) -> None:
+    (directory,) = recording["log dirs"].decode().results
+    topics = named(directory.topics, "name")
+    assert {name: len(topic.partitions) for name, topic in topics.items()} == {"orders": 3, "audit.log": 4}
+    assert 0 < directory.usable_bytes <= directory.total_bytes
+    assert all(p.partition_size == 0 and not p.is_future_key for topic in topics.values() for p in topic.partitions)
+
+
+def test_groups(recording: Recording) -> None:
+    (coordinator,) = recording["coordinator"].decode().coordinators
+    assert (coordinator.key, coordinator.node_id, coordinator.port) == ("billing", 1, recording.port)
+    (listed,) = recording["groups"].decode().groups
+    assert (listed.group_id, listed.group_state, listed.group_type) == ("billing", "Stable", "classic")
+    groups = named(recording["group members"].decode().groups, "group_id")
+    (member,) = groups["billing"].members
+    assert (member.client_id, groups["billing"].group_state) == ("biller", "Stable")
+    assert b"orders" in member.member_assignment
+    assert groups["missing"].group_state == "Dead"
+    # Up to 5 a group that is not there is Dead; version 6 says so (KIP-1043).
+    assert error_name(groups["missing"].error_code) == ("NONE" if recording.kafka == "3.9.1" else "GROUP_ID_NOT_FOUND")
+
+
+def test_a_classic_group_is_not_described_by_the_new_call(recording: Recording) -> None:
+    (group,) = recording["not a new group"].decode().groups
+    assert error_name(group.error_code) in ("GROUP_ID_NOT_FOUND", "UNSUPPORTED_VERSION")
+
+
+def test_a_group_of_the_new_protocol() -> None:
+    (group,) = read("4.3.0")["new group"].decode().groups
+    (member,) = group.members
+    (assigned,) = member.assignment.topic_partitions
+    assert (group.group_id, group.group_state, member.client_id) == ("shipping", "Stable", "shipper")
+    assert (assigned.topic_name, sorted(assigned.partitions)) == ("orders", [0, 1, 2])
+
+
+def test_offsets(recording: Recording) -> None:
+    """Four records went to partition 0, one to partition 1, all were read and committed."""
+    (group,) = recording["committed"].decode().groups
+    (topic,) = group.topics
+    committed = {p.partition_index: p.committed_offset for p in topic.partitions}
+    assert (group.group_id, committed) == ("billing", {0: 4, 1: 1, 2: 0})
+    (latest,) = recording["latest"].decode().topics
+    partitions = named(latest.partitions, "partition_index")
+    assert partitions[0].offset == 4
+    assert error_name(partitions[9].error_code) == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+def test_moves_and_elections(recording: Recording) -> None:
+    assert recording["reassignments"].decode().topics == ()
+    (topic,) = recording["nothing to cancel"].decode().responses
+    assert [error_name(p.error_code) for p in topic.partitions] == ["NO_REASSIGNMENT_IN_PROGRESS"]
+    (elected,) = recording["elections"].decode().replica_election_results
+    assert {p.partition_id: error_name(p.error_code) for p in elected.partition_result} == {
+        0: "ELECTION_NOT_NEEDED",
+        9: "UNKNOWN_TOPIC_OR_PARTITION",
+    }
+
+
+def test_resources_are_given_back_as_they_were_asked_for(recording: Recording) -> None:
+    recorded = recording["wrong broker"]
+    mine = ConfigResource(4, "2")  # type: ignore[arg-type]
+    ((resource, _),) = ConfigDecoder(recorded.exchange.version).decode(bytes(recorded.body), {(4, "2"): mine})
+    assert resource is mine
