@@ -15,27 +15,32 @@ from console.wire.schemas import response_type
 from tests.wire.samples import sample, written
 
 NEWER_THAN_KIO = 9999
-ALL = [(api, v) for api, vs in schema_name_map.items() for v, kinds in vs.items() if EntityType.response in kinds]
+VERSIONS = {
+    api: [version for version, kinds in versions.items() if EntityType.response in kinds]
+    for api, versions in schema_name_map.items()
+}
+APIS = [api for api, versions in VERSIONS.items() if versions]
 
 
-@pytest.mark.parametrize(("api", "version"), ALL)
-def test_an_error_code_that_kio_does_not_know_loses_nothing(api: str, version: int) -> None:
-    opened = with_open_codes(response_type(api, version))
-    told = sample(opened, NEWER_THAN_KIO)
-    data = written(opened, told)
-    entity, size = open_reader(response_type(api, version))(data, 0)
-    assert entity == told
-    assert size == len(data)
+@pytest.mark.parametrize("api", APIS)
+def test_an_error_code_that_kio_does_not_know_loses_nothing(api: str) -> None:
+    for version in VERSIONS[api]:
+        opened = with_open_codes(response_type(api, version))
+        told = sample(opened, NEWER_THAN_KIO)
+        data = written(opened, told)
+        assert open_reader(response_type(api, version))(data, 0) == (told, len(data))
 
 
-@pytest.mark.parametrize(("api", "version"), ALL)
-def test_a_known_error_code_reads_as_kio_reads_it(api: str, version: int) -> None:
-    kio = response_type(api, version)
-    data = written(kio, sample(kio, int(ErrorCode.not_controller)))
-    theirs, size = entity_reader(kio)(data, 0)
-    ours, our_size = open_reader(kio)(data, 0)
-    assert our_size == size == len(data)
-    assert repr(ours) == repr(theirs).replace(repr(ErrorCode.not_controller), str(int(ErrorCode.not_controller)))
+@pytest.mark.parametrize("api", APIS)
+def test_a_known_error_code_reads_as_kio_reads_it(api: str) -> None:
+    code = ErrorCode.not_controller
+    for version in VERSIONS[api]:
+        kio = response_type(api, version)
+        data = written(kio, sample(kio, code))
+        theirs, size = entity_reader(kio)(data, 0)
+        ours, our_size = open_reader(kio)(data, 0)
+        assert our_size == size == len(data)
+        assert repr(ours) == repr(theirs).replace(repr(code), str(int(code)))
 
 
 def test_kio_itself_refuses_it() -> None:

@@ -14,15 +14,20 @@ from console.wire.schemas import response_type
 from console.wire.unknown_tags import without_unknown_tags
 from tests.wire.samples import sample, written
 
-ALL = [(api, v) for api, vs in schema_name_map.items() for v, kinds in vs.items() if EntityType.response in kinds]
+VERSIONS = {
+    api: [version for version, kinds in versions.items() if EntityType.response in kinds]
+    for api, versions in schema_name_map.items()
+}
+APIS = [api for api, versions in VERSIONS.items() if versions]
 UNKNOWN_TAG = b"\x63\x02\xff\xff"  # tag 99, two bytes
 
 
-@pytest.mark.parametrize(("api", "version"), ALL)
-def test_a_message_of_known_fields_is_kept_as_it_is(api: str, version: int) -> None:
-    entity = with_open_codes(response_type(api, version))
-    data = written(entity, sample(entity, 9999))
-    assert without_unknown_tags(entity, data + b"what follows") == (data, len(data))
+@pytest.mark.parametrize("api", APIS)
+def test_a_message_of_known_fields_is_kept_as_it_is(api: str) -> None:
+    for version in VERSIONS[api]:
+        entity = with_open_codes(response_type(api, version))
+        data = written(entity, sample(entity, 9999))
+        assert without_unknown_tags(entity, data + b"what follows") == (data, len(data))
 
 
 def test_an_unknown_field_at_every_depth_loses_nothing() -> None:
