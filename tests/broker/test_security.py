@@ -1,0 +1,276 @@
+"""From files as operators have them to who the broker says we are: every mechanism, every kind of store."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from console.admin.cluster import describe_cluster
+from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed
+from console.admin.link import Link
+from console.admin.security.oauth import unsecured_token
+from console.contexts import Context, load, resolve
+from tests.support.certificates import Authority
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import keytool
+
+LOGIN = "org.apache.kafka.common.security"
+MODULES = {
+    "PLAIN": f"{LOGIN}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{LOGIN}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{LOGIN}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{LOGIN}.oauthbearer.OAuthBearerLoginModule",
+}
+
+KEY_STORES = ["PEM", "PEM inline", "PKCS12", "JKS"]
+ENCRYPTED = ["encrypted PEM", "encrypted PEM inline"]
+"""In PKCS#8 with PBES2, OpenSSL's own choice, which Java 17 can't open."""
+
+Configure = Callable[..., Context]
+
+
+@pytest.fixture
+def configure(tmp_path: Path) -> Configure:
+    """A context of a client.properties with these lines."""
+
+    def write(bootstrap: str, *lines: str, **environ: str) -> Context:
+        file = tmp_path / "client.properties"
+        file.touch(mode=0o600)
+        file.write_text("\n".join((f"bootstrap.servers={bootstrap}", *lines, "")), encoding="latin-1")
+        return resolve(load(environ, tmp_path, cwd=tmp_path), command_config=file)
+
+    return write
+
+
+def login(mechanism: str, options: str) -> tuple[str, ...]:
+    return (
+        "security.protocol=SASL_SSL",
+        f"sasl.mechanism={mechanism}",
+        f"sasl.jaas.config={MODULES[mechanism]} required {options};",
+    )
+
+
+def on_one_line(pem: Path) -> str:
+    """As it is written in a file of properties, over several lines of it."""
+    return pem.read_text().strip().replace("\n", " \\\n    ")
+
+
+def trusting(cluster: KafkaCluster, kind: str = "PEM") -> tuple[str, ...]:
+    """The brokers' authority as a trust store of each kind."""
+    authority = cluster.authority
+    match kind:
+        case "PEM":
+            return "ssl.truststore.type=PEM", f"ssl.truststore.location={authority.pem}"
+        case "PEM inline":
+            return "ssl.truststore.type=PEM", f"ssl.truststore.certificates={on_one_line(authority.pem)}"
+        case "PKCS12":
+            store = authority.pkcs12
+        case _:
+            store = authority.jks(keytool())
+    return (
+        f"ssl.truststore.type={kind}",
+        f"ssl.truststore.location={store}",
+        f"ssl.truststore.password={authority.password}",
+    )
+
+
+def showing(cluster: KafkaCluster, name: str, kind: str) -> tuple[str, ...]:
+    """A client's certificate and key as a key store of each kind."""
+    identity = cluster.identity(name)
+    password = identity.password
+    match kind:
+        case "PEM":
+            return "ssl.keystore.type=PEM", f"ssl.keystore.location={identity.pem}"
+        case "encrypted PEM":
+            location = f"ssl.keystore.location={identity.encrypted_pem}"
+            return "ssl.keystore.type=PEM", location, f"ssl.key.password={password}"
+        case "PEM inline" | "encrypted PEM inline":
+            key = identity.key if kind == "PEM inline" else identity.encrypted_key
+            return (
+                "ssl.keystore.type=PEM",
+                f"ssl.keystore.certificate.chain={on_one_line(identity.cert)}",
+                f"ssl.keystore.key={on_one_line(key)}",
+                *(() if kind == "PEM inline" else (f"ssl.key.password={password}",)),
+            )
+        case "PKCS12":
+            store = identity.pkcs12
+        case _:
+            store = identity.jks(keytool())
+    return f"ssl.keystore.type={kind}", f"ssl.keystore.location={store}", f"ssl.keystore.password={password}"
+
+
+@contextmanager
+def endpoint_for(client_id: str, client_secret: str, token: str) -> Iterator[str]:
+    """A token endpoint on this machine that knows one client."""
+    expected = "Basic " + base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
+
+    class Endpoint(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            known = self.headers["Authorization"] == expected
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200 if known else 401)
+            self.end_headers()
+            answer = {"access_token": token, "expires_in": 60} if known else {"error": "invalid_client"}
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/token"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+async def principal_of(cluster: KafkaCluster, context: Context) -> str:
+    """Who the brokers' request log says has asked."""
+    client_id = f"contexts-{secrets.token_hex(4)}"
+    assert await ask(replace(context, settings=replace(context.settings, client_id=client_id))) == cluster.cluster_id
+    return cluster.request_log.wait_for(1, "DESCRIBE_CLUSTER", client_id=client_id)[0].principal
+
+
+async def ask(context: Context) -> str | None:
+    link = Link(context.settings)
+    try:
+        return (await describe_cluster(link)).cluster_id
+    finally:
+        await link.close()
+
+
+async def refusal(context: Context, kind: type[AdminError]) -> str:
+    """The one line that an operator sees."""
+    with pytest.raises(kind) as caught:
+        await ask(context)
+    failure = caught.value.failure
+    line = f"{failure} | {failure.remedy}"
+    assert "\n" not in line
+    assert failure.remedy
+    return line
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_users_with_a_password(secure_cluster: KafkaCluster, configure: Configure, mechanism: str) -> None:
+    for user, password in secure_cluster.users.items():
+        lines = login(mechanism, f'username="{user}" password="${{env:PASSWORD}}"')
+        context = configure(secure_cluster.bootstrap, *lines, *trusting(secure_cluster), PASSWORD=password)
+        assert context.warnings == ()
+        assert await principal_of(secure_cluster, context) == f"User:{user}"
+
+
+@pytest.mark.parametrize("kind", ["PEM", "PEM inline", "PKCS12", "JKS"])
+async def test_trust_stores(secure_cluster: KafkaCluster, configure: Configure, kind: str) -> None:
+    lines = login("PLAIN", f"username=alice password={secure_cluster.users['alice']}")
+    context = configure(secure_cluster.bootstrap, *lines, *trusting(secure_cluster, kind))
+    assert await principal_of(secure_cluster, context) == "User:alice"
+
+
+@pytest.mark.parametrize("kind", KEY_STORES + ENCRYPTED)
+async def test_key_stores(secure_cluster: KafkaCluster, configure: Configure, kind: str) -> None:
+    stores = (*trusting(secure_cluster), *showing(secure_cluster, "alice", kind))
+    context = configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores)
+    assert await principal_of(secure_cluster, context) == "User:CN=alice"
+
+
+@pytest.mark.parametrize("kind", KEY_STORES)
+def test_kafkas_own_tools_take_the_same_files(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path, kind: str
+) -> None:
+    stores = (*trusting(secure_cluster, kind), *showing(secure_cluster, "admin", kind))
+    configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores)
+    arguments = ("--bootstrap-server", secure_cluster.mtls_bootstrap, "--list")
+    told = secure_cluster.run_tool(
+        "org.apache.kafka.tools.TopicCommand", *arguments, "--command-config", str(tmp_path / "client.properties")
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+async def test_a_token_that_the_broker_takes_and_one_that_it_does_not(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
+) -> None:
+    unsecured = login("OAUTHBEARER", 'unsecuredLoginStringClaim_sub="alice"')
+    context = configure(secure_cluster.bootstrap, *unsecured, *trusting(secure_cluster))
+    assert await principal_of(secure_cluster, context) == "User:alice"
+
+    file = tmp_path / "token"
+    from_file = (*login("OAUTHBEARER", ""), f"sasl.oauthbearer.token.endpoint.url={file.as_uri()}")
+    context = configure(secure_cluster.bootstrap, *from_file, *trusting(secure_cluster))
+    file.write_text(unsecured_token("admin"))
+    assert await principal_of(secure_cluster, context) == "User:admin"
+    file.write_text(unsecured_token("admin", now=lambda: 1.0))
+    line = await refusal(context, AuthenticationFailed)
+    assert "refused the OAUTHBEARER credentials" in line
+
+
+async def test_a_token_of_an_endpoint(secure_cluster: KafkaCluster, configure: Configure) -> None:
+    """Client credentials to a broker, through an endpoint that gives out tokens as this broker takes them."""
+    with endpoint_for("kac", "open sesame", unsecured_token("alice")) as url:
+        lines = (
+            *login("OAUTHBEARER", 'clientId="kac" clientSecret="${env:SECRET}"'),
+            f"sasl.oauthbearer.token.endpoint.url={url}",
+            *trusting(secure_cluster),
+        )
+        context = configure(secure_cluster.bootstrap, *lines, SECRET="open sesame")
+        assert await principal_of(secure_cluster, context) == "User:alice"
+        wrong = configure(secure_cluster.bootstrap, *lines, SECRET="open barley")
+        line = await refusal(wrong, AuthenticationFailed)
+    assert f"the token endpoint {url} answered 401: invalid_client" in line
+    assert "barley" not in line
+
+
+async def test_a_wrong_password(secure_cluster: KafkaCluster, configure: Configure) -> None:
+    for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+        lines = login(mechanism, 'username="alice" password="open sesame"')
+        line = await refusal(
+            configure(secure_cluster.bootstrap, *lines, *trusting(secure_cluster)), AuthenticationFailed
+        )
+        assert f"refused the {mechanism} credentials" in line
+        assert "Check user name and password" in line
+        assert "sesame" not in line
+
+
+async def test_an_authority_that_is_not_trusted(
+    secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path
+) -> None:
+    lines = login("PLAIN", f"username=alice password={secure_cluster.users['alice']}")
+    stranger = Authority(tmp_path / "stranger")
+    for store in ((), ("ssl.truststore.type=PEM", f"ssl.truststore.location={stranger.pem}")):
+        line = await refusal(configure(secure_cluster.bootstrap, *lines, *store), TlsFailed)
+        assert "the broker's certificate is not accepted" in line
+        assert "Set ssl.truststore.location" in line
+
+
+async def test_another_host_name(secure_cluster: KafkaCluster, configure: Configure) -> None:
+    lines = login("PLAIN", f"username=alice password={secure_cluster.users['alice']}")
+    # Another way to write 127.0.0.1, which no certificate has.
+    bootstrap = secure_cluster.bootstrap.replace("127.0.0.1", "127.1")
+    line = await refusal(configure(bootstrap, *lines, *trusting(secure_cluster)), TlsFailed)
+    assert "Hostname mismatch" in line
+    assert "ssl.endpoint.identification.algorithm=" in line
+    unchecked = (*lines, *trusting(secure_cluster), "ssl.endpoint.identification.algorithm=")
+    assert await principal_of(secure_cluster, configure(bootstrap, *unchecked)) == "User:alice"
+
+
+async def test_no_client_certificate(secure_cluster: KafkaCluster, configure: Configure) -> None:
+    context = configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *trusting(secure_cluster))
+    line = await refusal(context, TlsFailed)
+    assert "it seems to want a client certificate" in line
+    assert "Set ssl.keystore.location" in line
+
+
+async def test_a_store_that_does_not_open(secure_cluster: KafkaCluster, configure: Configure) -> None:
+    stores = (*trusting(secure_cluster, "PKCS12")[:-1], "ssl.truststore.password=open sesame")
+    line = await refusal(configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores), TlsFailed)
+    assert f"trust store {secure_cluster.authority.pkcs12}: the password is wrong" in line
+    assert "sesame" not in line
