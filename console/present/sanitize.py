@@ -18,6 +18,13 @@ _UNSEEN = re.compile(
 _MARKS_IN_A_ROW = 2
 
 
+def _joins(char: str) -> bool:
+    """Whether a character is drawn into the cell before it: combining marks, and the vowels and tails of Hangul."""
+    return (
+        unicodedata.category(char) in ("Mn", "Me", "Mc") or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7ff"
+    )
+
+
 def _escaped(char: str) -> str:
     code = ord(char)
     named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char)
@@ -41,7 +48,7 @@ def clean(text: str, limit: int = LIMIT) -> str:
     length = marks = 0
     for char in text[: limit + 1]:
         # A mark without a letter before it would join what stands left of the text.
-        marks = marks + 1 if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me") else 0
+        marks = marks + 1 if _joins(char) else 0
         stray = marks > _MARKS_IN_A_ROW or (marks and not shown)
         piece = char if char.isprintable() and not _UNSEEN.match(char) and not stray else _escaped(char)
         length += len(piece)
@@ -61,7 +68,7 @@ def cell_width(text: str) -> int:
 
 
 def _char_width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me"):
+    if _joins(char):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 

@@ -35,7 +35,7 @@ from console.present.spans import Line
 from console.tui import chrome, keymap
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
-from console.tui.keymap import BY_ID, GLOBAL, keys_of
+from console.tui.keymap import BY_ID, GLOBAL, Key, keys_of
 from console.tui.live import DUTY, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
@@ -47,11 +47,11 @@ from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.commands.statements import Subject
-    from console.tui.applying import Applying
     from console.admin.client import AdminClient
     from console.commands.session import Session
+    from console.commands.statements import Subject
     from console.contexts import Context
+    from console.tui.applying import Applying
 
 SWEEP_CHUNK = 2_000
 """Resources that a background sweep reads at once, before it rests."""
@@ -285,9 +285,20 @@ class Console(App["Context"]):
         """The keys of this view."""
         from console.tui.help import help_lines
 
-        keys = [*keys_of(self.place.view), *GLOBAL]
-        state = self.state()
+        keys, state = self.keys_here(), self.state()
         self.show_text(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self._keys_of))
+
+    def do_palette(self) -> None:
+        """Find an action by its name."""
+        self.bar.palette()
+
+    def keys_here(self) -> list[Key]:
+        """The keys of this view, and those that work everywhere."""
+        return [*keys_of(self.place.view), *GLOBAL]
+
+    def reason(self, key: Key) -> str:
+        """Why a key does nothing now, ``""`` where it works."""
+        return reason(key, self.state())
 
     def _keys_of(self, action: str) -> str:
         remap = self.settings.keys.get(action)
@@ -309,7 +320,8 @@ class Console(App["Context"]):
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
         """Open the command bar to set something on an entity, or on all that are marked."""
-        from console.commands.unparse import quote, subject_text
+        from console.commands.quoting import quote
+        from console.commands.unparse import subject_text
 
         if len(entities) == 1:
             self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))

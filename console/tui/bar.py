@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import logging
+import os
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
-from widgets.command_bar import COMMAND, FILTER, SECRET, CommandBar
+from console.tui import palette
+from widgets.bar_lines import Candidate
+from widgets.command_bar import COMMAND, FILTER, SECRET, BarMode, CommandBar
 from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
     from console.commands.errors import LanguageError
     from console.tui.app import Console
     from console.tui.execute import Executor
+    from console.tui.typing import Typing
+
+
+PALETTE = BarMode("palette", "»", completes=True, remembers=False)
+READ_AFTER = 0.15
+"""Seconds without a key before what the completion lacks is read."""
+
+log = logging.getLogger(__name__)
 
 
 class Bar:
@@ -22,7 +35,7 @@ class Bar:
 
     def __init__(self, app: Console) -> None:
         self._app = app
-        self.line = CommandBar(id="bar", highlight=highlight)
+        self.line = CommandBar(id="bar", highlight=self._highlight, complete=self._complete)
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
 
@@ -36,6 +49,8 @@ class Bar:
     def command(self, text: str) -> None:
         """Type a command, beginning with `text`."""
         self.line.open(COMMAND, text)
+        if text:
+            self._app.run_worker(self._read_for(text), group="typing", name="typing", exclusive=True)
 
     def filter(self, text: str) -> None:
         """Type a filter, beginning with the one that holds."""
@@ -48,13 +63,51 @@ class Bar:
         self.line.open(SECRET, prompt=f"{prompt}:")
         return await self._asked
 
+    @cached_property
+    def _typing(self) -> Typing:
+        """Made when the first command is typed."""
+        from console.contexts import load
+        from console.tui.typing import Typing
+
+        names = [context.name for context in load(os.environ, Path.home()).contexts]
+        return Typing(self._app, names)
+
+    def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
+        return self._typing.highlight(text) if self.line.mode == COMMAND else ()
+
+    def _complete(self, text: str, cursor: int) -> Sequence[Candidate]:
+        if self.line.mode == PALETTE:
+            return palette.candidates(self._app.keys_here(), text, self._app.reason)
+        return self._typing.complete(text, cursor)
+
+    def palette(self) -> None:
+        """Find an action by its name."""
+        self.line.open(PALETTE)
+
     def changed(self, message: CommandBar.Changed) -> None:
-        """A filter holds while it is typed; one that is no pattern yet changes nothing."""
+        """A filter holds while it is typed; one that is no pattern yet changes nothing. For a command, what its
+        completion lacks is read."""
         if message.mode == FILTER.name:
             try:
                 self._app.view.take_filter(message.text)
             except BadQuery:
                 return
+        elif message.mode == COMMAND.name:
+            self._app.run_worker(self._read_for(message.text), group="typing", name="typing", exclusive=True)
+
+    async def _read_for(self, text: str) -> None:
+        from console.admin.errors import AdminError
+        from console.commands.reading import read_needs
+
+        await asyncio.sleep(READ_AFTER)
+        lacking = self._typing.lacks(text)
+        if not lacking:
+            return
+        try:
+            await read_needs(self._app.session, lacking)
+        except AdminError as error:
+            log.info("reading for a completion: %s", error.failure)
+        self.line.recomplete()
 
     def closed(self, message: CommandBar.Closed) -> None:
         """Esc: the filter from before holds again; nothing else happens."""
@@ -70,6 +123,8 @@ class Bar:
         elif message.mode == SECRET.name:
             self.line.close()
             self._answer(Secret(message.text))
+        elif message.mode == PALETTE.name:
+            self._picked(message.text)
         else:
             self._commanded(message.text)
 
@@ -85,6 +140,14 @@ class Bar:
             self.line.show_error(str(error))
             return
         self.line.close()
+
+    def _picked(self, text: str) -> None:
+        key = palette.chosen(self._app.keys_here(), text, self._app.reason)
+        if key is None:
+            self.line.show_error("no action of that name")
+            return
+        self.line.close()
+        self._app.run_worker(self._app.action_do(key.id), group="palette", name="palette")
 
     def _commanded(self, text: str) -> None:
         from console.commands.errors import LanguageError
@@ -107,14 +170,3 @@ class Bar:
     def _show(self, error: LanguageError) -> None:
         text = f"{error.message}; {error.hint}" if error.hint else error.message
         self.line.show_error(text, error.span.start if error.span else None)
-
-
-def highlight(text: str) -> Iterator[tuple[int, int, str]]:
-    """Offsets and the bar's names for them, by the language's Pygments lexer."""
-    from console.commands.lexer import CommandLexer
-    from console.tui.token_names import bar_name
-
-    for start, token, piece in CommandLexer().get_tokens_unprocessed(text):
-        name = bar_name(token)
-        if name:
-            yield start, start + len(piece), name

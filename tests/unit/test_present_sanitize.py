@@ -1,0 +1,86 @@
+"""Untrusted text: nothing that a terminal acts upon comes through, and widths are what they are said to be."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from console.present.sanitize import ELLIPSIS, cell_width, clean, fit, fit_middle, pad
+
+anything = st.text(st.characters(), max_size=60)
+
+
+@given(anything, st.integers(2, 80))
+def test_what_comes_through_is_printable_and_short(text: str, limit: int) -> None:
+    shown = clean(text, limit)
+    assert shown.isprintable()
+    assert len(shown) <= limit
+    assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for char in shown)
+    assert not any(unicodedata.bidirectional(char) in ("RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI") for char in shown)
+
+
+@given(anything)
+def test_cleaning_twice_changes_nothing(text: str) -> None:
+    assert clean(clean(text)) == clean(text)
+
+
+@given(st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=80))
+def test_plain_text_stays(text: str) -> None:
+    assert clean(text) == text
+
+
+@given(anything)
+def test_two_texts_that_differ_do_not_look_alike(text: str) -> None:
+    hidden = text + "\u200b"
+    assert clean(hidden) != clean(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("a\u202eb", "a\\u202eb"),
+        ("a\u200fb", "a\\u200fb"),
+        ("two\nlines\tand\rmore", "two\\nlines\\tand\\rmore"),
+        ("\x9b2J", "\\x9b2J"),
+        ("non\xa0breaking", "non\\xa0breaking"),
+        ("[bold]markup[/bold]", "[bold]markup[/bold]"),
+        ("größe", "größe"),
+        ("日本語", "日本語"),
+        ("é with two marks e\u0301\u0302", "é with two marks e\u0301\u0302"),
+        ("e\u0301\u0302\u0303", "e\u0301\u0302\\u0303"),
+        ("\u0301first", "\\u0301first"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("braille\u2800blank", "braille\\u2800blank"),
+    ],
+)
+def test_what_is_invisible_becomes_visible(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+@given(anything, st.integers(0, 40))
+def test_a_fitted_text_is_no_wider(text: str, width: int) -> None:
+    shown = clean(text)
+    assert cell_width(fit(shown, width)) <= width
+    assert cell_width(fit_middle(shown, width)) <= width
+    assert cell_width(pad(shown, width)) == width or cell_width(shown) > width
+
+
+@given(st.text(st.sampled_from("abcß日本é_-.…"), max_size=40), st.integers(0, 60))
+def test_padding_fills_exactly(text: str, width: int) -> None:
+    assert cell_width(pad(text, width)) == width
+
+
+def test_cuts_show_that_they_cut() -> None:
+    assert fit("abcdef", 4) == "abc" + ELLIPSIS
+    assert fit("abcd", 4) == "abcd"
+    assert fit_middle("team-30.svc-80.orders", 11) == "team-" + ELLIPSIS + "rders"
+
+
+@given(st.text(st.characters(max_codepoint=0x2FFF), max_size=40))
+def test_widths_are_those_that_the_screen_is_drawn_with(text: str) -> None:
+    shown = clean(text)
+    assert cell_width(shown) == cell_len(shown)
