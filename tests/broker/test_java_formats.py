@@ -81,11 +81,11 @@ def test_login_configs_are_read_as_kafka_reads_them() -> None:
         )
         texts.append(f"a.B {chance.choice(WORDS[:2])} {options}{chance.choice([';', ' ;', '', '; ;'])}")
     taken = 0
-    for text, options in zip(texts, what_java_makes_of("jaas", [text.encode() for text in texts]), strict=True):
-        if options is not None:
+    for text, expected in zip(texts, what_java_makes_of("jaas", [text.encode() for text in texts]), strict=True):
+        if expected is not None:
             taken += 1
             (module,) = parse_jaas(text)
-            assert module.options == options, repr(text)
+            assert module.options == expected, repr(text)
     assert taken > len(texts) / 10
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from console.contexts.properties import Property, parse_properties
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 BLANK = st.sampled_from(["", " ", "\t", "\f", "  \t"])
 SEPARATOR = st.tuples(BLANK, st.sampled_from(["=", ":"]), BLANK).map("".join) | st.sampled_from([" ", "\t", "\f "])
 LINE_END = st.sampled_from(["\n", "\r\n", "\r"])

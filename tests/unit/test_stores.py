@@ -8,6 +8,7 @@ import ssl
 import struct
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import (
@@ -76,7 +77,7 @@ def shake_hands(client: ssl.SSLContext, server: ssl.SSLContext, host: str = "127
             except ssl.SSLWantReadError:
                 pass
         if not waiting:
-            subject = (there.getpeercert() or {}).get("subject", ())
+            subject: Any = (there.getpeercert() or {}).get("subject", ())
             return next((value for part in subject for name, value in part if name == "commonName"), None)
     raise AssertionError("the handshake does not end")
 
@@ -227,8 +228,19 @@ def test_host_names_are_checked_unless_the_settings_say_otherwise(authority: Aut
     assert shake_hands(context_for(replace(tls, verify_host=False)), server, "other.example") is None
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_old_tls_is_refused(authority: Authority, server: ssl.SSLContext) -> None:
-    assert context_for(TlsSettings(trust=Store("PEM", authority.pem))).minimum_version is ssl.TLSVersion.TLSv1_2
+    def lenient(context: ssl.SSLContext) -> ssl.SSLContext:
+        context.set_ciphers("DEFAULT:@SECLEVEL=0")
+        return context
+
+    lenient(server).maximum_version = ssl.TLSVersion.TLSv1_1
+    server.minimum_version = ssl.TLSVersion.TLSv1
+    ours = lenient(context_for(TlsSettings(trust=Store("PEM", authority.pem))))
+    with pytest.raises(ssl.SSLError, match=r"(?i)version|protocol"):
+        shake_hands(ours, server)
+    ours.minimum_version = ssl.TLSVersion.TLSv1
+    assert shake_hands(ours, server) is None
 
 
 def test_protocols_without_tls_have_no_context() -> None:
@@ -340,7 +352,7 @@ def test_a_damaged_jks_store_is_noticed(data: st.DataObject) -> None:
         read_jks(whole[:place], "p")
 
 
-@given(st.binary(max_size=200), st.text(st.characters(exclude_categories=("Cs",)), max_size=10))
+@given(st.binary(max_size=200), st.text(st.characters(exclude_categories=["Cs"]), max_size=10))
 def test_keys_open_with_their_password_alone(plain: bytes, password: str) -> None:
     store = read_jks(jks_of(password, keys=((plain, (b"c",)),), trusted=(b"ca",)), password)
     assert store.trusted == (b"ca",)
