@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -109,9 +110,12 @@ class FakeBroker:
     connections: how many were made.
     """
 
-    def __init__(self, *replies: Reply, versions: Mapping[int, tuple[int, int]] = KRAFT) -> None:
+    def __init__(
+        self, *replies: Reply, versions: Mapping[int, tuple[int, int]] = KRAFT, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.replies = list(replies)
         self.versions = versions
+        self.tls = tls
         self.received: list[Received] = []
         self.connections = 0
         self._writers: list[asyncio.StreamWriter] = []
@@ -139,7 +143,7 @@ class FakeBroker:
             writer.transport.abort()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0)
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, 0, ssl=self.tls)
         return self
 
     async def __aexit__(

@@ -1,0 +1,112 @@
+"""TLS against servers with the wrong certificates, and the words for every way in which a handshake ends."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from console.admin.connect_errors import connect_error
+from console.admin.errors import TlsFailed
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings, Store, TlsSettings
+from console.wire.connection import ConnectFailed, Stage
+from tests.support.certificates import Authority
+from tests.wire.fake_broker import FakeBroker, answering, metadata_body
+
+GOOD = answering(metadata_body({1: ("a.example", 9092)}, 1))
+
+
+def server_context(authority: Authority, *hosts: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(authority.issue("broker", *hosts).pem))
+    return context
+
+
+def trusting(authority: Authority, address: tuple[str, int]) -> ConnectionSettings:
+    tls = TlsSettings(trust=Store("PEM", path=authority.pem))
+    return ConnectionSettings(bootstrap=(address,), security_protocol="SSL", tls=tls, connect_timeout=10)
+
+
+async def read(settings: ConnectionSettings) -> int:
+    link = Link(settings)
+    try:
+        return len((await link.nodes()).brokers)
+    finally:
+        await link.close()
+
+
+async def test_a_certificate_for_this_host_by_an_authority_that_is_trusted(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with FakeBroker(GOOD, tls=server_context(authority, "127.0.0.1")) as broker:
+        assert await read(trusting(authority, broker.address)) == 1
+
+
+async def test_a_certificate_for_another_host(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    async with FakeBroker(GOOD, tls=server_context(authority, "other.example")) as broker:
+        settings = trusting(authority, broker.address)
+        with pytest.raises(TlsFailed, match=r"certificate is not accepted: .*127\.0\.0\.1") as failed:
+            await read(settings)
+        assert "ssl.endpoint.identification.algorithm=" in failed.value.failure.remedy
+        assert settings.tls is not None
+        assert await read(replace(settings, tls=replace(settings.tls, verify_host=False))) == 1
+
+
+async def test_a_certificate_by_another_authority(tmp_path: Path) -> None:
+    theirs, ours = Authority(tmp_path / "theirs"), Authority(tmp_path / "ours")
+    async with FakeBroker(GOOD, tls=server_context(theirs, "127.0.0.1")) as broker:
+        with pytest.raises(TlsFailed, match="certificate is not accepted") as failed:
+            await read(trusting(ours, broker.address))
+        assert "ssl.truststore.location" in failed.value.failure.remedy
+
+
+SETTINGS = ConnectionSettings(bootstrap=(("h", 1),), security_protocol="SSL", tls=TlsSettings())
+WITH_KEY = replace(SETTINGS, tls=TlsSettings(key_store=Store("PEM", path=Path("key.pem"))))
+
+
+def told(cause: Exception, settings: ConnectionSettings = SETTINGS, stage: Stage = Stage.OPENING) -> str:
+    failed = ConnectFailed(stage)
+    failed.__cause__ = cause
+    error = connect_error(failed, ("h", 1), settings)
+    assert isinstance(error, TlsFailed)
+    return f"{error.failure.message} | {error.failure.remedy}"
+
+
+def tls_error(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, f"[SSL: {reason}] (_ssl.c:1006)")
+    error.reason = reason
+    return error
+
+
+def test_an_expired_certificate() -> None:
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_code, error.verify_message = 10, "certificate has expired"
+    assert "certificate has expired | Have the broker's certificate renewed" in told(error)
+
+
+@pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_BAD_CERTIFICATE"])
+def test_an_alert_without_a_certificate_of_our_own(reason: str) -> None:
+    """TLS 1.3 sends it when the handshake seems done: while the versions are asked for."""
+    for stage in Stage:
+        assert "seems to want a client certificate | Set ssl.keystore.location" in told(tls_error(reason), stage=stage)
+
+
+def test_an_alert_to_a_certificate_of_our_own() -> None:
+    words = told(tls_error("TLSV1_ALERT_UNKNOWN_CA"), WITH_KEY)
+    assert "refused this client's certificate or TLS version (alert: unknown ca)" in words
+    assert "trust store" in words
+
+
+@pytest.mark.parametrize("reason", ["WRONG_VERSION_NUMBER", "UNEXPECTED_EOF_WHILE_READING"])
+def test_a_peer_without_tls(reason: str) -> None:
+    assert "does not speak TLS" in told(tls_error(reason))
+    assert "security.protocol=PLAINTEXT" in told(ConnectionResetError())
+    sasl = replace(SETTINGS, security_protocol="SASL_SSL")
+    assert "security.protocol=SASL_PLAINTEXT" in told(tls_error(reason), sasl)
+
+
+def test_anything_else_is_told_by_its_name() -> None:
+    assert "TLS failed: unsupported protocol" in told(tls_error("UNSUPPORTED_PROTOCOL"))
