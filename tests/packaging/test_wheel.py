@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.installed import PACKAGES, ROOT, build_wheel, install
+from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +33,11 @@ def sources() -> Iterator[str]:
                 yield path.relative_to(ROOT).as_posix()
 
 
+def held(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
 def run(command: list[str], outside: Path) -> str:
     done = subprocess.run(command, cwd=outside, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -38,11 +45,9 @@ def run(command: list[str], outside: Path) -> str:
 
 
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == set(sources())
-    assert "console/tui/app.tcss" in held
-    assert any(name.startswith("themes/") for name in held)
+    assert held(wheel) == set(sources())
+    assert "console/tui/app.tcss" in held(wheel)
+    assert any(name.startswith("themes/") for name in held(wheel))
 
 
 def test_the_licence_goes_with_it(wheel: Path) -> None:
@@ -58,13 +63,24 @@ def test_help_and_version(bin_folder: Path, tmp_path: Path) -> None:
     assert run([kac, "--version"], tmp_path).split()[1] == version.removeprefix("Version: ")
 
 
-def test_every_module_imports(bin_folder: Path, tmp_path: Path) -> None:
+def test_every_module_imports(wheel: Path, bin_folder: Path, tmp_path: Path) -> None:
     modules = sorted(
         name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        for name in sources()
+        for name in held(wheel)
         if name.endswith(".py") and not name.endswith("__main__.py")
     )
     load_all = f"import importlib; [importlib.import_module(name) for name in {modules}]"
     python = str(bin_folder / "python")
     where = run([python, "-c", f"{load_all}; import console; print(console.__file__)"], tmp_path)
     assert Path(where.strip()).is_relative_to(bin_folder.parent)
+
+
+def test_the_console_opens_says_what_is_wrong_and_leaves(bin_folder: Path, tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    nobody_there = [str(bin_folder / "kac"), "-b", "127.0.0.1:1"]
+    with Terminal(nobody_there, cwd=tmp_path, environment=environment) as terminal:
+        terminal.wait_for("2 Topics")
+        terminal.wait_for("UNREACHABLE")
+        terminal.send(":q\r")
+        assert terminal.wait_for_end() == 0
+        assert b"\x1b[?1049l" in terminal.written, "the terminal's own screen did not come back"
