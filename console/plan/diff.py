@@ -10,7 +10,7 @@ from console.model.changes import NewTopic, Target
 from console.model.cluster import ScramCredential, Topic
 from console.model.codes import DEFAULT_CONFIG, ConfigSource
 from console.model.config import ConfigEntry, is_override, own_source, topic_resource
-from console.model.inheritance import Inheritance
+from console.model.inheritance import Inheritance, Inherited
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import (
@@ -30,7 +30,7 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
-from console.plan.own_values import result_of
+from console.plan.own_values import own_text, result_of
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was, subject
 from console.plan.values import canonical
@@ -126,7 +126,7 @@ def _line(staged: Staged, snapshot: Snapshot, acls: AbstractSet[Acl], inheritanc
     note = ""
     if isinstance(edit, ConfigEdit):
         entry = there if isinstance(there, ConfigEntry) else None
-        old, new = _config_old(there), _config_new(edit, entry, inheritance)
+        old, new = _config_old(edit, there, inheritance), _config_new(edit, entry, inheritance)
         note = _note(edit, entry, old, inheritance)
     else:
         old, new = _old(there), _new(edit)
@@ -165,24 +165,27 @@ def _essence(was: Was) -> object:
             return was
 
 
-def _config_old(there: Was) -> Side:
+def _config_old(edit: ConfigEdit, there: Was, inheritance: Inheritance) -> Side:
     if there is UNREAD:
         return UNKNOWN
-    if not isinstance(there, ConfigEntry):
-        return NOTHING
+    if not isinstance(there, ConfigEntry):  # not listed: what applies is set elsewhere, or nowhere
+        return _inherited(inheritance.without_override(edit.resource, edit.key))
     name = there.synonyms[0].name if there.synonyms else there.name
     return Side(there.value, there.source, name, there.hidden)
+
+
+def _inherited(found: Inherited) -> Side:
+    return Side(found.value, found.source, found.name, found.hidden, found.known)
 
 
 def _config_new(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> Side:
     if isinstance(edit, SetConfig):
         return _set_to(edit)
     if isinstance(edit, UnsetConfig):
-        left = inheritance.without_override(edit.resource, edit.key)
-        return Side(left.value, left.source, left.name, left.hidden, left.known)
-    value = result_of(edit, entry, inheritance)
-    known = entry is not None
-    return Side(value if known else None, own_source(edit.resource), edit.key, known=known)
+        return _inherited(inheritance.without_override(edit.resource, edit.key))
+    known = own_text(entry, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
+    value = result_of(edit, entry, inheritance) if known else None
+    return Side(value, own_source(edit.resource), edit.key, known=known)
 
 
 def _set_to(edit: SetConfig) -> Side:

@@ -6,6 +6,7 @@ import re
 
 from console.model.changes import NewTopic
 from console.model.cluster import Topic
+from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, topic_resource
 from console.model.secret import Secret
 from console.plan.draft import Draft
@@ -48,7 +49,8 @@ def _create(edit: CreateTopic, draft: Draft) -> Verdict:
         if refused is not None:
             return refused
         try:
-            configs[key] = parse_value(key, like.type, value) if like and isinstance(value, str) else value
+            type_ = like.type if like else ConfigType(0)
+            configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
         except ValueError as error:
             return Refused(edit, str(error), "Correct the value.")
     if configs != topic.configs:

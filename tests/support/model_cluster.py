@@ -1,0 +1,372 @@
+"""A cluster of plain dictionaries that takes change requests and describes itself as Kafka does.
+
+Written from Kafka's own rules (ConfigurationControlManager, ConfigHelper, ClientQuotaControlManager) and on its own, so
+that it shares no mistake with console.plan: it holds raw stores, and every description is worked out from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    Outcome,
+    Status,
+    Target,
+)
+from console.model.cluster import Broker, ClusterInfo, Partition, ScramCredential, Topic
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ConfigSource, ConfigType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+
+LIMIT = 10_000
+
+
+class Key(NamedTuple):
+    """A key that the model's brokers know. default None: Kafka has none for it (``log.retention.ms``)."""
+
+    type: str
+    default: str | None
+    dynamic: bool = True
+    sensitive: bool = False
+
+
+BROKER_KEYS = {
+    "compression.type": Key("STRING", "producer"),
+    "group.consumer.session.timeout.ms": Key("INT", "45000", dynamic=False),
+    "group.consumer.assignment.interval.ms": Key("INT", "1000"),
+    "log.cleaner.min.cleanable.ratio": Key("DOUBLE", "0.5"),
+    "log.cleanup.policy": Key("LIST", "delete"),
+    "log.dirs": Key("STRING", None, dynamic=False),
+    "log.flush.interval.ms": Key("LONG", None),
+    "log.flush.scheduler.interval.ms": Key("LONG", "9223372036854775807", dynamic=False),
+    "log.preallocate": Key("BOOLEAN", "false"),
+    "log.retention.hours": Key("INT", "168", dynamic=False),
+    "log.retention.minutes": Key("INT", None, dynamic=False),
+    "log.retention.ms": Key("LONG", None),
+    "max.connections": Key("INT", "2147483647"),
+    "num.partitions": Key("INT", "1", dynamic=False),
+    "ssl.keystore.password": Key("PASSWORD", None, sensitive=True),
+}
+"""Of the real ones as many as there are rules for."""
+
+TOPIC_KEYS = {
+    "cleanup.policy": ("LIST", "log.cleanup.policy"),
+    "compression.type": ("STRING", "compression.type"),
+    "flush.ms": ("LONG", "log.flush.interval.ms"),
+    "leader.replication.throttled.replicas": ("LIST", None),
+    "min.cleanable.dirty.ratio": ("DOUBLE", "log.cleaner.min.cleanable.ratio"),
+    "preallocate": ("BOOLEAN", "log.preallocate"),
+    "retention.ms": ("LONG", "log.retention.ms"),
+}
+"""Topic key -> its type and the first of its broker synonyms."""
+
+GROUP_KEYS = {
+    "consumer.session.timeout.ms": ("INT", "group.consumer.session.timeout.ms"),
+    "consumer.assignment.interval.ms": ("INT", "group.consumer.assignment.interval.ms"),
+}
+CLIENT_METRICS_KEYS = {"interval.ms": ("INT", "300000"), "match": ("LIST", ""), "metrics": ("LIST", "")}
+LOGGERS = ("kafka.server", "root")
+
+_TYPES = {name: ConfigType(number) for number, name in ConfigType.NAMES.items()}
+_IN_MS = {"log.retention.hours": 3_600_000, "log.retention.minutes": 60_000}
+
+
+def same_key(name: str) -> list[str]:
+    """The names under which a broker looks for a key of its own."""
+    if name.startswith("log.retention.") and name != "log.retention.bytes":
+        return ["log.retention.ms", "log.retention.minutes", "log.retention.hours"]
+    if name == "log.flush.interval.ms":
+        return [name, "log.flush.scheduler.interval.ms"]
+    return [name, name.split(".", 3)[3]] if name.startswith("listener.name.") else [name]
+
+
+@dataclass
+class ModelCluster:
+    """The stores. static: broker id -> what its server.properties say."""
+
+    static: dict[int, dict[str, str]] = field(default_factory=lambda: {1: {}, 2: {}})
+    configs: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+    levels: dict[tuple[str, str], str] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+    quotas: dict[QuotaEntity, dict[str, float]] = field(default_factory=dict)
+    acls: set[Acl] = field(default_factory=set)
+    scram: dict[tuple[str, int], int] = field(default_factory=dict)
+    requests: int = 0
+
+    # -- changing --------------------------------------------------------------------------------------------------
+
+    def apply(self, request: ChangeRequest) -> tuple[Outcome, ...]:
+        """Carry out a request as a broker would; what breaks a rule of the protocol is an AssertionError."""
+        self.requests += 1
+        match request:
+            case AlterConfigs():
+                return self._alter_configs(request)
+            case AlterQuotas(ops=quota_ops):
+                assert sum(map(len, quota_ops.values())) <= LIMIT
+                for entity, values in quota_ops.items():
+                    mine = self.quotas.setdefault(entity, {})
+                    for key, value in values.items():
+                        if value is None:
+                            mine.pop(key, None)
+                        else:
+                            assert value > 0
+                            mine[key] = value
+                    if not mine:
+                        del self.quotas[entity]
+                return applied(*quota_ops)
+            case CreateTopics(topics=new):
+                assert sum(1 + max(len(t.assignments), t.partitions, 1) + len(t.configs) for t in new) <= LIMIT
+                for topic in new:
+                    assert topic.name not in self.topics
+                    self.topics[topic.name] = max(len(topic.assignments), topic.partitions, 1)
+                    self.configs[ConfigResource(TOPIC, topic.name)] = {k: text(v) for k, v in topic.configs.items()}
+                return applied(*(topic.name for topic in new))
+            case CreatePartitions(counts=counts):
+                assert sum(count - self.topics[name] for name, count in counts.items()) <= LIMIT
+                for name, count in counts.items():
+                    assert count > self.topics[name]
+                    self.topics[name] = count
+                return applied(*counts)
+            case DeleteTopics(names=names):
+                assert len(names) == len(set(names)) <= LIMIT
+                for name in names:
+                    del self.topics[name]
+                    self.configs.pop(ConfigResource(TOPIC, name), None)
+                return applied(*names)
+            case CreateAcls(acls=acls):
+                assert len(acls) == len(set(acls)) <= LIMIT
+                self.acls |= set(acls)
+                return applied(*acls)
+            case DeleteAcls(acls=acls):
+                assert len(acls) == len(set(acls)) <= LIMIT
+                self.acls -= set(acls)
+                return applied(*acls)
+            case AlterScram(upserts=upserts, deletions=deletions):
+                assert not upserts.keys() & set(deletions)
+                for who, (iterations, _) in upserts.items():
+                    self.scram[who.user, int(who.mechanism)] = iterations
+                for who in deletions:
+                    del self.scram[who.user, int(who.mechanism)]
+                return applied(*upserts, *deletions)
+        raise AssertionError(f"no plan makes {request}")
+
+    def _alter_configs(self, request: AlterConfigs) -> tuple[Outcome, ...]:
+        outcomes = []
+        assert sum(len(ops) for r, ops in request.ops.items() if r.type != BROKER_LOGGER) <= LIMIT
+        for resource, ops in request.ops.items():
+            assert len({op.key for op in ops}) == len(ops) > 0
+            if resource.type in (BROKER, BROKER_LOGGER) and resource.name:
+                assert request.broker == int(resource.name), "sent to another broker"
+            if resource.type == TOPIC and resource.name not in self.topics:
+                failure = Failure("UNKNOWN_TOPIC_OR_PARTITION")
+                outcomes.append(Outcome(resource, Status.FAILED, failure))
+                continue
+            for op in ops:
+                self._alter(resource, op)
+            outcomes.append(Outcome(resource, Status.APPLIED))
+        return tuple(outcomes)
+
+    def _alter(self, resource: ConfigResource, op: ConfigOp) -> None:
+        if resource.type == BROKER_LOGGER:
+            assert op.op.name in ("SET", "DELETE")
+            if op.op.name == "SET":
+                self.levels[resource.name, op.key] = text(op.value)
+            else:
+                assert op.key != "root"
+                self.levels.pop((resource.name, op.key), None)
+            return
+        mine = self.configs.setdefault(resource, {})
+        if op.op.name == "SET":
+            mine[op.key] = text(op.value)
+        elif op.op.name == "DELETE":
+            assert op.value is None
+            mine.pop(op.key, None)
+        else:
+            assert self._type(resource, op.key) == "LIST"
+            items = [part for part in mine.get(op.key, self._kafka_default(resource, op.key)).split(",") if part]
+            for item in text(op.value).split(","):
+                if op.op.name == "APPEND" and item not in items:
+                    items.append(item)
+                elif op.op.name == "SUBTRACT" and item in items:
+                    items.remove(item)
+            mine[op.key] = ",".join(items)
+
+    def _type(self, resource: ConfigResource, key: str) -> str:
+        if resource.type == TOPIC:
+            return TOPIC_KEYS[key][0]
+        if resource.type == CLIENT_METRICS:
+            return CLIENT_METRICS_KEYS[key][0]
+        return GROUP_KEYS[key][0] if resource.type == GROUP else BROKER_KEYS[key].type
+
+    def _kafka_default(self, resource: ConfigResource, key: str) -> str:
+        if resource.type == CLIENT_METRICS:
+            return CLIENT_METRICS_KEYS[key][1]
+        if resource.type == TOPIC:
+            first = TOPIC_KEYS[key][1]
+            return BROKER_KEYS[first].default or "" if first else ""
+        return BROKER_KEYS[key].default or ""
+
+    # -- describing ------------------------------------------------------------------------------------------------
+
+    def describe(self, seen_by: int = 1) -> Snapshot:
+        """Everything, read at once; topics and groups as broker `seen_by` sees them."""
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return Snapshot(
+            cluster=ClusterInfo("model", 1, tuple(Broker(id_, "localhost", 9092 + id_) for id_ in self.static)),
+            topics={
+                name: Topic(name, tuple(Partition(number, -1, (), ()) for number in range(count)))
+                for name, count in self.topics.items()
+            },
+            configs={resource: ConfigSet(tuple(entries)) for resource, entries in self._described(seen_by)},
+            configs_from=seen_by,
+            quotas={entity: dict(values) for entity, values in self.quotas.items()},
+            acls=tuple(sorted(self.acls)),
+            scram=self._credentials(),
+            read_at=dict.fromkeys(("cluster", "topics", "configs", "quotas", "acls", "scram"), at),
+        )
+
+    def _credentials(self) -> dict[str, tuple[ScramCredential, ...]]:
+        from console.model.codes import ScramMechanism
+
+        found: dict[str, tuple[ScramCredential, ...]] = {}
+        for (user, mechanism), iterations in sorted(self.scram.items()):
+            found[user] = (*found.get(user, ()), ScramCredential(ScramMechanism(mechanism), iterations))
+        return found
+
+    def _described(self, seen_by: int) -> Iterator[tuple[ConfigResource, list[ConfigEntry]]]:
+        yield ConfigResource(BROKER, ""), self._cluster_default()
+        for id_ in self.static:
+            yield ConfigResource(BROKER, str(id_)), self._broker(id_)
+            yield (
+                ConfigResource(BROKER_LOGGER, str(id_)),
+                [ConfigEntry(name, self._level(id_, name), ConfigSource(6)) for name in LOGGERS],
+            )
+        for name in self.topics:
+            yield self._inheriting(ConfigResource(TOPIC, name), TOPIC_KEYS, seen_by, ConfigSource(1))
+        for name in ("g1", "g2"):
+            yield self._inheriting(ConfigResource(GROUP, name), GROUP_KEYS, seen_by, ConfigSource(8))
+        for name in ("m1", "m2"):
+            resource = ConfigResource(CLIENT_METRICS, name)
+            mine = self.configs.get(resource, {})
+            entries = []
+            for key, (type_, default) in sorted(CLIENT_METRICS_KEYS.items()):
+                source = ConfigSource(7 if key in mine else 5)
+                value = written(type_, mine.get(key, default))
+                synonyms = (Synonym(key, value, source),) if key in mine else ()
+                entries.append(ConfigEntry(key, value, source, type=_TYPES[type_], synonyms=synonyms))
+            yield resource, entries
+
+    def _level(self, broker: int, logger: str) -> str:
+        return self.levels.get((str(broker), logger)) or self.levels.get((str(broker), "root"), "INFO")
+
+    def _cluster_default(self) -> list[ConfigEntry]:
+        entries = []
+        for key, raw in sorted(self.configs.get(ConfigResource(BROKER, ""), {}).items()):
+            known = self._known(key)
+            value = None if known.sensitive else raw
+            synonym = Synonym(key, value, ConfigSource(3))
+            entries.append(self._entry(key, value, synonym.source, (synonym,)))
+        return entries
+
+    @staticmethod
+    def _known(key: str) -> Key:
+        """What a broker knows of a key; one that it does not know is taken for a secret."""
+        return BROKER_KEYS.get(same_key(key)[-1] if key.startswith("listener.") else key, Key("", None, sensitive=True))
+
+    def _entry(self, key: str, value: str | None, source: ConfigSource, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
+        known = self._known(key)
+        read_only = key not in BROKER_KEYS or not known.dynamic
+        type_ = _TYPES[known.type] if known.type else ConfigType(0)
+        return ConfigEntry(key, value, source, read_only, known.sensitive, type_, synonyms)
+
+    def _synonyms(self, key: str, broker: int) -> list[Synonym]:
+        """ConfigHelper.configSynonyms: all names at the strongest source, then at the next; from the key's own on."""
+        stores = (
+            (2, self.configs.get(ConfigResource(BROKER, str(broker)), {})),
+            (3, self.configs.get(ConfigResource(BROKER, ""), {})),
+            (4, self.static[broker]),
+            (5, {name: known.default for name, known in BROKER_KEYS.items() if known.default is not None}),
+        )
+        found = []
+        for source, store in stores:
+            for name in same_key(key):
+                if name in store:
+                    value = None if self._known(key).sensitive else store[name]
+                    found.append(Synonym(name, value, ConfigSource(source)))
+        while found and found[0].name != key:
+            found.pop(0)
+        return found
+
+    def _broker(self, broker: int) -> list[ConfigEntry]:
+        own = self.configs.get(ConfigResource(BROKER, str(broker)), {})
+        default = self.configs.get(ConfigResource(BROKER, ""), {})
+        entries = []
+        for key in sorted({*BROKER_KEYS, *own, *default}):
+            synonyms = self._synonyms(key, broker)
+            source = synonyms[0].source if synonyms else ConfigSource(5)
+            value = None
+            if synonyms and synonyms[0].value is not None:
+                value = written(self._known(key).type, synonyms[0].value)
+            entries.append(self._entry(key, value, source, tuple(synonyms)))
+        return entries
+
+    def _inheriting(
+        self, resource: ConfigResource, keys: Mapping[str, tuple[str, str | None]], broker: int, own: ConfigSource
+    ) -> tuple[ConfigResource, list[ConfigEntry]]:
+        mine = self.configs.get(resource, {})
+        entries = []
+        for key, (type_, first) in sorted(keys.items()):
+            synonyms = self._synonyms(first, broker) if first else []
+            if key in mine:
+                synonyms.insert(0, Synonym(key, written(type_, mine[key]), own))
+            source = synonyms[0].source if synonyms else ConfigSource(5)
+            value = written(type_, mine[key] if key in mine else self._inherited(first, broker))
+            entries.append(ConfigEntry(key, value, source, type=_TYPES[type_], synonyms=tuple(synonyms)))
+        return resource, entries
+
+    def _inherited(self, first: str | None, broker: int) -> str:
+        """KafkaConfig's view: the first name that has any value, in the unit of the first name."""
+        for name in same_key(first) if first else []:
+            values = [synonym for synonym in self._synonyms(name, broker) if synonym.name == name]
+            if values and values[0].value is not None:
+                return str(int(values[0].value) * _IN_MS[name]) if name in _IN_MS else values[0].value
+        return ""
+
+
+def text(value: str | Secret | None) -> str:
+    """What goes over the wire."""
+    assert value is not None
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def written(type_: str, raw: str) -> str:
+    """The raw text parsed and written again (ConfigDef.parseType and convertToString)."""
+    if type_ == "LIST":
+        return ",".join(part.strip() for part in raw.split(",")) if raw.strip() else ""
+    if type_ == "BOOLEAN":
+        return raw.strip().lower()
+    if type_ in ("INT", "LONG"):
+        return str(int(raw))
+    return str(float(raw)) if type_ == "DOUBLE" else raw.strip()
+
+
+def applied(*targets: Target) -> tuple[Outcome, ...]:
+    """All went well."""
+    return tuple(Outcome(target, Status.APPLIED) for target in targets)

@@ -1,0 +1,168 @@
+"""Random edits over a small world of names, for a model cluster and for real brokers alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import TypeVar
+
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    GROUP,
+    TOPIC,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ResourceType,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource
+from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+
+_T = TypeVar("_T")
+Values = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class World:
+    """The names and the values that edits are made of. lists: key -> items to append and subtract.
+
+    secrets: broker keys that are sensitive. loggers: set only, since what they fall back to is not told.
+    """
+
+    topics: Sequence[str]
+    brokers: Sequence[int]
+    values: Mapping[ResourceType, Values]
+    lists: Mapping[ResourceType, Values] = field(default_factory=dict)
+    groups: Sequence[str] = ()
+    metrics: Sequence[str] = ()
+    loggers: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+    users: Sequence[str] = ("alice", "bob", "<default>")
+    replication: int = 1
+    scram: bool = True
+
+
+def random_edits(rng: Random, world: World, snapshot: Snapshot, most: int = 12) -> list[Edit]:
+    """From 1 to `most` edits; some contradict each other or change nothing."""
+    return [_edit(rng, world, snapshot) for _ in range(rng.randint(1, most))]
+
+
+def _edit(rng: Random, world: World, snapshot: Snapshot) -> Edit:
+    kind = rng.randrange(20)
+    if kind < 10:
+        return _config(rng, world)
+    if kind < 13:
+        return _quota(rng, world)
+    if kind < 16:
+        acl = _acl(rng, world)
+        if rng.randrange(3) == 0 and snapshot.acls:
+            acl = snapshot.acls[rng.randrange(len(snapshot.acls))]
+        return AddAcl(acl) if rng.randrange(2) else RemoveAcl(acl)
+    if kind < 18 or not world.scram:
+        return _topic(rng, world, snapshot)
+    user = ScramUser(_one(rng, world.users), ScramMechanism(rng.randint(1, 2)))
+    if rng.randrange(3) == 0:
+        return DeleteScram(user)
+    return UpsertScram(user, _one(rng, (4096, 8192)), Secret(_one(rng, ("one", "two"))))
+
+
+def _config(rng: Random, world: World) -> Edit:
+    resource = _resource(rng, world)
+    if resource.type == BROKER_LOGGER:
+        return SetConfig(resource, _one(rng, world.loggers), _one(rng, ("DEBUG", "INFO", "warn")))
+    if resource.type == BROKER and world.secrets and rng.randrange(8) == 0:
+        key = _one(rng, world.secrets)
+        return SetConfig(resource, key, Secret("hush")) if rng.randrange(2) else UnsetConfig(resource, key)
+    lists = world.lists.get(resource.type, {})
+    if lists and rng.randrange(3) == 0:
+        key = _one(rng, list(lists))
+        items = ",".join(_one(rng, lists[key]) for _ in range(rng.randint(1, 2)))
+        return AppendConfig(resource, key, items) if rng.randrange(2) else SubtractConfig(resource, key, items)
+    values = world.values[resource.type]
+    key = _one(rng, list(values))
+    return UnsetConfig(resource, key) if rng.randrange(3) == 0 else SetConfig(resource, key, _one(rng, values[key]))
+
+
+def _resource(rng: Random, world: World) -> ConfigResource:
+    places = [ConfigResource(TOPIC, name) for name in world.topics] * 2
+    places += [ConfigResource(BROKER, str(broker)) for broker in world.brokers] + [CLUSTER_DEFAULT] * 2
+    places += [ConfigResource(GROUP, name) for name in world.groups]
+    places += [ConfigResource(CLIENT_METRICS, name) for name in world.metrics]
+    if world.loggers:
+        places += [ConfigResource(BROKER_LOGGER, str(broker)) for broker in world.brokers]
+    return _one(rng, places)
+
+
+def _quota(rng: Random, world: World) -> Edit:
+    name: str | None = _one(rng, (*world.users, None))
+    client: str | None = _one(rng, ("app", "<default>", None))
+    shapes: Sequence[dict[str, str | None]] = (
+        {USER: name},
+        {CLIENT_ID: client},
+        {CLIENT_ID: client, USER: name},
+        {IP: _one(rng, ("127.0.0.9", None))},
+    )
+    entity = QuotaEntity.of(_one(rng, shapes))
+    key = CONNECTION_CREATION_RATE if entity.has(IP) else _one(rng, CLIENT_KEYS)
+    if rng.randrange(3) == 0:
+        return UnsetQuota(entity, key)
+    return SetQuota(entity, key, float(_one(rng, (1, 1000, 1048576))))
+
+
+def _acl(rng: Random, world: World) -> Acl:
+    on = _one(rng, ("TOPIC", "GROUP", "CLUSTER"))
+    return Acl(
+        AclResourceType.parse(on),
+        "kafka-cluster" if on == "CLUSTER" else _one(rng, world.topics),
+        PatternType.parse("LITERAL" if on == "CLUSTER" else _one(rng, ("LITERAL", "PREFIXED"))),
+        f"User:{_one(rng, world.users)}",
+        _one(rng, ("*", "127.0.0.1")),
+        AclOperation.parse(_one(rng, ("READ", "DESCRIBE"))),
+        Permission.parse(_one(rng, ("ALLOW", "DENY"))),
+    )
+
+
+def _topic(rng: Random, world: World, snapshot: Snapshot) -> Edit:
+    name = _one(rng, world.topics)
+    kind = rng.randrange(4)
+    if kind == 0:
+        return DeleteTopic(name)
+    if kind == 1:
+        now = snapshot.topics.get(name)
+        return GrowTopic(name, (len(now.partitions) if now else 1) + rng.randint(0, 2))
+    values = world.values[TOPIC]
+    keys = rng.sample(list(values), rng.randint(0, 2))
+    configs = {key: _one(rng, values[key]) for key in keys}
+    if rng.randrange(4) == 0:
+        return CreateTopic(NewTopic(name, assignments=((world.brokers[0],),), configs=configs))
+    return CreateTopic(NewTopic(name, _one(rng, (-1, 1, 3)), world.replication, configs=configs))
+
+
+def _one(rng: Random, among: Sequence[_T]) -> _T:
+    return among[rng.randrange(len(among))]

@@ -1,0 +1,402 @@
+"""Laws of plans, over random plans on a model cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterScram,
+    ChangeRequest,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    Outcome,
+    Status,
+    Target,
+)
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.config import ConfigResource, ConfigSet, topic_resource
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.compile import Facts, Step, compile_plan
+from console.plan.diff import DiffLine, diff
+from console.plan.edits import CreateTopic, SetConfig, Slot
+from console.plan.plan import EMPTY, Plan, discard, redo, stage, undo
+from console.plan.predict import predict
+from console.plan.settle import record_check, settle
+from console.plan.staged import subject
+from console.plan.values import canonical
+from tests.support.model_cluster import ModelCluster
+from tests.support.random_plans import World, random_edits
+
+BROKER_VALUES = {
+    "compression.type": ("lz4", "producer"),
+    "group.consumer.assignment.interval.ms": ("2s", "5000"),
+    "log.cleaner.min.cleanable.ratio": ("0.50", "0.25"),
+    "log.cleanup.policy": ("delete, compact", "compact"),
+    "log.flush.interval.ms": ("1000", "2s"),
+    "log.preallocate": ("TRUE", "false"),
+    "log.retention.ms": ("1d", "86400000", "90000"),
+    "max.connections": ("100", "200"),
+    "a.plugin.key": ("x", "y"),
+}
+WORLD = World(
+    topics=("t1", "t2", "t3", "t4"),
+    brokers=(1, 2),
+    values={
+        TOPIC: {
+            "cleanup.policy": ("compact", "delete", "compact,delete"),
+            "compression.type": ("lz4", "zstd"),
+            "flush.ms": ("5", "1s"),
+            "min.cleanable.dirty.ratio": ("0.5", "0.1"),
+            "preallocate": ("true", "FALSE"),
+            "retention.ms": ("604800000", "7d", "1h"),
+        },
+        BROKER: BROKER_VALUES,
+        GROUP: {"consumer.session.timeout.ms": ("50s", "45000"), "consumer.assignment.interval.ms": ("3000", "1000")},
+        CLIENT_METRICS: {"interval.ms": ("30s", "60000"), "metrics": ("a,b", "")},
+    },
+    lists={
+        TOPIC: {
+            "cleanup.policy": ("delete", "compact"),
+            "leader.replication.throttled.replicas": ("0:1", "0:2", "1:1"),
+        },
+        BROKER: {"log.cleanup.policy": ("delete", "compact")},
+        CLIENT_METRICS: {"metrics": ("a", "b"), "match": ("c=d",)},
+    },
+    groups=("g1", "g2"),
+    metrics=("m1", "m2"),
+    loggers=("kafka.server",),
+    secrets=("listener.name.x.ssl.keystore.password",),
+)
+STATIC = {1: {"log.dirs": "/a", "log.retention.hours": "24"}, 2: {"log.dirs": "/b", "compression.type": "gzip"}}
+
+KINDS = (CreateTopics, CreatePartitions, AlterConfigs, CreateAcls, AlterQuotas, AlterScram, DeleteAcls, DeleteTopics)
+
+# Seeds, not st.randoms: a hundred draws through hypothesis take longer than all the rest.
+randoms = st.integers(0, 2**32).map(Random)
+laws = settings(max_examples=150)
+
+
+def busy_cluster(rng: Random) -> ModelCluster:
+    """A cluster with a past."""
+    cluster = ModelCluster(static={broker: dict(static) for broker, static in STATIC.items()}, topics={"t0": 1})
+    for _ in range(rng.randint(0, 2)):
+        carry_out(cluster, stage(EMPTY, random_edits(rng, WORLD, cluster.describe(), 20), cluster.describe()).plan)
+    return cluster
+
+
+def facts(snapshot: Snapshot) -> Facts:
+    return Facts(configs=snapshot.configs, acls=len(snapshot.acls))
+
+
+def carry_out(cluster: ModelCluster, plan: Plan) -> list[tuple[Step, tuple[Outcome, ...]]]:
+    steps = compile_plan(plan, facts(cluster.describe()))
+    return [(step, cluster.apply(step.request)) for step in steps]
+
+
+def staged_on(rng: Random, snapshot: Snapshot) -> Plan:
+    plan = EMPTY
+    for _ in range(rng.randint(1, 3)):
+        plan = stage(plan, random_edits(rng, WORLD, snapshot), snapshot).plan
+    return plan
+
+
+def differences(left: Snapshot, right: Snapshot) -> list[str]:
+    """What differs, one line for each place, so that a failure can be read."""
+    found = []
+    for resource in sorted({*left.configs, *right.configs}):
+        a, b = left.configs.get(resource), right.configs.get(resource)
+        if a != b:
+            keys = sorted({e.name for e in a or ()} | {e.name for e in b or ()})
+            for key in keys:
+                one, other = a.get(key) if a else None, b.get(key) if b else None
+                if one != other:
+                    found.append(f"{resource} {key}: {one} / {other}")
+    parts = ("topics", "quotas", "acls", "scram")
+    return found + [
+        f"{p}: {getattr(left, p)} / {getattr(right, p)}" for p in parts if getattr(left, p) != getattr(right, p)
+    ]
+
+
+def unplaced(snapshot: Snapshot) -> Snapshot:
+    """Without who holds the partitions, which no plan predicts and no model keeps."""
+    from dataclasses import replace
+
+    topics = {
+        name: replace(topic, partitions=tuple(p._replace(replicas=(), isr=(), leader=-1) for p in topic.partitions))
+        for name, topic in snapshot.topics.items()
+    }
+    return replace(snapshot, topics=topics)
+
+
+@pytest.mark.parametrize("seen_by", [1, 2])
+@laws
+@given(rng=randoms)
+def test_applying_a_plan_gives_what_it_predicted(seen_by: int, rng: Random) -> None:
+    cluster = busy_cluster(rng)
+    before = cluster.describe(seen_by)
+    plan = staged_on(rng, before)
+    predicted = predict(before, plan)
+    carry_out(cluster, plan)
+    assert differences(unplaced(predicted), cluster.describe(seen_by)) == []
+
+
+@laws
+@given(rng=randoms)
+def test_stage_then_undo_gives_the_plan_back_and_redo_is_its_inverse(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    after = stage(plan, random_edits(rng, WORLD, snapshot), snapshot).plan
+    back = undo(after)
+    if after is plan:
+        return
+    assert (back.staged, back.outcomes, back.past) == (plan.staged, plan.outcomes, plan.past)
+    assert redo(back) == after
+    everything_undone = after
+    for _ in after.past:
+        everything_undone = undo(everything_undone)
+    assert everything_undone.staged == ()
+    assert undo(everything_undone) is everything_undone
+    for _ in after.past:
+        everything_undone = redo(everything_undone)
+    assert everything_undone == after
+
+
+@laws
+@given(rng=randoms)
+def test_a_plan_has_one_edit_for_each_slot_and_reports_every_edit(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    edits = random_edits(rng, WORLD, snapshot)
+    report = stage(plan, edits, snapshot)
+    slots = [staged.edit.slot for staged in report.plan.staged]
+    assert len(slots) == len(set(slots))
+    assert {staged.edit.slot for staged in report.added} <= set(slots)
+    told = {staged.edit.slot for staged in (*report.added, *report.replaced)}
+    told |= {dropped.edit.slot for dropped in report.dropped} | {refused.edit.slot for refused in report.refused}
+    assert {edit.slot for edit in edits} <= told
+    if edits and not report.added and not report.replaced:
+        assert report.plan is plan
+
+
+@laws
+@given(rng=randoms)
+def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    if not plan:
+        return
+    assert discard(plan).staged == ()
+    assert undo(discard(plan)).staged == plan.staged
+    one = plan.staged[rng.randrange(len(plan.staged))].edit
+    without = discard(plan, one.target, one.key)
+    assert one.slot not in {staged.edit.slot for staged in without.staged}
+    for staged in without.staged:
+        resource = staged.edit.target
+        if isinstance(resource, ConfigResource) and resource.type == TOPIC and resource.name not in snapshot.topics:
+            assert Slot(resource.name, "") in {s.edit.slot for s in without.staged}, "an edit with nothing to stand on"
+
+
+def changes_of(request: ChangeRequest) -> list[tuple[Target, str]]:
+    """Every single change in a request: (what, key)."""
+    match request:
+        case AlterConfigs(ops=ops):
+            return [(resource, op.key) for resource, each in ops.items() for op in each]
+        case AlterQuotas(ops=quotas):
+            return [(entity, key) for entity, each in quotas.items() for key in each]
+        case CreateTopics(topics=topics):
+            return [(topic_resource(t.name), key) for t in topics for key in ("", *t.configs)]
+        case CreatePartitions(counts=counts):
+            return [(topic_resource(name), "") for name in counts]
+        case DeleteTopics(names=names):
+            return [(topic_resource(name), "") for name in names]
+        case CreateAcls(acls=acls) | DeleteAcls(acls=acls):
+            return [(acl, "") for acl in acls]
+        case AlterScram(upserts=upserts, deletions=deletions):
+            return [(who, "") for who in (*upserts, *deletions)]
+    raise AssertionError(f"no plan makes {request}")
+
+
+@laws
+@given(rng=randoms)
+def test_the_diff_names_exactly_what_the_requests_change(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    steps = compile_plan(plan, facts(snapshot))
+    sent = Counter(change for step in steps for change in changes_of(step.request))
+    shown = Counter((group.target, line.key) for group in diff(plan, snapshot) for line in group.lines)
+    assert sent == shown
+    assert set(sent.values()) <= {1}, "a change is sent twice"
+
+
+@laws
+@given(rng=randoms)
+def test_both_sides_of_the_diff_are_what_is_there_before_and_after(rng: Random) -> None:
+    cluster = busy_cluster(rng)
+    before = cluster.describe()
+    plan = staged_on(rng, before)
+    groups = diff(plan, before)
+    carry_out(cluster, plan)
+    after = cluster.describe()
+    for group in groups:
+        for line in group.lines:
+            assert not line.moved
+            if isinstance(group.target, ConfigResource) and line.key and group.target.type != BROKER_LOGGER:
+                check_old(line, before.configs.get(group.target))
+                check_new(line, after.configs[group.target])
+            elif isinstance(group.target, QuotaEntity):
+                assert line.old.value == before.quotas.get(group.target, {}).get(line.key)
+                assert line.new.value == after.quotas.get(group.target, {}).get(line.key)
+
+
+def check_old(line: DiffLine, configs: ConfigSet | None) -> None:
+    entry = configs.get(line.key) if configs else None
+    if entry is not None:
+        assert (line.old.value, line.old.source, line.old.hidden) == (entry.value, entry.source, entry.hidden)
+
+
+def check_new(line: DiffLine, configs: ConfigSet) -> None:
+    """An entry without synonyms is described as a default, though a broker's file may give the value: there the diff
+    says more. The cluster default's own set does not tell what applies without it."""
+    entry = configs.get(line.key)
+    if entry is None:
+        assert line.verb == "unset"
+        return
+    if entry.hidden:
+        typed = line.staged.edit.value if isinstance(line.staged.edit, SetConfig) else None
+        assert line.new.value == (typed if isinstance(typed, str) else None)
+        return
+    assert line.new.known
+    wanted = None if entry.value is None else canonical(entry.type, entry.value)
+    assert (None if line.new.value is None else canonical(entry.type, str(line.new.value))) == wanted
+    if entry.synonyms:
+        assert (line.new.source, line.new.name) == (entry.source, entry.synonyms[0].name)
+
+
+@laws
+@given(rng=randoms)
+def test_every_edit_is_in_exactly_one_request_and_in_a_safe_order(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    steps = compile_plan(plan, facts(snapshot))
+    sent = [staged for step in steps for staged in step.staged]
+    assert Counter(s.edit.slot for s in sent) == Counter(s.edit.slot for s in plan.staged)
+    order = [
+        CreateTopics,
+        CreatePartitions,
+        AlterConfigs,
+        CreateAcls,
+        AlterQuotas,
+        AlterScram,
+        DeleteAcls,
+        DeleteTopics,
+    ]
+    places = [order.index(type(step.request)) for step in steps]
+    assert places == sorted(places)
+    named = {
+        int(s.edit.target.name)
+        for s in plan.staged
+        if isinstance(s.edit.target, ConfigResource)
+        and s.edit.target.type in (BROKER, BROKER_LOGGER)
+        and s.edit.target.name
+    }
+    configs = [step.request for step in steps if isinstance(step.request, AlterConfigs)]
+    in_configs = [
+        s for s in plan.staged if isinstance(s.edit.target, ConfigResource) and s.edit.target not in created(plan)
+    ]
+    assert len(configs) == (max(1, len(named)) if in_configs else 0)
+    assert {request.broker for request in configs} - {None} == named
+    for kind in KINDS:
+        assert kind is AlterConfigs or sum(isinstance(step.request, kind) for step in steps) <= 1
+    for place, step in enumerate(steps):
+        additions = tuple(i for i, other in enumerate(steps) if isinstance(other.request, CreateAcls))
+        assert step.after == (additions if isinstance(step.request, DeleteAcls) else ())
+        assert all(before < place for before in step.after)
+
+
+def created(plan: Plan) -> set[ConfigResource]:
+    return {topic_resource(s.edit.topic.name) for s in plan.staged if isinstance(s.edit, CreateTopic)}
+
+
+@laws
+@given(rng=randoms)
+def test_settling_leaves_exactly_what_failed_in_its_order(rng: Random) -> None:
+    cluster = busy_cluster(rng)
+    plan = staged_on(rng, cluster.describe())
+    answered = []
+    failed = set()
+    for step, outcomes in carry_out(cluster, plan):
+        told = []
+        for outcome in outcomes:
+            if rng.randrange(3) == 0:
+                outcome = Outcome(outcome.target, Status.FAILED, Failure("POLICY_VIOLATION", "no"))
+                failed.add(subject(outcome.target))
+            told.append(outcome)
+        answered.append((step, tuple(told)))
+    settled = settle(plan, answered)
+    left = tuple(
+        s
+        for s in plan.staged
+        if any(
+            subject(s.edit.target) == subject(outcome.target) and not outcome.ok
+            for step, outcomes in answered
+            if s in step.staged
+            for outcome in outcomes
+        )
+    )
+    assert settled.staged == left
+    assert set(settled.outcomes) == {s.edit.slot for s in left}
+    assert all(outcome.failure == Failure("POLICY_VIOLATION", "no") for outcome in settled.outcomes.values())
+    if len(left) < len(plan.staged):
+        assert undo(settled) is settled
+
+
+@laws
+@given(rng=randoms)
+def test_a_check_keeps_every_edit_and_tells_of_each(rng: Random) -> None:
+    snapshot = busy_cluster(rng).describe()
+    plan = staged_on(rng, snapshot)
+    steps = compile_plan(plan, facts(snapshot))
+    answered = [
+        (step, [Outcome(target, Status.VALID) for target in dict.fromkeys(s.edit.target for s in step.staged)])
+        for step in steps
+    ]
+    checked = record_check(plan, answered)
+    assert (checked.staged, checked.past) == (plan.staged, plan.past)
+    assert set(checked.outcomes) == {s.edit.slot for s in plan.staged}
+    edits = random_edits(rng, WORLD, snapshot)
+    more = stage(checked, edits, snapshot)
+    touched = {subject(s.edit.target) for s in (*more.added, *more.replaced)}
+    for staged in more.plan.staged:
+        is_touched = subject(staged.edit.target) in touched
+        assert (more.plan.outcome(staged.edit) is None) == is_touched
+
+
+@laws
+@given(rng=randoms)
+def test_a_prediction_shares_what_the_plan_does_not_touch(rng: Random) -> None:
+    before = busy_cluster(rng).describe()
+    plan = staged_on(rng, before)
+    predicted = predict(before, plan)
+    touched = {type(request) for step in compile_plan(plan, facts(before)) for request in (step.request,)}
+    parts = {
+        "quotas": {AlterQuotas},
+        "acls": {CreateAcls, DeleteAcls},
+        "scram": {AlterScram},
+        "topics": {CreateTopics, CreatePartitions, DeleteTopics},
+        "configs": {AlterConfigs, CreateTopics, DeleteTopics},
+    }
+    for part, requests in parts.items():
+        assert requests & touched or getattr(predicted, part) is getattr(before, part)
+    assert predict(before, EMPTY) == before
