@@ -19,6 +19,8 @@ SAMPLE = 200
 class ColumnView(LineView):
     """Ground of table and tree: subclasses say what stands in the cells of a line."""
 
+    HEADER_LINES = 1
+
     class SortRequested(Message):
         """A column's sort key, or a click on its label."""
 

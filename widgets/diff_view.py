@@ -124,10 +124,6 @@ class DiffView(LineView):
         """Tell whether a line is a title or a change, not a text below one."""
         return self._spot(index).below is None
 
-    def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
-        """Return None: the titles of the groups say it all."""
-        return None
-
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return the cells of a title, a change or a text."""
         spot = self._spot(index)

@@ -42,6 +42,7 @@ STYLE_NAMES = (
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """A window over many lines. Subclasses say what the lines are; this class moves, marks and paints."""
 
+    HEADER_LINES: ClassVar[int] = 0
     CURSOR_MARK: ClassVar[str] = "▸"
     MARKED: ClassVar[str] = "+"
     CURSOR_ON_MARKED: ClassVar[str] = "»"
@@ -144,9 +145,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return a line's content, `width` cells or less, clean of control characters."""
         raise NotImplementedError
 
-    def header(self, width: int) -> Sequence[Span] | None:
-        """Return the line that stays on top, or None for no such line."""
-        raise NotImplementedError
+    def header(self, width: int) -> Sequence[Span] | None:  # noqa: ARG002
+        """Return the line that stays on top, where the class has HEADER_LINES."""
+        return None
 
     def can_rest(self, index: int) -> bool:  # noqa: ARG002
         """Tell whether the cursor may stand on this line."""
@@ -204,17 +205,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Paint the line with `key` again if it is on screen and looks different now."""
         index = self.index_of(key)
         if index is not None and index in self.visible_range:
-            self._painter.repaint([index - self._top + self._header_height])
+            self._painter.repaint([index - self._top + self.HEADER_LINES])
 
     # -- geometry -------------------------------------------------------------------------------------------------
 
     @property
-    def _header_height(self) -> int:
-        return 0 if self.header(0) is None else 1
-
-    @property
     def _page(self) -> int:
-        return max(1, self.size.height - self._header_height)
+        return max(1, self.size.height - self.HEADER_LINES)
 
     @property
     def _top(self) -> int:
@@ -222,7 +219,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _measure(self) -> None:
         """Tell Textual the extent without asking for a new layout: the place on screen stays the same."""
-        size = Size(self.size.width, self.line_count() + self._header_height)
+        size = Size(self.size.width, self.line_count() + self.HEADER_LINES)
         self.set_reactive(Widget.virtual_size, size)
 
     def _scroll_to_line(self, top: int) -> None:
@@ -280,7 +277,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._cursor = self._nearest_rest(index, 1 if index >= old else -1)
         self._wanted_key = self.key_at(self._cursor)
         self._scroll_into_view()
-        header = self._header_height
+        header = self.HEADER_LINES
         self._painter.repaint([place - self._top + header for place in (old, self._cursor)])
         self._tell_highlighted()
 
@@ -326,7 +323,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         self._marks ^= {key}
         self.post_message(self.MarksChanged(self, self._marks))
-        self._painter.repaint([self._cursor - self._top + self._header_height])
+        self._painter.repaint([self._cursor - self._top + self.HEADER_LINES])
         self.action_move(1)
 
     def action_select(self) -> None:
@@ -337,8 +334,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     # -- mouse ----------------------------------------------------------------------------------------------------
 
     def _index_at(self, y: int) -> int | None:
-        index = y - self._header_height + self._top
-        return index if y >= self._header_height and index < self.line_count() else None
+        index = y - self.HEADER_LINES + self._top
+        return index if y >= self.HEADER_LINES and index < self.line_count() else None
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor where the mouse is; a double click opens."""
@@ -346,7 +343,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if offset is None:
             return
         event.stop()
-        if offset.y < self._header_height:
+        if offset.y < self.HEADER_LINES:
             self._header_clicked(offset.x)
             return
         index = self._index_at(offset.y)
@@ -383,7 +380,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def _line_at(self, y: int) -> Line:
         """Return what stands at screen row `y` of this view."""
         width = self.size.width
-        header_height = self._header_height
+        header_height = self.HEADER_LINES
         if y < header_height:
             return Line((("", ""), *(self.header(width) or ())))
         index = y - header_height + self._top

@@ -13,6 +13,8 @@ Cell: TypeAlias = str | Span | list[Span]
 
 Row = TypeVar("Row")
 
+LATELY = 256
+
 
 class RowSource(Protocol):
     """Rows by index. A source never changes: for new rows the table gets a new source."""
@@ -37,7 +39,8 @@ class RowSource(Protocol):
 class ListRows(Generic[Row]):
     """A source over any sequence of values, with a function for the key and one for the cells.
 
-    The places of keys are found on first demand, so that mounting costs nothing per row.
+    The places of all keys are found out on first demand, so that mounting costs nothing per row. Those of keys that
+    were asked for lately are known: enough to find the cursor again after a filter's keystroke.
     """
 
     def __init__(
@@ -47,13 +50,19 @@ class ListRows(Generic[Row]):
         self._key = key
         self._cells = cells
         self._places: dict[Hashable, int] | None = None
+        self._lately: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def key(self, index: int) -> Hashable:
         """Return the key of the row at `index`."""
-        return self._key(self.rows[index])
+        key = self._key(self.rows[index])
+        if self._places is None:
+            if len(self._lately) >= LATELY:
+                self._lately.clear()
+            self._lately[key] = index
+        return key
 
     def cells(self, index: int) -> Sequence[Cell]:
         """Return the cells of the row at `index`."""
@@ -62,5 +71,7 @@ class ListRows(Generic[Row]):
     def index_of(self, key: Hashable) -> int | None:
         """Return the place of `key`, or None."""
         if self._places is None:
-            self._places = {self._key(row): index for index, row in enumerate(self.rows)}
+            if key in self._lately:
+                return self._lately[key]
+            self._places = dict(zip(map(self._key, self.rows), range(len(self.rows)), strict=True))
         return self._places.get(key)
