@@ -7,7 +7,7 @@ from pathlib import Path
 
 from console.admin.settings import ConnectionSettings
 from console.contexts.bootstrap import format_bootstrap
-from console.contexts.context import COMMAND_LINE, Context, ContextError, Place, Surroundings
+from console.contexts.context import COMMAND_LINE, Context, ContextError, Place, Surroundings, printable
 from console.contexts.java_client import Addresses, java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
 from console.contexts.properties import Property, parse_properties
@@ -48,7 +48,7 @@ def read_entries(path: Path) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]
     entries: dict[str, Entry] = {}
     for key, value, line in properties:
         if key in entries:
-            warnings.append(f"{Place(path, line)}: {key} is given again; this one counts")
+            warnings.append(f"{Place(path, line)}: {printable(key)} is given again; this one counts")
         entries[key] = Entry(value, Place(path, line))
         if not (key + value).isascii() and any(byte > 127 for byte in data):
             warnings.append(

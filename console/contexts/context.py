@@ -13,8 +13,16 @@ OWN = "kac"
 COMMAND_LINE = "command line"
 
 
+def printable(text: str) -> str:
+    """A text from a file with control characters and marks that turn the writing written as escapes."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 class ContextError(Exception):
     """Why a context can't be used, in one line: where, what, and what to do. Never holds a secret."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(printable(text))
 
 
 class Surroundings(NamedTuple):

@@ -79,5 +79,9 @@ def _not_applied(values: Values, key: str) -> str | None:
         )
     if not values.text(key):
         return None
+    if key == "config.providers":
+        others = [name for name in (values.text(key) or "").replace(" ", "").split(",") if name not in ("env", "file")]
+        told = "names Java code, which kac can't run: ${env:NAME}, ${file:PATH} and ${file:PATH:KEY} alone are resolved"
+        return told if others else None
     applied: Mapping[str, str] = NOT_APPLIED
     return applied.get(key)

@@ -42,6 +42,11 @@ class Contexts:
         """The table ``[settings]`` of our own file, or the defaults."""
         return self._own.settings
 
+    @property
+    def own_problems(self) -> tuple[str, ...]:
+        """What is wrong with our own file, its settings too; other tools' files are not read for it."""
+        return self._own.found.problems
+
     @cached_property
     def problems(self) -> tuple[str, ...]:
         """What is wrong with files, a line each; the rest of what they hold is used."""

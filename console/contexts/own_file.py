@@ -22,7 +22,7 @@ from typing import Any
 
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
-from console.contexts.context import OWN, BrokenContext, Context, ContextError, Found, Place, Surroundings
+from console.contexts.context import OWN, BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
 from console.contexts.java_client import java_connection
 from console.contexts.java_names import KNOWN
 from console.contexts.librdkafka import librdkafka_connection
@@ -177,7 +177,7 @@ class _Reader:
                 # A guard that is misspelt must not be a guard that is off: the context is not used.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
             if key not in KNOWN:
-                warnings.append(f"{place}: {unknown_key(key, tuple(sorted(KNOWN)))}")
+                warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(KNOWN)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)
         return found, tuple(warnings)

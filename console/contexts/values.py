@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from console.contexts.context import ContextError, Place, Surroundings
+from console.contexts.context import ContextError, Place, Surroundings, printable
 from console.contexts.references import References, is_reference, open_to_others, whole_reference
 from console.model.secret import Secret
 
@@ -109,7 +109,7 @@ class Values:
 
     def warn(self, key: str, text: str) -> None:
         """Adds a warning about one key."""
-        self.warnings.append(f"{self.place(key)}: {self._within}{key} {text}")
+        self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
 
     def exposure(self) -> tuple[str, ...]:
         """A warning for each file with secrets that others may read: those these came from, and those they refer to."""

@@ -252,7 +252,7 @@ def test_kafkactl(configure: Configure, tmp_path: Path) -> None:
     assert list(problems) == ["pod", "ring", "azure"]
     assert "kubectl" in problems["pod"]
     assert "password is not in the file" in problems["ring"]
-    assert "mechanism oauth is not supported" in problems["azure"]
+    assert "mechanism 'oauth' can't be taken from here" in problems["azure"]
     assert contexts.current == "prod"
     assert resolve(contexts).name == "prod"
 
@@ -443,6 +443,32 @@ def test_files_with_passwords_that_others_may_read(configure: Configure, tmp_pat
     warned = {context.name for context in contexts.contexts if any("chmod 600" in text for text in context.warnings)}
     assert warned == {"clear", "scram", "oauth", "token"}
     assert not any("\n" in text for context in contexts.contexts for text in context.warnings)
+
+
+def test_our_own_file_with_passwords_that_others_may_read(configure: Configure, tmp_path: Path) -> None:
+    file = tmp_path / OWN
+    inline = TWO.replace("${env:PASS}", "open sesame")
+    for text, mode, warned in ((inline, 0o640, True), (inline, 0o600, False), (TWO, 0o644, False)):
+        contexts = configure({OWN: text}, PASS="p")
+        file.chmod(mode)
+        warnings = resolve(contexts, name="prod").warnings
+        assert warnings == ((f"{file} holds secrets and others may read it; chmod 600 {file}",) if warned else ())
+        assert resolve(contexts, name="a b").warnings == ()
+
+
+def test_names_from_files_are_harmless_on_a_screen(configure: Configure) -> None:
+    odd = 'contexts: {"a\\e[31m\\u202Eb": {brokers: "x\\e[0m y:1"}, "c\\n": {brokers: b}}'
+    contexts = configure({".config/kafkactl/config.yml": odd})
+    names = [*(context.name for context in contexts.contexts), *(broken.name for broken in contexts.broken)]
+    assert names == ["c\\n", "a\\x1b[31m\\u202eb"]
+    assert contexts.broken[0].problem.isprintable()
+
+
+def test_problems_of_our_own_file_alone(configure: Configure) -> None:
+    contexts = configure({OWN: "[settings]\ntheem = 1\n", ".kaf/config": "clusters: 5"})
+    assert len(contexts.own_problems) == 1
+    assert "did you mean theme?" in contexts.own_problems[0]
+    assert len(contexts.problems) == 2
 
 
 @pytest.mark.parametrize(

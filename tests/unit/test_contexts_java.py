@@ -290,6 +290,7 @@ def test_complaints_about_tls(file: Path, text: str, words: str) -> None:
         ("ssl.engine.factory.class=com.example.F", "2: ssl.engine.factory.class names Java code, which kac can't run"),
         ("ssl.cipher.suites=TLS_AES_128_GCM_SHA256", "2: ssl.cipher.suites is not applied"),
         ("ssl.enabled.protocols=TLSv1.1", "2: ssl.enabled.protocols has neither TLSv1.2 nor TLSv1.3"),
+        ("config.providers=env,vault", "2: config.providers names Java code, which kac can't run: ${env:NAME}"),
         ("bootstrap.controllers=c:9093", "2: bootstrap.controllers is not used"),
         ("sasl.mecanism=PLAIN", "2: sasl.mecanism is no key of Kafka's clients; did you mean sasl.mechanism?"),
         ("securtiy.protocol=SSL", "2: securtiy.protocol is no key of Kafka's clients; did you mean security.protocol?"),

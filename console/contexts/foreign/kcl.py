@@ -101,7 +101,7 @@ def _context(name: str, origin: str, part: Part) -> Context:
             tls_part.warn("server_name is not applied: certificates have to name the host that is connected to")
     if sasl_part is not None and sasl_part.text("method"):
         if sasl_part.flag("is_token"):
-            raise sasl_part.error("delegation tokens (is_token) are not supported; write a context of our own")
+            raise sasl_part.error("delegation tokens (is_token) are not supported")
         sasl = sasl_part.sasl(sasl_part.text("method"), user="user", password="pass")  # noqa: S106
     settings = ConnectionSettings(
         bootstrap=part.addresses("seed_brokers", DEFAULT_SEEDS),

@@ -11,7 +11,7 @@ from typing import Any
 from console.admin.settings import SaslSettings, Store, TlsSettings
 from console.contexts.bootstrap import parse_bootstrap
 from console.contexts.client_files import read_file
-from console.contexts.context import BrokenContext, Context, ContextError, Found, Place, Surroundings
+from console.contexts.context import BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
 from console.contexts.references import open_to_others
 from console.model.secret import Secret
 
@@ -65,7 +65,7 @@ class Part:
 
     def warn(self, text: str) -> None:
         """A warning about this table."""
-        self.warnings.append(f"{self.file}: {self.name}: {text}")
+        self.warnings.append(printable(f"{self.file}: {self.name}: {text}"))
 
     def part(self, key: str) -> Part | None:
         """The table under a key; None where it is absent or null."""
@@ -155,11 +155,16 @@ class Part:
         """A user and a password, the keys named as the tool names them; mechanism in any of the tools' spellings."""
         name = _SCRAM.get(re.sub(r"[-_\s]", "", mechanism.lower()))
         if name is None:
-            raise self.error(f"the mechanism {mechanism} is not supported from here; write a context of our own for it")
+            raise self.error(
+                f"the mechanism {mechanism!r} can't be taken from here, only PLAIN and SCRAM; "
+                "OAUTHBEARER and GSSAPI can be set in a context of kac's own file"
+            )
         username, secret = self.text(user), self.secret(password)
         if not username or secret is None:
             missing = password if username else user
-            raise self.error(f"{missing} is not in the file (a keyring or a prompt has it); write a context of our own")
+            raise self.error(
+                f"{missing} is not in the file (a keyring or a prompt has it); write a context in kac's own file"
+            )
         return SaslSettings(name, username, secret)
 
 
@@ -178,7 +183,8 @@ def gather(
     """
     shown = f"{tool}, {origin or surroundings.shown(path)}"
     items: list[Context | BrokenContext] = []
-    for name, where, value in values:
+    for written, where, value in values:
+        name = printable(written)
         part = Part(path, where, value if isinstance(value, dict) else {}, surroundings)
         try:
             if not isinstance(value, dict):
