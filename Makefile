@@ -8,6 +8,7 @@ RUN := .venv-run
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
 CHECKED := console widgets themes tests requirements $(wildcard benchmarks screenshots)
+TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
@@ -37,7 +38,7 @@ check: dev-venv  ## format, lint, types, and who may import whom
 	@echo '== ruff, mypy, import-linter'
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/ruff check $(CHECKED)
-	$(BIN)/mypy --strict $(filter-out requirements,$(CHECKED))
+	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/lint-imports
 
 format: dev-venv  ## put the code in its form

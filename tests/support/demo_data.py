@@ -122,7 +122,7 @@ def seed(addresses: tuple[tuple[str, int], ...]) -> None:
 
 async def _traffic(bootstrap: str) -> None:
     """Some records, and groups that are behind."""
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 
     producer = AIOKafkaProducer(bootstrap_servers=bootstrap)
     await producer.start()
