@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from console.admin.settings import Store, TlsSettings
 from console.contexts.values import Values
+from console.model.secret import Secret
 
 STORE_TYPES = ("PEM", "JKS", "PKCS12")
 DEFAULT_STORE_TYPE = "JKS"
@@ -27,12 +28,12 @@ def tls_settings(values: Values) -> TlsSettings:
 
 def _store(values: Values, which: str, inline_key: str) -> Store | None:
     """The store at ``ssl.<which>.location``, or the one given inline."""
-    location, inline = f"ssl.{which}.location", values.secret(inline_key)
+    location, certificates = f"ssl.{which}.location", values.text(inline_key)
     path = values.path(location)
-    if inline is not None and inline.reveal().strip():
+    if certificates:
         if path is not None:
             raise values.error(location, f"it is given, and {inline_key} too; one of them has to go")
-        return Store("PEM", inline=inline)
+        return Store("PEM", inline=Secret(certificates))
     if path is None:
         return None
     kind = (values.text(f"ssl.{which}.type") or DEFAULT_STORE_TYPE).upper()

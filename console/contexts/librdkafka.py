@@ -116,9 +116,10 @@ def _tls(values: Values) -> TlsSettings:
 
 
 def _pem(values: Values, location: str, inline: str) -> Store | None:
-    text = values.secret(inline) if inline in values else None
-    if text is not None:
-        return Store("PEM", inline=text)
+    text = values.text(inline)
+    if text:
+        # A certificate is no secret, a key is.
+        return Store("PEM", inline=values.secret(inline) if "key" in inline else Secret(text))
     path = None if values.text(location) == "probe" else values.path(location)
     return Store("PEM", path=path) if path else None
 

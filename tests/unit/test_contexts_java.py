@@ -201,6 +201,14 @@ def test_files_that_others_may_read_are_told_of(file: Path) -> None:
     assert environment == ()
 
 
+def test_certificates_are_no_secrets_and_keys_are(file: Path) -> None:
+    text = "bootstrap.servers=b\nsecurity.protocol=SSL\nssl.truststore.certificates=ca\n"
+    file.chmod(0o644)
+    assert read(file, text)[1] == ()
+    _, warnings = read(file, text + "ssl.keystore.certificate.chain=c\nssl.keystore.key=k\n")
+    assert warnings == (f"{file} holds secrets and others may read it; chmod 600 {file}",)
+
+
 def test_no_secret_is_in_the_settings_text(file: Path) -> None:
     text = f"""
 bootstrap.servers=b

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import socket
 import ssl
 import threading
 import time
@@ -18,7 +19,7 @@ import pytest
 
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.security import sasl_arguments
-from console.admin.security.oauth import TokenProvider, token_provider, unsecured_token
+from console.admin.security.oauth import Token, TokenProvider, token_provider, unsecured_token
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
 from tests.support.certificates import Authority
@@ -175,6 +176,21 @@ async def test_nobody_there() -> None:
     error = await failure(credentials(endpoint.url))
     assert isinstance(error, Unreachable)
     assert f"the token endpoint {endpoint.url} can't be reached: Connection refused" in error.failure.message
+
+
+async def test_an_endpoint_that_does_not_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/token"
+        slow = credentials(url, **{"read.timeout.ms": "50"})
+        error = await failure(slow)
+        assert isinstance(error, Unreachable)
+        assert error.failure.message == f"the token endpoint {url} can't be reached: no answer in time"
+
+        never = threading.Event()
+        provider = TokenProvider(lambda: (never.wait(10), Token("x", None))[1], {}, limit=0.05)
+        with pytest.raises(Unreachable, match=r"no token within 0.05 s"):
+            await provider.token()
+        never.set()
 
 
 async def test_no_secret_goes_out_in_the_clear() -> None:

@@ -21,12 +21,13 @@ from console.model.failure import Failure
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is asked for anew (sasl.login.refresh.window.factor)."""
-ENDPOINT_TIMEOUT = 10.0
-"""Seconds, where neither sasl.login.connect.timeout.ms nor sasl.login.read.timeout.ms says otherwise."""
+ENDPOINT_TIMEOUT = 8.0
+"""Seconds for a token, where nobody says otherwise."""
 LARGEST_ANSWER = 1 << 20
 UNSECURED_LIFE = 3600
 """Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 
+_CHECK_THE_WAY = "Check sasl.oauthbearer.token.endpoint.url, and the way there from this machine."
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = re.compile(r"localhost|127\.\d+\.\d+\.\d+|::1")
 _EXTENSION = "extension_"
@@ -43,10 +44,15 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
     """Gives a token to each connection; one that is still good is used again. For use on one event loop."""
 
     def __init__(
-        self, fetch: Callable[[], Token], extensions: Mapping[str, str], clock: Callable[[], float] = time.monotonic
+        self,
+        fetch: Callable[[], Token],
+        extensions: Mapping[str, str],
+        limit: float = ENDPOINT_TIMEOUT,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._fetch = fetch
         self._extensions = dict(extensions)
+        self._limit = limit
         self._clock = clock
         self._lock = asyncio.Lock()
         self._token = ""
@@ -57,18 +63,29 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]
         async with self._lock:
             if self._clock() >= self._good_until:
                 asked = self._clock()
-                token = await asyncio.to_thread(self._fetch)
+                token = await self._fetched()
                 self._token = token.text
                 self._good_until = asked + RENEWED_AFTER * (token.life or 0.0)
             return self._token
+
+    async def _fetched(self) -> Token:
+        try:
+            async with asyncio.timeout(self._limit):
+                return await asyncio.to_thread(self._fetch)
+        except TimeoutError:
+            message = f"no token within {self._limit:g} s: the token endpoint does not answer"
+            raise Unreachable(Failure("UNREACHABLE", message, _CHECK_THE_WAY)) from None
 
     def extensions(self) -> dict[str, str]:
         """SASL extensions (KIP-342), sent with the token."""
         return dict(self._extensions)
 
 
-def token_provider(sasl: SaslSettings) -> TokenProvider:
-    """The provider for these settings (their docstring tells which). Raises AdminError for what can't work."""
+def token_provider(sasl: SaslSettings, limit: float = ENDPOINT_TIMEOUT) -> TokenProvider:
+    """The provider for these settings (their docstring tells which). limit: seconds that a token may take.
+
+    Raises AdminError for what can't work.
+    """
     extensions = {name[len(_EXTENSION) :]: value for name, value in sasl.options.items() if name.startswith(_EXTENSION)}
     url = sasl.options.get("token.endpoint.url")
     if url is None:
@@ -80,7 +97,7 @@ def token_provider(sasl: SaslSettings) -> TokenProvider:
         path = Path(unquote(urlsplit(url).path))
         return TokenProvider(lambda: _from_file(path), extensions)
     _refuse_clear_text(url)
-    return TokenProvider(lambda: request_token(sasl, url), extensions)
+    return TokenProvider(lambda: request_token(sasl, url, limit), extensions, limit)
 
 
 def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
@@ -90,8 +107,11 @@ def unsecured_token(subject: str, now: Callable[[], float] = time.time) -> str:
     return f"{_base64url({'alg': 'none'})}.{_base64url(claims)}."
 
 
-def request_token(sasl: SaslSettings, url: str) -> Token:
-    """Ask the endpoint for a token (RFC 6749, section 4.4). Blocks. Raises AdminError; no text of it has the secret."""
+def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT) -> Token:
+    """Ask the endpoint for a token (RFC 6749, section 4.4). Blocks. Raises AdminError; no text of it has the secret.
+
+    limit: seconds, for connecting and for each part of the answer, where the settings give no shorter time.
+    """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import HTTPSHandler, Request, build_opener
@@ -100,7 +120,7 @@ def request_token(sasl: SaslSettings, url: str) -> Token:
     opener = build_opener(HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), _no_redirects())
     request = Request(url, data=_form(sasl), headers=_headers(sasl), method="POST")  # noqa: S310
     try:
-        with opener.open(request, timeout=_timeout(sasl.options)) as answer:
+        with opener.open(request, timeout=_timeout(sasl.options, limit)) as answer:
             body = answer.read(LARGEST_ANSWER)
     except HTTPError as error:
         with error:
@@ -134,9 +154,10 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
     }
 
 
-def _timeout(options: Mapping[str, str]) -> float:
+def _timeout(options: Mapping[str, str], limit: float) -> float:
+    """The shortest of the limit and sasl.login.{connect,read}.timeout.ms."""
     given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if options.get(key, "").isdigit()]
-    return max((int(text) / 1000 for text in given), default=0.0) or ENDPOINT_TIMEOUT
+    return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 
 def _no_redirects() -> Any:

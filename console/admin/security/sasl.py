@@ -9,6 +9,9 @@ from console.admin.errors import AuthenticationFailed
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.model.failure import Failure
 
+TOKEN_SHARE = 0.8
+"""Share of the time to connect that a token may take, so that a slow endpoint is told as such."""
+
 
 def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     """The arguments ``sasl_…`` of aiokafka.conn.create_conn; none for a protocol without SASL.
@@ -24,7 +27,7 @@ def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     if sasl.mechanism == "OAUTHBEARER":
         from console.admin.security.oauth import token_provider
 
-        return arguments | {"sasl_oauth_token_provider": token_provider(sasl)}
+        return arguments | {"sasl_oauth_token_provider": token_provider(sasl, TOKEN_SHARE * settings.connect_timeout)}
     if sasl.mechanism == "GSSAPI":
         return arguments | _kerberos(sasl)
     if sasl.username is None or sasl.password is None:
