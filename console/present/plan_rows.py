@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from console.model.changes import Outcome, Status
-from console.model.config import ConfigResource
+from console.model.config import ConfigResource, own_source
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.diff import DiffGroup, DiffLine, Side
@@ -16,7 +16,6 @@ from console.present.config_details import described_by
 from console.present.failures import failure_text
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line, Span
-from console.present.units import config_value
 from console.present.values import side_human, side_text
 
 _LETTERS: dict[Status, Span] = {
@@ -66,11 +65,11 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     outcome = plan.outcome(line.staged.edit)
     target = group.target
     arrow = isinstance(target, ConfigResource | QuotaEntity) and bool(line.key)
-    if arrow:
+    if isinstance(target, ConfigResource | QuotaEntity) and line.key:
         broker = described_by(target, snapshot) if isinstance(target, ConfigResource) else None
         name = clean(line.key)
-        old, new = _side(target, line.key, line.old, broker), _side(target, line.key, line.new, broker)
-        new = [(text, meaning or "pending") for text, meaning in new]
+        old = _side(target, line.key, line.old, broker, new=False)
+        new = _side(target, line.key, line.new, broker, new=True)
     else:
         name, old, new = _whole(line), [], []
     return PlanRow(
@@ -85,11 +84,11 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     )
 
 
-def _side(target: ConfigResource | QuotaEntity | object, key: str, side: Side, broker: int | None) -> Line:
-    assert isinstance(target, ConfigResource | QuotaEntity)
-    human = side_human(target, key, side)
-    line: Line = [(human or side_text(target, key, side), "")]
-    if side.source is not None:
+def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: int | None, *, new: bool) -> Line:
+    """A side of a change; where a new value comes from is told only where that is not the entity itself."""
+    line: Line = [(side_human(target, key, side) or side_text(target, key, side), "pending" if new else "")]
+    own = isinstance(target, ConfigResource) and side.source == own_source(target)
+    if side.source is not None and not (new and own):
         line.append((f" ({names.source(side.source, broker)})", "muted"))
     return line
 
@@ -117,12 +116,6 @@ def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
     text = failure_text(outcome.failure) if outcome.failure is not None else ""
     word = {Status.UNKNOWN: "outcome unknown: ", Status.NOT_APPLIED: "not applied: "}.get(outcome.status, "")
     yield (word + text, "failed")
-
-
-def exact(line: DiffLine) -> str:
-    """The exact new value of a config whose human form is shown: ``86400000``."""
-    value = line.new.value
-    return value if isinstance(value, str) and config_value(line.key, value) else ""
 
 
 def tally(plan: Plan, requests: int | None) -> Line:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
@@ -35,6 +35,7 @@ from console.present.spans import Line
 from console.tui import chrome, keymap
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
+from console.tui.key_order import KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, keys_of
 from console.tui.live import DUTY, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
@@ -63,7 +64,7 @@ INTERNAL = "something went wrong in kac itself, and the log has it: $XDG_STATE_H
 log = logging.getLogger(__name__)
 
 
-class Console(App["Context"]):
+class Console(KeysInOrder["Context"]):
     """Shows the session, and turns keys into navigation, staged edits and reads."""
 
     CSS_PATH = "app.tcss"
@@ -229,6 +230,8 @@ class Console(App["Context"]):
 
     async def action_do(self, action: str) -> None:
         """Carry out a key: the view's own way of it, else the app's; or say why not."""
+        if not BY_ID[action].where & {self.place.view, keymap.EVERYWHERE}:
+            return
         if why := reason(BY_ID[action], self.state()):
             self.say(why, "muted")
             return

@@ -23,6 +23,7 @@ class Confirm(ModalScreen[bool]):
     names: what has to be typed, one after the other; where there are none, the key `y` is the answer.
     """
 
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n,ctrl+c", "refuse", "No", show=False),
         Binding("y", "agree", "Yes", show=False),
@@ -41,7 +42,8 @@ class Confirm(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question, and a line to type in where a name is asked for."""
         yield self._text
-        yield self._bar
+        if self._names:
+            yield self._bar
 
     def on_mount(self) -> None:
         """Ask."""
