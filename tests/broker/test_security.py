@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import secrets
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -274,3 +277,31 @@ async def test_a_store_that_does_not_open(secure_cluster: KafkaCluster, configur
     line = await refusal(configure(secure_cluster.mtls_bootstrap, "security.protocol=SSL", *stores), TlsFailed)
     assert f"trust store {secure_cluster.authority.pkcs12}: the password is wrong" in line
     assert "sesame" not in line
+
+
+def kac(*arguments: str, home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(home), **environ}
+    command = [sys.executable, "-m", "console", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+
+
+def test_the_command_line(secure_cluster: KafkaCluster, configure: Configure, tmp_path: Path) -> None:
+    lines = login("SCRAM-SHA-512", 'username="admin" password="${env:PASSWORD}"')
+    configure(secure_cluster.bootstrap, *lines, *trusting(secure_cluster, "JKS"), PASSWORD="x")
+    file = str(tmp_path / "client.properties")
+    password = secure_cluster.users["admin"]
+    done = kac("snapshot", "--command-config", file, "--overrides", home=tmp_path, PASSWORD=password)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["cluster_id"] == secure_cluster.cluster_id
+    assert password not in done.stdout + done.stderr
+
+    refused = kac("run", "--command-config", file, "-e", "list topics", home=tmp_path, PASSWORD="open sesame")
+    assert refused.returncode == 1
+    assert "refused the SCRAM-SHA-512 credentials" in refused.stdout + refused.stderr
+    unset = kac("run", "--command-config", file, "-e", "list topics", home=tmp_path)
+    assert unset.returncode == 2
+    assert f"{file}:4: sasl.jaas.config: password: the environment has no variable PASSWORD" in unset.stderr
+    for said in (refused.stderr, unset.stderr):
+        assert len(said.splitlines()) == 1
+        assert "Traceback" not in said
+        assert "sesame" not in said
