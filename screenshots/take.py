@@ -18,8 +18,7 @@ from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
 from console.contexts import Context
 from console.tui.app import Console
-from tests.support.demo_data import seed
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support.demo_data import demo_cluster, seed
 
 HERE = Path(__file__).parent
 SMALL, LARGE = (80, 24), (120, 40)
@@ -30,7 +29,7 @@ Step = tuple[str, ...]
 
 WALK: dict[str, Step] = {
     "topics": ("2", "see:checkout.payments"),
-    "brokers": ("1", "see:rack"),
+    "brokers": ("1", "see:ctrl"),
     "configs": ("2", "see:checkout.orders", "slash", "text:checkout.orders", "enter", "enter", "see:retention.ms"),
     "command-bar": ("colon", "text:set topic checkout.orders retention.ms=", "see:7d"),
     "quotas": ("escape", "4", "see:mirror-maker"),
@@ -68,9 +67,12 @@ def plain(svg: str) -> str:
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
     """Until the screen shows the text; raises TimeoutError."""
-    async with asyncio.timeout(20):
-        while text not in shown(app):
-            await pause()
+    try:
+        async with asyncio.timeout(20):
+            while text not in shown(app):
+                await pause()
+    except TimeoutError:
+        raise TimeoutError(f"{text!r} was not shown:\n{shown(app)}") from None
 
 
 def shown(app: Console) -> str:
@@ -101,7 +103,7 @@ async def walk(client: AdminClient, size: tuple[int, int], suffix: str) -> None:
 
 def main() -> int:
     """Take them all."""
-    with KafkaCluster() as cluster:
+    with demo_cluster() as cluster:
         seed(cluster.addresses)
         with AdminClient(ConnectionSettings(cluster.addresses)) as client:
             asyncio.run(walk(client, SMALL, ""))

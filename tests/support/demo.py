@@ -6,14 +6,13 @@ import subprocess
 import sys
 
 from tests.support import demo_data
-from tests.support.kafka_cluster import KafkaCluster
 
 
 def main() -> int:
     """Run the demo until the console ends; the console's exit code."""
     try:
         print("starting three Kafka brokers (the first time fetches Kafka, a minute or two) …", flush=True)
-        with KafkaCluster() as cluster:
+        with demo_data.demo_cluster() as cluster:
             print("filling them …", flush=True)
             demo_data.seed(cluster.addresses)
             return subprocess.call([sys.executable, "-m", "console", "-b", cluster.bootstrap])

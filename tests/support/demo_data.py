@@ -21,6 +21,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from tests.support.kafka_cluster import KafkaCluster
 
 TEAMS = {
     "checkout": ("orders", "orders-dlq", "payments", "refunds", "carts"),
@@ -30,6 +31,13 @@ TEAMS = {
 }
 MIB = 1_048_576.0
 DAY = 86_400_000
+
+
+def demo_cluster() -> KafkaCluster:
+    """Three brokers in three zones, not started."""
+    return KafkaCluster(
+        broker_properties={number: {"broker.rack": f"zone-{'abc'[number - 1]}"} for number in (1, 2, 3)}
+    )
 
 
 def topics() -> Iterator[NewTopic]:
