@@ -6,6 +6,7 @@ Every theme gives every meaning; `DEFAULTS` lets an app that shows somebody else
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from textual.theme import Theme
@@ -157,3 +158,12 @@ def suitable(wanted: str | None, *, color_system: str | None, no_color: bool) ->
     if no_color or color_system in (None, "standard", "windows"):
         return ANSI.name
     return {"light": LIGHT.name, "ansi": ANSI.name}.get(wanted or "", DARK.name)
+
+
+def native_ansi(environ: Mapping[str, str]) -> bool | None:
+    """Return what to give `App` as `ansi_color`.
+
+    Under NO_COLOR (https://no-color.org) Textual takes colours out only of an app that is native ANSI from the
+    start; of others it makes them grey.
+    """
+    return True if "NO_COLOR" in environ else None

@@ -10,6 +10,8 @@ from widgets.cells import Align
 
 GAP = 2
 """Blank cells between two columns."""
+MORE_SIGN = 2
+"""Cells kept free at the right edge for the sign that there are more columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +57,32 @@ def lay_out(columns: Sequence[Column], natural: Sequence[int], width: int, pan: 
     `natural` gives each column's measured width. `pan` skips that many of the columns that may move (all but gutters
     and the first one) and then shows what follows in order, so that columns dropped at rest can be reached.
     """
-    fixed = _frozen(columns)
-    moving = [index for index in range(len(columns)) if index not in fixed]
+    always = _frozen(columns)
+    moving = [index for index in range(len(columns)) if index not in always]
     pan = max(0, min(pan, len(moving) - 1)) if moving else 0
-    shown = sorted(fixed | set(moving[pan:]))
-    if pan:
-        while len(shown) > len(fixed) and _needed(columns, natural, shown) > width:
-            shown.remove(max(index for index in shown if index not in fixed))
-    else:
-        while len(shown) > len(fixed) and _needed(columns, natural, shown) > width:
-            shown.remove(min((i for i in shown if i not in fixed), key=lambda i: (columns[i].priority, -i)))
-    dropped = set(moving[pan:]) - set(shown)
-    return Layout(_place(columns, natural, shown, width), more_left=pan > 0, more_right=bool(dropped))
+    wanted = sorted(always | set(moving[pan:]))
+    shown = _fitting(columns, natural, wanted, always, width, in_order=pan > 0)
+    if len(shown) < len(wanted):
+        width -= MORE_SIGN
+        shown = _fitting(columns, natural, wanted, always, width, in_order=pan > 0)
+    return Layout(_place(columns, natural, shown, width), more_left=pan > 0, more_right=len(shown) < len(wanted))
+
+
+def _fitting(
+    columns: Sequence[Column],
+    natural: Sequence[int],
+    wanted: Sequence[int],
+    always: set[int],
+    width: int,
+    *,
+    in_order: bool,
+) -> list[int]:
+    """Return the columns of `wanted` that fit: with `in_order` the first ones, or else the most important ones."""
+    shown = list(wanted)
+    while len(shown) > len(always) and _needed(columns, natural, shown) > width:
+        movable = [index for index in shown if index not in always]
+        shown.remove(movable[-1] if in_order else min(movable, key=lambda index: (columns[index].priority, -index)))
+    return shown
 
 
 def _frozen(columns: Sequence[Column]) -> set[int]:

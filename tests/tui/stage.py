@@ -1,0 +1,50 @@
+"""A bare app around one widget: what stands on its screen, and what the widget told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from textual.app import App, ComposeResult
+from textual.message import Message
+from textual.widget import Widget
+
+from themes import DARK, DEFAULTS, THEMES, native_ansi
+
+
+class Stage(App[None]):
+    """Shows the widgets that `make` gives, and keeps the messages of the kinds in `hear`."""
+
+    def __init__(
+        self, *make: Callable[[], Widget], hear: tuple[type[Message], ...] = (), theme: str = DARK.name
+    ) -> None:
+        super().__init__(ansi_color=native_ansi(os.environ))
+        self._make = make
+        self._hear = hear
+        self.heard: list[Message] = []
+        self.animation_level = "none"
+        for each in THEMES:
+            self.register_theme(each)
+        self.theme = theme
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """The meanings, as an app gives them."""
+        return DEFAULTS
+
+    def compose(self) -> ComposeResult:
+        """The widgets."""
+        for make in self._make:
+            yield make()
+
+    async def _dispatch_message(self, message: Message) -> None:
+        if isinstance(message, self._hear):
+            self.heard.append(message)
+        await super()._dispatch_message(message)
+
+    def screen_lines(self) -> list[str]:
+        """The text of every line of the screen, without the blanks at its end."""
+        return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
+
+    def widths(self) -> set[int]:
+        """How many cells the lines of the screen take."""
+        return {strip.cell_length for strip in self.screen._compositor.render_strips()}
