@@ -89,6 +89,8 @@ def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -
     whole = word.split("=") if expected.what in _PAIRS else None
     end = whole[0].end if whole is not None else word.end
     start = typed.start
+    if expected.what is What.VERB and typed.first_bare == ":":
+        start, typed = start + 1, typed.without_first()
     candidates = source.words(expected, typed.text)
     return [_completion(start, end, candidate, whole is not None) for candidate in candidates]
 

@@ -35,7 +35,9 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Plan =
     for failed in snapshot.failures:
         if failed.part == "topics" and failed.entity in ("", name):
             raise CommandError(f"topic '{clean(name, 80)}': {failure_text(failed.failure)}", "", span)
-    raise CommandError(f"there is no topic '{clean(name, 80)}'", near(name, snapshot.topics), span)
+    raise CommandError(
+        f"there is no topic '{clean(name, 80)}'", near(name, snapshot.topics) or "list topics shows what there is", span
+    )
 
 
 def created(plan: Plan, name: str) -> bool:

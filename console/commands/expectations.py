@@ -67,7 +67,10 @@ class Candidates:
         """Candidates for a word, or for the key of a ``KEY=VALUE``, by what was typed of it."""
         index = self._index(expected)
         if index is not None:
-            return [*matching(self._beside(expected), typed), *_of(index.find(typed, LIMIT), _form(expected))]
+            beside = matching(self._beside(expected), typed)
+            before = [candidate for candidate in beside if candidate.text.casefold().startswith(typed.casefold())]
+            after = [candidate for candidate in beside if candidate not in before]
+            return [*before, *_of(index.find(typed, LIMIT), _form(expected)), *after]
         chosen = matching(self._few(expected), typed)[:LIMIT]
         if expected.what in (What.KEY, What.ASSIGN, What.CREATE_ASSIGN):
             return [self._documented(expected, candidate) for candidate in chosen]
@@ -131,7 +134,7 @@ class Candidates:
                 return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
 
     def _beside(self, expected: Expected) -> list[Candidate]:
-        """What stands before the names."""
+        """What can stand there beside the names."""
         match expected.what:
             case What.USER | What.CLIENT | What.IP:
                 return [_DEFAULT]

@@ -19,14 +19,12 @@ from console.commands.statements import (
     EditStatement,
     Grow,
     Key,
-    Revert,
     ScramDelete,
     ScramSet,
-    Statement,
     Subject,
     Unset,
-    View,
 )
+from console.commands.unsupported import refuse_unsupported
 from console.commands.vocabulary import known_entry, known_keys
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import BROKER, BROKER_LOGGER, ConfigType
@@ -55,6 +53,8 @@ from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
 from console.present.sanitize import clean
 
+__all__ = ["LEVELS", "SCRAM_ITERATIONS", "refuse_unsupported", "to_edits"]
+
 LIST = ConfigType(7)
 LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
 """LogLevelConfig.VALID_LOG_LEVELS."""
@@ -62,23 +62,6 @@ SCRAM_ITERATIONS = 4096
 """What an operator gets who does not say: the least that Kafka takes (ScramMechanism.minIterations)."""
 Secrets = Mapping[str, Secret]
 """Key -> the secret that `secret_values.secret_slots` asked for."""
-
-
-def refuse_unsupported(statement: Statement) -> None:
-    """Raises CommandError for what the language has and this version can't do: all that needs the journal."""
-    match statement:
-        case Revert() | View(pane="history"):
-            raise CommandError(
-                "there is no journal of applied changes yet", "undo takes back what is staged", statement.span
-            )
-        case Alter(for_ms=int()):
-            raise CommandError(
-                "changes that expire need the journal, which there is not yet",
-                "leave out 'for', and set the value back yourself",
-                statement.for_span,
-            )
-        case _:
-            pass
 
 
 def to_edits(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from console.commands.errors import CommandError, did_you_mean
-from console.commands.query_entities import show
-from console.commands.query_lists import list_kind
-from console.commands.query_quotas import effective_result
 from console.commands.results import Result
 from console.commands.statements import Entity, Key, List, QueryStatement, Show, Subject
 from console.commands.verbs import ENTITY_WORDS
@@ -19,13 +16,20 @@ def answer(
 ) -> Result:
     """What was asked. Raises CommandError where an entity, key or column is not there, or could not be read at all;
     what could be read only in part comes with its problems."""
+    # Each imports what it shows with: a single cold command does not pay for the others.
     match statement:
         case Show():
+            from console.commands.query_entities import show
+
             subject, span = subject_of(statement.entity, selected, statement.span, statement.keys)
             return show(statement, subject, snapshot, plan, span)
         case List():
+            from console.commands.query_lists import list_kind
+
             return list_kind(statement, snapshot)
         case _:
+            from console.commands.query_quotas import effective_result
+
             return effective_result(statement, snapshot)
 
 

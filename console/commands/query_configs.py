@@ -122,6 +122,9 @@ def key_detail(
             {"broker": broker, **_inherited_data(inherited)} for broker, inherited in sorted(by_broker.items())
         ]
     (summary,) = _rows(snapshot, target, [row])
-    flags, key, value, source, _ = summary.cells
-    title = f"{flags}  {key} = {value}   {source}"
-    return Detail(title, data, tuple("".join(part for part, _ in line) for line in text))
+    letters, key, value, source, _ = summary.cells
+    lines = ["".join(part for part, _ in spans) for spans in text]
+    # The title has the value already; where it has no human form, the headline begins with it once more.
+    head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
+    lines[head] = lines[head].removeprefix(value).lstrip()
+    return Detail(f"{letters}  {key} = {value}   {source}", data, tuple(lines))

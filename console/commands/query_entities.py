@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from console.commands.errors import CommandError
 from console.commands.existence import config_problems, problems, require
 from console.commands.query_configs import chosen, config_table, key_detail, key_table
-from console.commands.query_quotas import quota_subject
 from console.commands.results import Column, Data, Detail, Result, Row, Table
 from console.commands.statements import Show, Subject
 from console.commands.words import Span
@@ -17,12 +16,9 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet
 from console.model.inheritance import differing
 from console.model.snapshot import Snapshot
 from console.plan.plan import Plan
-from console.present.brokers import BrokerLoad, broker_loads, broker_rows
 from console.present.failures import failure_text
-from console.present.groups import group_line, lag_cells
 from console.present.names import plural, resource
 from console.present.spans import plain
-from console.present.topics import partition_cells
 
 _PARTITION_COLUMNS = (
     Column(""),
@@ -46,6 +42,8 @@ _LAG_COLUMNS = (
 def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
     """One entity, briefly or in full. Raises CommandError where it is not there or could not be read."""
     if not isinstance(subject, ConfigResource):
+        from console.commands.query_quotas import quota_subject
+
         return quota_subject(statement, subject, snapshot, plan)
     require(snapshot, subject, span, plan)
     entries = snapshot.configs.get(subject)
@@ -124,6 +122,8 @@ def topic_line(topic: Topic) -> str:
 
 def partitions(topic: Topic) -> Table:
     """A topic's partitions."""
+    from console.present.topics import partition_cells
+
     rows = tuple(
         Row(
             tuple(plain(cell) for cell in partition_cells(partition)),
@@ -143,13 +143,15 @@ def partitions(topic: Topic) -> Table:
 def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject == CLUSTER_DEFAULT:
         return ("what every broker inherits that sets nothing of its own",), {}, {}
+    from console.present.brokers import broker_loads, broker_rows
+
     loads = broker_loads(snapshot)
     for row in broker_rows(snapshot, Plan(), loads):
         if row.broker is not None and row.key == subject.name:
             break
     else:
         return (), {}, {}
-    broker, load = row.broker, row.load if row else BrokerLoad()
+    broker, load = row.broker, row.load
     where = f"{broker.host}:{broker.port}" + (f", rack {broker.rack}" if broker.rack else "")
     lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
     if row.controller or row.quorum:
@@ -169,6 +171,8 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
 
 
 def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
+    from console.present.groups import group_line, lag_cells
+
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     if group is None:
         unread = problems(snapshot, "groups", f"group {subject.name}")

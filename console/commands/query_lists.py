@@ -53,7 +53,7 @@ CONFIG_KEYS = ", or a config's key"
 
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "topics": ("name", "partition_count", "replication_factor", "under_replicated", "offline", "internal"),
+        "topics": ("name", "partitions", "replication", "under_replicated", "offline", "internal"),
         "brokers": (
             "id",
             "host",
@@ -112,7 +112,8 @@ def _topics(statement: List, snapshot: Snapshot) -> Table:
             "internal": topic.internal,
         }
         values = configs.values(snapshot, topic_resource(name))
-        if values is None or not passes(tests, data):
+        filtered_by = {**data, "partitions": len(topic.partitions), "replication": topic.replication}
+        if values is None or not passes(tests, filtered_by):
             continue
         cells = (
             name,

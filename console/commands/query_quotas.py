@@ -51,7 +51,9 @@ def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # 
     legal = quota_keys(entity)
     if key.name in legal or key.name in own:
         return
-    hint = did_you_mean(key.name, legal) or f"quotas of {_kind(entity)}: {', '.join(legal)}"
+    # A quota of the other kind is no misspelling.
+    guess = did_you_mean(key.name, legal) if key.name not in KEYS else ""
+    hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
     raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
 
 

@@ -19,7 +19,7 @@ def quote(text: str) -> str:
     Bare where that is safe; else in single quotes; in double quotes where it holds a quote, a newline or a tab.
     Reserved words are quoted, so that the result is data in every position.
     """
-    if _SAFE.fullmatch(text) and text not in RESERVED and not text.startswith(("-", "?")):
+    if _SAFE.fullmatch(text) and text not in RESERVED:
         return text
     return quoted(text)
 
@@ -27,6 +27,11 @@ def quote(text: str) -> str:
 def quote_beside_equals(text: str) -> str:
     """The text as the key or value of a ``KEY=VALUE``, where no word is reserved but ``<default>``."""
     return text if text in RESERVED and text != DEFAULT_NAME else quote(text)
+
+
+def can_stand_bare(key: str) -> bool:
+    """Whether a key, written bare, is read as it is wherever a key may stand."""
+    return bool(key) and key not in RESERVED and not any(char.isspace() or char in ";'\"=" for char in key)
 
 
 def quoted(text: str) -> str:

@@ -26,7 +26,7 @@ class Key:
     """A config's or quota's key. quoted: it was not written plainly, so it is meant as it stands."""
 
     name: str
-    quoted: bool = False
+    quoted: bool = field(default=False, compare=False)
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

@@ -6,7 +6,7 @@ import re
 
 from console.commands.durations import duration_text
 from console.commands.entities import ACL_CLUSTER, ACL_TYPES
-from console.commands.quoting import quote, quote_beside_equals, quoted
+from console.commands.quoting import can_stand_bare, quote, quote_beside_equals, quoted
 from console.commands.statements import (
     Access,
     Alter,
@@ -138,7 +138,8 @@ def _entity(entity: Entity | None) -> str:
 
 
 def _key(key: Key) -> str:
-    return quoted(key.name) if key.quoted else quote(key.name)
+    # Bare where it was bare: to be quoted is to be meant as it stands (see `statements.Key`).
+    return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
 
 
 def _name(name: Name) -> str:

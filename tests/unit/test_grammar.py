@@ -25,6 +25,7 @@ from console.commands.statements import (
     Unset,
     View,
 )
+from console.commands.unparse import unparse
 from console.commands.verbs import KINDS, VERBS, Where, verbs_for
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -157,6 +158,15 @@ def test_what_has_no_default_refuses_it(entity):
 @pytest.mark.parametrize("name", ["x", "-1", "1.5", "'<default>'", "''", "99999999999", "٣", "2147483648"])
 def test_a_broker_is_a_number_or_the_default(name):
     assert wrong(f"describe broker {name}").column == len("describe broker ") + 1
+
+
+def test_a_key_knows_whether_it_was_written_plainly():
+    (plain, quoted, half) = one("unset topic a k 'k' k''").keys
+    assert (plain.quoted, quoted.quoted, half.quoted) == (False, True, True)
+    for key in ("k", "'k'", "k''", "#", "@"):
+        (before,) = one(f"unset topic a {key}").keys
+        (after,) = one(unparse(one(f"unset topic a {key}"))).keys
+        assert before.quoted == after.quoted
 
 
 def test_the_selected_entity_is_meant_only_where_no_entity_keyword_follows():

@@ -1,0 +1,317 @@
+"""Statements as edits: what is staged, and what is refused in which words and where."""
+
+import pytest
+
+from console.commands.errors import CommandError
+from console.commands.grammar import parse
+from console.commands.interpret import to_edits
+from console.commands.secret_values import read_secret_file, resolve_secrets, secret_slots
+from console.commands.statements import FromFile
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import (
+    CLIENT_METRICS,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.refresh import with_failures
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import EMPTY, stage
+from tests.unit.command_cluster import LOGGER_1, SNAPSHOT
+
+ORDERS = topic_resource("orders")
+ALICE = QuotaEntity.of({"user": "alice"})
+
+
+def edits(text, snapshot=SNAPSHOT, **more):
+    (statement,) = parse(text)
+    return to_edits(statement, snapshot, **more)
+
+
+def refused(text, snapshot=SNAPSHOT, **more):
+    with pytest.raises(CommandError) as caught:
+        edits(text, snapshot, **more)
+    return caught.value
+
+
+# -- configs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("set topic orders retention.ms=1d", SetConfig(ORDERS, "retention.ms", "86400000")),
+        ("set topic orders retention.ms=86400000", SetConfig(ORDERS, "retention.ms", "86400000")),
+        ("set topic orders max.message.bytes=2MiB", SetConfig(ORDERS, "max.message.bytes", "2097152")),
+        ("set topic orders max.message.bytes=2MB", SetConfig(ORDERS, "max.message.bytes", "2000000")),
+        ("set topic orders compression.type=", SetConfig(ORDERS, "compression.type", "")),
+        ("set topic orders compression.type=1d", SetConfig(ORDERS, "compression.type", "1d")),
+        ("set broker <default> log.cleaner.threads=3", SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "3")),
+        ("set broker 2 message.max.bytes=1MiB", SetConfig(broker_resource(2), "message.max.bytes", "1048576")),
+        (
+            "set broker 1 listener.name.out.ssl.keystore.location=/k",
+            SetConfig(broker_resource(1), "listener.name.out.ssl.keystore.location", "/k"),
+        ),
+        (
+            "set client-metrics m interval.ms=1min",
+            SetConfig(ConfigResource(CLIENT_METRICS, "m"), "interval.ms", "60000"),
+        ),
+        ("set logger 1 kafka.server.KafkaApis=DEBUG", SetConfig(LOGGER_1, "kafka.server.KafkaApis", "DEBUG")),
+        ("append topic orders cleanup.policy=compact", AppendConfig(ORDERS, "cleanup.policy", "compact")),
+        ("subtract topic orders cleanup.policy=delete", SubtractConfig(ORDERS, "cleanup.policy", "delete")),
+        ("unset topic orders retention.ms", UnsetConfig(ORDERS, "retention.ms")),
+    ],
+)
+def test_config_statements(text, expected):
+    assert edits(text) == (expected,)
+
+
+def test_one_statement_gives_an_edit_for_each_key():
+    found = edits("set topic orders retention.ms=1d preallocate=TRUE")
+    assert [(edit.key, edit.value) for edit in found] == [("retention.ms", "86400000"), ("preallocate", "true")]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "words"),
+    [
+        ("set topic orders retention.m=1", "retention.m", "did you mean 'retention.ms'?"),
+        ("set topic orders 'retention.m'=1", "'retention.m'", "did you mean 'retention.ms'?"),
+        ("unset topic orders retension.ms", "retension.ms", "did you mean 'retention.ms'?"),
+        ("set topic orders retention.ms=soon", "soon", "whole number"),
+        ("set topic orders preallocate=yes", "yes", "true or false"),
+        ("set topic orders max.message.bytes=3000000000", "3000000000", "INT"),
+        ("set topic orders max.message.bytes=1d", "1d", "bytes"),
+        ("append topic orders retention.ms=1", "retention.ms", "no list but long"),
+        ("subtract logger 1 kafka.server.KafkaApis=DEBUG", "kafka", "no list"),
+        ("set topic orders retention.ms=1 retention.ms=2", "retention.ms=2", "stands twice"),
+        ("set topic ordres retention.ms=1", "topic ordres", "did you mean 'orders'?"),
+        ("set broker 7 log.cleaner.threads=1", "broker 7", "brokers: 1, 2, 3"),
+        ("set broker 1 log.cleaner.thread=1", "log.cleaner.thread", "did you mean 'log.cleaner.threads'?"),
+        ("set broker <default> my.own.key=1", "my.own.key", "is quoted: 'my.own.key'"),
+        ("set logger 1 kafka.server.KafkaApi=DEBUG", "kafka.server", "did you mean"),
+        ("set logger 1 kafka.server.KafkaApis=DEBG", "DEBG", "did you mean 'DEBUG'?"),
+        ("set broker 1 ssl.key.password=hunter2", "hunter2", "ssl.key.password=@FILE"),
+        ("set broker 1 listener.name.x.ssl.key.password=hunter2", "hunter2", "=@FILE"),
+        ("set broker 1 'my.own.key'=hunter2", "hunter2", "my.own.key=@FILE"),
+        ("set client-metrics m intervall.ms=1", "intervall.ms", "did you mean 'interval.ms'?"),
+    ],
+)
+def test_what_is_wrong_with_a_config_is_named_where_it_stands(text, at, words):
+    error = refused(text)
+    assert words in str(error)
+    assert "hunter2" not in str(error)
+    assert error.column == text.rindex(at) + 1
+
+
+def test_what_was_not_described_is_left_to_the_brokers():
+    assert edits("set topic new any.key=1", Snapshot(topics=SNAPSHOT.topics | {"new": SNAPSHOT.topics["orders"]}))
+
+
+def test_without_a_description_the_name_tells_a_secret():
+    error = refused("set broker 1 sasl.jaas.config=hunter2", Snapshot())
+    assert "sensitive" in error.message
+    assert "hunter2" not in str(error)
+
+
+def test_a_topic_that_could_not_be_described_says_why():
+    denied = Failure("TOPIC_AUTHORIZATION_FAILED", "", "Ask for DESCRIBE on the topic.")
+    snapshot = with_failures(Snapshot(), "topics", [("orders", denied)])
+    error = refused("set topic orders retention.ms=1", snapshot)
+    assert "TOPIC_AUTHORIZATION_FAILED" in error.message
+    assert "Ask for DESCRIBE" in error.message
+
+
+def test_the_selected_entity_stands_in_for_one_that_is_left_out():
+    assert edits("set retention.ms=1", selected=ORDERS) == (SetConfig(ORDERS, "retention.ms", "1"),)
+    assert edits("unset producer_byte_rate", selected=ALICE) == (UnsetQuota(ALICE, "producer_byte_rate"),)
+    assert "none is selected" in refused("set retention.ms=1").message
+    assert "did you mean 'topic'?" in refused("unset topik orders retention.ms").hint
+
+
+def test_a_topic_that_the_plan_creates_can_be_configured():
+    plan = stage(EMPTY, edits("create topic new partitions=1"), SNAPSHOT).plan
+    assert edits("set topic new retention.ms=1d", plan=plan) == (
+        SetConfig(topic_resource("new"), "retention.ms", "86400000"),
+    )
+    assert "did you mean" in refused("set topic new retention.m=1d", plan=plan).hint
+    assert "no topic 'new'" in refused("set topic new retention.ms=1d").message
+
+
+def test_hostile_names_are_shown_harmless():
+    error = refused("set topic 'a\x1b[2J\u202eb' retention.ms=1")
+    assert "\x1b" not in error.message
+    assert "\u202e" not in error.message
+
+
+# -- quotas ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("set user alice producer_byte_rate=10MB/s", SetQuota(ALICE, "producer_byte_rate", 10_000_000.0)),
+        ("set user alice consumer_byte_rate=10MiB", SetQuota(ALICE, "consumer_byte_rate", 10_485_760.0)),
+        ("set user alice request_percentage=12.5", SetQuota(ALICE, "request_percentage", 12.5)),
+        (
+            "set user <default> client '<default>' controller_mutation_rate=5",
+            SetQuota(QuotaEntity.of({"user": None, "client-id": "<default>"}), "controller_mutation_rate", 5.0),
+        ),
+        (
+            "set ip <default> connection_creation_rate=20",
+            SetQuota(QuotaEntity.of({"ip": None}), "connection_creation_rate", 20.0),
+        ),
+        ("unset user alice producer_byte_rate", UnsetQuota(ALICE, "producer_byte_rate")),
+    ],
+)
+def test_quota_statements(text, expected):
+    assert edits(text) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "words"),
+    [
+        ("set user alice producer_byte_rat=1", "producer_byte_rat", "did you mean 'producer_byte_rate'?"),
+        ("set user alice connection_creation_rate=1", "connection", "producer_byte_rate"),
+        ("set ip 10.0.0.1 producer_byte_rate=1", "producer", "connection_creation_rate"),
+        ("set user alice producer_byte_rate=0", "0", "above 0"),
+        ("set user alice producer_byte_rate=much", "much", "number"),
+        ("set user alice producer_byte_rate=@f", "@f", "no secret"),
+        ("append user alice producer_byte_rate=1", "append", "no lists"),
+        ("unset user alice nothing", "nothing", "producer_byte_rate"),
+    ],
+)
+def test_what_is_wrong_with_a_quota_is_named_where_it_stands(text, at, words):
+    error = refused(text)
+    assert words in str(error)
+    assert error.column == text.rindex(at) + 1
+
+
+def test_a_quota_that_another_broker_keeps_can_be_removed():
+    odd = QuotaEntity.of({"user": "alice"})
+    snapshot = Snapshot(quotas={odd: {"odd_rate": 1.0}})
+    assert edits("unset user alice odd_rate", snapshot) == (UnsetQuota(odd, "odd_rate"),)
+
+
+# -- topics ------------------------------------------------------------------------------------------------------------
+
+
+def test_create_topic():
+    found = edits("create topic new partitions=3 replication=2 retention.ms=1d timeout=45s")
+    assert found == (CreateTopic(NewTopic("new", 3, 2, (), {"retention.ms": "86400000"}, 45_000)),)
+    assert edits("create topic new assign=1:2,2:3") == (CreateTopic(NewTopic("new", assignments=((1, 2), (2, 3)))),)
+
+
+def test_create_topic_checks_brokers_and_keys():
+    assert "there is no broker 9" in refused("create topic new assign=1:9").message
+    assert "did you mean 'retention.ms'?" in refused("create topic new retention.m=1").hint
+
+
+def test_grow_and_delete():
+    assert edits("grow topic orders partitions=24") == (GrowTopic("orders", 24),)
+    assert edits("delete topic orders") == (DeleteTopic("orders"),)
+    assert "did you mean 'orders'?" in refused("delete topic ordrs").hint
+
+
+# -- ACLs and SCRAM ----------------------------------------------------------------------------------------------------
+
+
+def test_access_gives_a_binding_for_each_operation():
+    found = edits("allow User:a READ,WRITE on topic svc. prefixed from 10.0.0.1")
+    assert [edit.acl.operation.name for edit in found] == ["READ", "WRITE"]
+    assert found[0] == AddAcl(
+        Acl(AclResourceType(2), "svc.", PatternType(4), "User:a", "10.0.0.1", AclOperation(3), Permission(3))
+    )
+    (gone,) = edits("revoke deny User:a ALTER on cluster")
+    assert gone == RemoveAcl(
+        Acl(AclResourceType(4), "kafka-cluster", PatternType(3), "User:a", "*", AclOperation(7), Permission(2))
+    )
+
+
+def test_an_operation_that_a_resource_has_not_is_refused_but_can_be_revoked():
+    error = refused("allow User:a READ on cluster")
+    assert "READ" in error.message
+    assert "IDEMPOTENT_WRITE" in error.hint
+    assert error.column == 14
+    assert edits("revoke allow User:a READ on cluster")
+
+
+def test_scram():
+    user = ScramUser("alice", ScramMechanism(2))
+    secret = Secret("hunter2")
+    assert edits("scram set alice SCRAM-SHA-512 password=?", secrets={"password": secret}) == (
+        UpsertScram(user, 4096, secret),
+    )
+    (found,) = edits("scram set alice SCRAM-SHA-512 iterations=8192 password=@f", secrets={"password": secret})
+    assert found.iterations == 8192
+    assert edits("scram delete alice SCRAM-SHA-512") == (DeleteScram(user),)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+
+def test_secrets_come_from_files_and_by_asking(tmp_path):
+    file = tmp_path / "key"
+    file.write_text("hunter2\n")
+    (statement,) = parse(f"set broker 1 ssl.key.password='x' 'ssl.key.password'=@{file} ssl.keystore.location=?")
+    asked = []
+    secrets = resolve_secrets(statement, lambda prompt: asked.append(prompt) or Secret("/k"))
+    assert secrets == {"ssl.key.password": Secret("hunter2"), "ssl.keystore.location": Secret("/k")}
+    assert asked == ["broker 1 ssl.keystore.location"]
+
+
+def test_a_sensitive_value_stays_a_secret_and_another_becomes_text():
+    secrets = {"ssl.key.password": Secret("hunter2"), "ssl.keystore.location": Secret("/k")}
+    key, location = edits("set broker 1 ssl.key.password=? ssl.keystore.location=?", secrets=secrets)
+    assert key.value == Secret("hunter2")
+    assert location.value == "/k"
+    assert "hunter2" not in repr((key, location))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(CommandError, match="No such file"):
+        read_secret_file(FromFile(str(tmp_path / "none")))
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    with pytest.raises(CommandError, match="UTF-8"):
+        read_secret_file(FromFile(str(tmp_path / "binary")))
+    (tmp_path / "long").write_bytes(b"x" * (2 << 20))
+    with pytest.raises(CommandError, match="too long"):
+        read_secret_file(FromFile(str(tmp_path / "long")))
+
+
+def test_where_nobody_can_be_asked_the_file_is_offered():
+    (statement,) = parse("scram set alice SCRAM-SHA-256 password=?")
+    assert [slot.prompt for slot in secret_slots(statement)] == ["SCRAM-SHA-256 password of alice"]
+    with pytest.raises(CommandError, match="password=@FILE"):
+        resolve_secrets(statement, None)
+
+
+# -- what is not there yet ---------------------------------------------------------------------------------------------
+
+
+def test_changes_that_expire_are_refused_in_one_line():
+    error = refused("set topic orders retention.ms=1d for 30min")
+    assert "journal" in error.message
+    assert error.column == len("set topic orders retention.ms=1d for ") + 1
+    assert "\n" not in str(error)
