@@ -124,6 +124,11 @@ class DiffView(LineView):
         """Tell whether a line is a title or a change, not a text below one."""
         return self._spot(index).below is None
 
+    def lines_below(self, index: int) -> int:
+        """Return how many lines the texts below a change take."""
+        line = self._spot(index).line
+        return 0 if line is None else self._height_below(line)
+
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return the cells of a title, a change or a text."""
         spot = self._spot(index)

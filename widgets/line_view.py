@@ -153,6 +153,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Tell whether the cursor may stand on this line."""
         return True
 
+    def lines_below(self, index: int) -> int:  # noqa: ARG002
+        """Return how many lines below this one belong to it, and are to be seen with it."""
+        return 0
+
     # -- what an owner sees ---------------------------------------------------------------------------------------
 
     @property
@@ -282,12 +286,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._tell_highlighted()
 
     def _scroll_into_view(self) -> None:
-        """Scroll so far that the cursor is seen."""
+        """Scroll so far that the cursor is seen, and what belongs to its line."""
         top, page = self._top, self._page
+        last = self._cursor + min(page - 1, self.lines_below(self._cursor) if self.line_count() else 0)
         if self._cursor < top:
             self._scroll_to_line(self._cursor)
-        elif self._cursor >= top + page:
-            self._scroll_to_line(self._cursor - page + 1)
+        elif last >= top + page:
+            self._scroll_to_line(last - page + 1)
 
     def action_move(self, step: int) -> None:
         """Move by lines."""

@@ -1,0 +1,141 @@
+"""The diff: what it shows, where the cursor may stand, and that a hundred thousand changes are only numbers."""
+
+from __future__ import annotations
+
+import time
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tui.stage import Stage
+from widgets.diff_view import DiffGroup, DiffLine, DiffView
+from widgets.line_messages import LineMessage
+
+WORDS = "INVALID_REQUEST  Cannot update these configs dynamically: log.dirs, and what the broker has to say besides"
+
+GROUPS = [
+    DiffGroup(
+        "orders",
+        "topic orders",
+        [
+            DiffLine(
+                "retention",
+                "retention.ms",
+                [("7 d ", ""), ("(topic)", "muted")],
+                ("1 d", "pending"),
+                ("✓", "ok"),
+                "W accept",
+                [("≈ 310 GiB are deleted within minutes", "danger")],
+            ),
+            DiffLine("policy", "cleanup.policy", "delete", "compact", ("✓", "ok")),
+        ],
+    ),
+    DiffGroup("b2", "broker 2", [DiffLine("dirs", "log.dirs", "/a", "/b", ("✗", "failed"), "", [(WORDS, "failed")])]),
+    DiffGroup("acls", "acls", [DiffLine("acl", "+ allow User:bob READ on topic orders from *", arrow=False)]),
+]
+
+
+async def test_changes_stand_under_their_groups_with_what_came_of_them() -> None:
+    app = Stage(lambda: DiffView(GROUPS))
+    async with app.run_test(size=(60, 12)):
+        assert app.screen_lines() == [
+            "▸  topic orders",
+            " ✓   retention.ms    7 d (topic)  →  1 d           W accept",
+            "        ≈ 310 GiB are deleted within minutes",
+            " ✓   cleanup.policy       delete  →  compact",
+            "   broker 2",
+            " ✗   log.dirs                 /a  →  /b",
+            "        INVALID_REQUEST  Cannot update these configs",
+            "        dynamically: log.dirs, and what the broker has to",
+            "        say besides",
+            "   acls",
+            "     + allow User:bob READ on topic orders from *",
+            "",
+        ]
+
+
+async def test_the_cursor_steps_over_texts_and_tells_what_it_is_on() -> None:
+    app = Stage(lambda: DiffView(GROUPS), hear=(LineMessage,))
+    async with app.run_test(size=(60, 12)) as pilot:
+        view = app.query_one(DiffView)
+        assert (view.cursor_group, view.cursor_line) == (GROUPS[0], None)
+        await pilot.press(*"jjjjjj", "enter")
+        assert view.cursor_line == GROUPS[2].lines[0]
+        await pilot.press(*"kkkkkk")
+        told = [message.key for message in app.heard]
+        down, up = ["retention", "policy", "b2", "dirs", "acls", "acl"], ["acls", "dirs", "b2", "policy", "retention"]
+        assert told == [*down, "acl", *up, "orders"]
+
+
+async def test_the_cursor_stays_on_its_change_when_others_settle() -> None:
+    app = Stage(lambda: DiffView(GROUPS))
+    async with app.run_test(size=(60, 6)) as pilot:
+        view = app.query_one(DiffView)
+        view.move_cursor("dirs")
+        view.set_groups(GROUPS[1:])
+        await pilot.pause()
+        assert (view.cursor_key, view.cursor_index) == ("dirs", 1)
+        assert app.screen_lines()[1].startswith("▸✗")
+        view.set_groups([])
+        assert (view.cursor_key, view.cursor_group, view.cursor_line) == (None, None, None)
+
+
+async def test_texts_are_wrapped_anew_in_another_width() -> None:
+    app = Stage(lambda: DiffView(GROUPS))
+    async with app.run_test(size=(60, 12)) as pilot:
+        view = app.query_one(DiffView)
+        view.move_cursor("acl")
+        await pilot.resize_terminal(120, 12)
+        await pilot.pause()
+        assert view.line_count() == 9
+        assert view.cursor_key == "acl"
+        assert view.index_of("acl") == 8
+
+
+async def test_a_hundred_thousand_changes_open_at_once() -> None:
+    lines = [DiffLine(number, f"key.{number}", "1", "2", below=[("!", "")] * (number % 2)) for number in range(100_000)]
+    groups = [DiffGroup("one", "topic orders", lines)]
+    app = Stage(lambda: DiffView())
+    async with app.run_test(size=(60, 12)) as pilot:
+        view = app.query_one(DiffView)
+        started = time.process_time()
+        view.set_groups(groups)
+        await pilot.press("G")
+        assert time.process_time() - started < 2
+        assert view.line_count() == 150_001
+        assert view.cursor_key == 99_999
+        assert app.screen_lines()[-2].startswith("▸")
+
+
+texts = st.lists(
+    st.tuples(st.sampled_from(["", "short", "a longer text that is wrapped at least once"]), st.just("")), max_size=2
+)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> list[DiffGroup]:
+    sizes = draw(st.lists(st.integers(0, 4), max_size=6))
+    return [
+        DiffGroup(f"g{number}", f"group {number}", [
+            DiffLine(f"g{number}.{line}", "key", "old", "new", below=draw(texts)) for line in range(size)
+        ])
+        for number, size in enumerate(sizes)
+    ]  # fmt: skip
+
+
+@settings(max_examples=10)
+@given(plans())
+async def test_every_line_is_found_again_by_its_key(groups: list[DiffGroup]) -> None:
+    app = Stage(lambda: DiffView(groups))
+    async with app.run_test(size=(30, 40)):
+        view = app.query_one(DiffView)
+        keys = [view.key_at(index) for index in range(view.line_count()) if view.can_rest(index)]
+        assert keys == [key for group in groups for key in (group.key, *(line.key for line in group.lines))]
+        for index in range(view.line_count()):
+            place = view.index_of(view.key_at(index))
+            assert place is not None
+            assert place <= index
+            assert place == index or not any(view.can_rest(between) for between in range(place + 1, index + 1))
+        shown = [line.strip("▸ ") for line in app.screen_lines() if line.strip("▸ ")]
+        texts_below = sum(bool(text) for group in groups for line in group.lines for text, _ in line.below)
+        assert len(shown) >= len(keys) + texts_below
