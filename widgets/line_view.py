@@ -371,6 +371,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # -- painting -------------------------------------------------------------------------------------------------
 
+    def on_mount(self) -> None:
+        """Tell where the cursor stands at first."""
+        self._tell_highlighted()
+
     def on_resize(self) -> None:
         """Keep the cursor in view."""
         self._measure()

@@ -64,7 +64,7 @@ async def test_the_cursor_steps_over_texts_and_tells_what_it_is_on() -> None:
         await pilot.press(*"kkkkkk")
         told = [message.key for message in app.heard]
         down, up = ["retention", "policy", "b2", "dirs", "acls", "acl"], ["acls", "dirs", "b2", "policy", "retention"]
-        assert told == [*down, "acl", *up, "orders"]
+        assert told == ["orders", *down, "acl", *up, "orders"]
 
 
 async def test_the_cursor_stays_on_its_change_when_others_settle() -> None:

@@ -197,7 +197,7 @@ async def test_keys_move_the_cursor_and_each_place_is_told_once() -> None:
             assert (key, table.cursor_index) == (key, index)
             assert index in table.visible_range
         told = [message.key for message in app.heard if isinstance(message, LineView.Highlighted)]
-        assert told == [1, 2, 1, 0, 10, 15, 10, 0, 99, 0, 99, 0]
+        assert told == [0, 1, 2, 1, 0, 10, 15, 10, 0, 99, 0, 99, 0]
 
 
 async def test_one_line_further_scrolls_one_line() -> None:
