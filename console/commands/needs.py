@@ -32,7 +32,7 @@ class Needs:
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
     configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
-    groups: members and lag of these. documentation: of the configs that are read.
+    groups: members and lag of these. documentation: of the configs of `resources`.
     """
 
     parts: frozenset[str] = frozenset()

@@ -39,7 +39,8 @@ async def read_needs(session: Session, need: Needs) -> None:
     first.extend(session.read_group(name) for name in sorted(need.groups))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
-    await _configs(session, await _dependent(session, need) - need.resources, need.documentation)
+    # These tell of keys and of what is inherited; only what was named is shown with its documentation.
+    await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
 
 
 async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:
