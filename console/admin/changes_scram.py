@@ -25,7 +25,8 @@ _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -> tuple[Outcome, ...]:
     """One outcome for each credential. Raises AdminError where nothing was sent.
 
-    Whether an upsert whose answer was lost was applied can't always be seen, for brokers tell the iterations only.
+    Brokers take each user once in a request, so a user's second mechanism goes into a second one. Whether an upsert
+    whose answer was lost was applied can't always be seen, for brokers tell the iterations only.
     """
     await link.require("alter_user_scram_credentials", 0, "2.7, in KRaft mode 3.5", CONTROLLER)
     targets = list(dict.fromkeys((*request.upserts, *request.deletions)))
@@ -73,8 +74,22 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
             for user in users
         }
 
-    outcomes |= await deliver(link, sound, ask, look, validate_only=False)
+    for users in rounds(sound):
+        outcomes |= await deliver(link, users, ask, look, validate_only=False)
     return tuple(outcomes[user] for user in targets)
+
+
+def rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
+    """The credentials in as few parts as it takes for no user to be twice in one."""
+    parts: list[list[ScramUser]] = []
+    for user in users:
+        for part in parts:
+            if all(other.user != user.user for other in part):
+                part.append(user)
+                break
+        else:
+            parts.append([user])
+    return parts
 
 
 def verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
