@@ -39,7 +39,7 @@ from tests.support.server_properties import (
 
 Security = Literal["plain", "secure"]
 
-START_SECONDS = 90.0
+START_SECONDS = 180.0
 _POLL_SECONDS = 0.05
 _JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 _TOOL_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
