@@ -7,6 +7,7 @@ configs see config_requests.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from console.model.changes import (
@@ -69,7 +70,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
     steps += _cut(_singly(plan, AddAcl), RECORD_LIMIT, _create_acls)
     additions = tuple(range(first, len(steps)))
     steps += _cut(_quota_groups(plan), RECORD_LIMIT, _alter_quotas)
-    steps += _cut(_singly(plan, UpsertScram, DeleteScram), RECORD_LIMIT, _alter_scram)
+    steps += _scram_steps(plan, len(steps))
     removals = _cut(_singly(plan, RemoveAcl), acl_removals(facts.acls), _delete_acls, "of so many ACLs")
     steps += [Step(step.request, step.staged, step.note, additions) for step in removals]
     steps += _cut(_singly(plan, DeleteTopic), RECORD_LIMIT, _delete_topics)
@@ -164,6 +165,32 @@ def _alter_quotas(some: list[Staged]) -> AlterQuotas:
         if isinstance(edit, SetQuota | UnsetQuota):
             ops.setdefault(edit.entity, {})[edit.key] = edit.value if isinstance(edit, SetQuota) else None
     return AlterQuotas(ops)
+
+
+def _scram_steps(plan: Plan, first: int) -> list[Step]:
+    """Credentials that are set, then those that go; `first` is the place of the first step.
+
+    A broker refuses a request that names a user twice, though it be for two mechanisms (ScramControlManager). Setting
+    and deleting are apart because brokers of 3.9 to 4.3 lose a credential that is set in the same change in which the
+    last other one of its mechanism is deleted (ScramDelta.apply), though the controller says that all went well.
+    """
+    steps: list[Step] = []
+    for kind, why in ((UpsertScram, ""), (DeleteScram, "deleted once those that are set are there")):
+        after = tuple(range(first, first + len(steps)))
+        rounds: list[list[Staged]] = []
+        named: Counter[str] = Counter()
+        for staged in _of(plan, kind):
+            assert isinstance(staged.edit, UpsertScram | DeleteScram)
+            user = staged.edit.user.user
+            if named[user] == len(rounds):
+                rounds.append([])
+            rounds[named[user]].append(staged)
+            named[user] += 1
+        for place, some in enumerate(rounds):
+            for step in _cut((([staged], 1) for staged in some), RECORD_LIMIT, _alter_scram):
+                note = "a request can change one credential of a user" if place else step.note or (why if after else "")
+                steps.append(Step(step.request, step.staged, note, after))
+    return steps
 
 
 def _alter_scram(some: list[Staged]) -> AlterScram:

@@ -15,7 +15,7 @@ from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig
 from console.plan.limits import RECORD_LIMIT
-from console.plan.own_values import own_text, result_of
+from console.plan.own_values import result_of
 from console.plan.packing import Bin, cut_note, pack
 from console.plan.staged import Staged
 from console.plan.step import Facts, Step
@@ -103,4 +103,4 @@ def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | Non
     configs = facts.configs.get(resource)
     if configs is None:
         return None
-    return {entry.name: own_text(entry, resource) for entry in configs.overrides(resource)}
+    return {entry.name: entry.value for entry in configs.overrides(resource)}

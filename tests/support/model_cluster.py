@@ -159,7 +159,9 @@ class ModelCluster:
                 self.acls -= set(acls)
                 return applied(*acls)
             case AlterScram(upserts=upserts, deletions=deletions):
-                assert not upserts.keys() & set(deletions)
+                users = [who.user for who in (*upserts, *deletions)]
+                assert len(users) == len(set(users)), "a user credential cannot be altered twice in the same request"
+                assert not (upserts and deletions), "brokers may lose what is set while others are deleted"
                 for who, (iterations, _) in upserts.items():
                     self.scram[who.user, int(who.mechanism)] = iterations
                 for who in deletions:

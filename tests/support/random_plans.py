@@ -52,7 +52,7 @@ Values = Mapping[str, Sequence[str]]
 class World:
     """The names and the values that edits are made of. lists: key -> items to append and subtract.
 
-    secrets: broker keys that are sensitive. loggers: set only, since what they fall back to is not told.
+    secrets: sensitive keys of named brokers. loggers: set only, since what they fall back to is not told.
     """
 
     topics: Sequence[str]
@@ -64,6 +64,7 @@ class World:
     loggers: Sequence[str] = ()
     secrets: Sequence[str] = ()
     users: Sequence[str] = ("alice", "bob", "<default>")
+    quotas: Sequence[int] = (1, 1000, 1048576)
     replication: int = 1
     scram: bool = True
 
@@ -96,7 +97,7 @@ def _config(rng: Random, world: World) -> Edit:
     resource = _resource(rng, world)
     if resource.type == BROKER_LOGGER:
         return SetConfig(resource, _one(rng, world.loggers), _one(rng, ("DEBUG", "INFO", "warn")))
-    if resource.type == BROKER and world.secrets and rng.randrange(8) == 0:
+    if resource.type == BROKER and resource.name and world.secrets and rng.randrange(6) == 0:
         key = _one(rng, world.secrets)
         return SetConfig(resource, key, Secret("hush")) if rng.randrange(2) else UnsetConfig(resource, key)
     lists = world.lists.get(resource.type, {})
@@ -132,7 +133,7 @@ def _quota(rng: Random, world: World) -> Edit:
     key = CONNECTION_CREATION_RATE if entity.has(IP) else _one(rng, CLIENT_KEYS)
     if rng.randrange(3) == 0:
         return UnsetQuota(entity, key)
-    return SetQuota(entity, key, float(_one(rng, (1, 1000, 1048576))))
+    return SetQuota(entity, key, float(_one(rng, world.quotas)))
 
 
 def _acl(rng: Random, world: World) -> Acl:

@@ -23,7 +23,7 @@ from console.model.changes import (
     Status,
     Target,
 )
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
@@ -318,11 +318,20 @@ def test_every_edit_is_in_exactly_one_request_and_in_a_safe_order(rng: Random) -
     assert len(configs) == (max(1, len(named)) if in_configs else 0)
     assert {request.broker for request in configs} - {None} == named
     for kind in KINDS:
-        assert kind is AlterConfigs or sum(isinstance(step.request, kind) for step in steps) <= 1
+        most = {AlterConfigs: len(KINDS), AlterScram: 2 * len(ScramMechanism.NAMES)}.get(kind, 1)
+        assert sum(isinstance(step.request, kind) for step in steps) <= most
     for place, step in enumerate(steps):
-        additions = tuple(i for i, other in enumerate(steps) if isinstance(other.request, CreateAcls))
-        assert step.after == (additions if isinstance(step.request, DeleteAcls) else ())
         assert all(before < place for before in step.after)
+        waits_for = {
+            before
+            for before, other in enumerate(steps)
+            if (isinstance(step.request, DeleteAcls) and isinstance(other.request, CreateAcls))
+            or (
+                (isinstance(step.request, AlterScram) and step.request.deletions)
+                and (isinstance(other.request, AlterScram) and other.request.upserts)
+            )
+        }
+        assert set(step.after) == waits_for
 
 
 def created(plan: Plan) -> set[ConfigResource]:
@@ -389,8 +398,8 @@ def test_a_prediction_shares_what_the_plan_does_not_touch(rng: Random) -> None:
     before = busy_cluster(rng).describe()
     plan = staged_on(rng, before)
     predicted = predict(before, plan)
-    touched = {type(request) for step in compile_plan(plan, facts(before)) for request in (step.request,)}
-    parts = {
+    touched = {type(step.request) for step in compile_plan(plan, facts(before))}
+    parts: dict[str, set[type]] = {
         "quotas": {AlterQuotas},
         "acls": {CreateAcls, DeleteAcls},
         "scram": {AlterScram},

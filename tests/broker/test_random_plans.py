@@ -1,0 +1,228 @@
+"""Random plans against a real broker leave exactly the state that was predicted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+
+import pytest
+
+from console.admin import changes
+from console.admin.acls import describe_acls
+from console.admin.client import AdminClient
+from console.admin.cluster import describe_cluster
+from console.admin.configs import describe_configs
+from console.admin.link import Link
+from console.admin.quotas import describe_quotas
+from console.admin.scram import describe_scram
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import describe_topics
+from console.model.changes import AlterScram, ChangeRequest, CreateTopics, NewTopic, ScramUser, Status
+from console.model.cluster import Partition, ScramCredential, Topic
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.compile import Facts, compile_plan
+from console.plan.edits import DeleteScram, UpsertScram
+from console.plan.plan import EMPTY, stage
+from console.plan.predict import predict
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.random_plans import World, random_edits
+from tests.unit.test_plan_laws import differences
+
+PLANS = 200
+SETTLE_SECONDS = 15.0
+
+WORLD = World(
+    topics=("random-1", "random-2", "random-3", "random-4"),
+    brokers=(1, 2, 3),
+    values={
+        TOPIC: {
+            "cleanup.policy": ("compact", "delete", "compact,delete"),
+            "compression.type": ("lz4", "zstd", "producer"),
+            "flush.ms": ("5000", "1s"),
+            "max.message.bytes": ("1MiB", "2MiB"),
+            "min.cleanable.dirty.ratio": ("0.5", "0.1"),
+            "preallocate": ("TRUE", "false"),
+            "retention.bytes": ("1GiB", "-1"),
+            "retention.ms": ("604800000", "7d", "-1"),
+            "segment.ms": ("12h", "1d"),
+        },
+        BROKER: {
+            "a.plugin.key": ("x", "y"),
+            "compression.type": ("gzip", "producer"),
+            "log.cleaner.backoff.ms": ("20s", "15000"),
+            "log.cleaner.min.cleanable.ratio": ("0.50", "0.25"),
+            "log.cleanup.policy": ("delete", "compact"),
+            "log.flush.interval.ms": ("2s", "5000"),
+            "log.preallocate": ("true", "FALSE"),
+            "log.retention.ms": ("1d", "2d"),
+            "log.roll.ms": ("6h",),
+            "max.connections": ("1000", "2000"),
+            "message.max.bytes": ("2MiB", "3MiB"),
+        },
+        GROUP: {
+            "consumer.heartbeat.interval.ms": ("5s", "6000"),
+            "consumer.session.timeout.ms": ("50s", "45000"),
+        },
+        CLIENT_METRICS: {
+            "interval.ms": ("30s", "60000"),
+            "match": ("client_software_name=a.*", ""),
+            "metrics": ("org.apache.kafka.producer.", ""),
+        },
+    },
+    lists={
+        TOPIC: {"cleanup.policy": ("delete", "compact"), "leader.replication.throttled.replicas": ("0:1", "0:2")},
+        BROKER: {"log.cleanup.policy": ("delete", "compact")},
+    },
+    groups=("random-g1", "random-g2"),
+    metrics=("random-m1", "random-m2"),
+    loggers=("kafka.authorizer.logger", "state.change.logger"),
+    secrets=("listener.name.x.ssl.keystore.password",),
+    quotas=(1000, 1048576),  # so much that they don't hold up this very client
+)
+BROKER_KEYS = (
+    *WORLD.values[BROKER],
+    *WORLD.secrets,
+    "log.flush.scheduler.interval.ms",
+    "log.retention.hours",
+    "log.retention.minutes",
+    "log.roll.hours",
+    "num.partitions",
+    "ssl.keystore.password",
+)
+"""What plans change, and what stands behind it; a broker has 350 keys, too many to read 200 times."""
+
+FIRST = "random-0"
+"""A topic that is always there, by which a plan knows what a new one inherits."""
+
+
+@pytest.fixture
+def client(plain_cluster: KafkaCluster) -> Iterator[AdminClient]:
+    with AdminClient(ConnectionSettings(plain_cluster.addresses)) as client:
+        yield client
+
+
+async def read_the_rest(link: Link) -> dict[ConfigResource, list[ConfigEntry]]:
+    """The brokers' configs that no plan touches."""
+    listing = await describe_configs(link, map(broker_resource, WORLD.brokers))
+    return {r: [entry for entry in each if entry.name not in BROKER_KEYS] for r, each in listing.sets.items()}
+
+
+async def read(link: Link) -> Snapshot:
+    """All of the world that plans are made of, and nothing else."""
+    listing, cluster, quotas, acls, scram = await asyncio.gather(
+        describe_topics(link, [FIRST, *WORLD.topics]),
+        describe_cluster(link),
+        describe_quotas(link),
+        describe_acls(link),
+        describe_scram(link),
+    )
+    others = await describe_configs(
+        link,
+        [
+            *map(topic_resource, listing.topics),
+            CLUSTER_DEFAULT,
+            *(ConfigResource(GROUP, name) for name in WORLD.groups),
+            *(ConfigResource(CLIENT_METRICS, name) for name in WORLD.metrics),
+        ],
+    )
+    brokers = await describe_configs(link, map(broker_resource, WORLD.brokers), keys=BROKER_KEYS)
+    loggers = await describe_configs(
+        link, [ConfigResource(BROKER_LOGGER, str(broker)) for broker in WORLD.brokers], keys=WORLD.loggers
+    )
+    assert not brokers.failures
+    assert not loggers.failures
+    assert all(resource.type == TOPIC for resource in others.failures), others.failures
+    at = datetime.now(UTC)
+    return Snapshot(
+        cluster=cluster,
+        topics={name: unplaced(topic) for name, topic in listing.topics.items()},
+        configs={**others.sets, **brokers.sets, **loggers.sets},
+        configs_from=others.described_by,
+        quotas=quotas,
+        acls=tuple(sorted(acls)),
+        scram={user: tuple(sorted(credentials)) for user, credentials in scram.items()},
+        read_at=dict.fromkeys(("cluster", "topics", "configs", "quotas", "acls", "scram"), at),
+    )
+
+
+def unplaced(topic: Topic) -> Topic:
+    """Without its id and who holds its partitions, which no plan predicts."""
+    return Topic(topic.name, tuple(Partition(number, -1, (), ()) for number in range(len(topic.partitions))))
+
+
+def without_placement(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, topics={name: unplaced(topic) for name, topic in snapshot.topics.items()})
+
+
+def settled(client: AdminClient, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
+    """What is read once every broker has caught up with the controller, and what is not as predicted even then."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        found = client.submit(read).result()
+        left = differences(predicted, found)
+        if not left or time.monotonic() > deadline:
+            return found, left
+
+
+def send(client: AdminClient, request: ChangeRequest) -> None:
+    outcomes = client.submit(changes.send, request, validate_only=False).result()
+    assert [outcome for outcome in outcomes if outcome.status is not Status.APPLIED] == []
+
+
+@pytest.mark.timeout(300)
+def test_200_random_plans_leave_exactly_what_they_predicted(client: AdminClient) -> None:
+    rng = Random(20_250_512)
+    send(client, CreateTopics((NewTopic(FIRST, 1, 1),)))
+    # While somebody has a credential of each mechanism, Kafka's loss of credentials (see below) can't come in between.
+    for mechanism in (1, 2):
+        send(client, AlterScram({ScramUser("random-anchor", ScramMechanism(mechanism)): (4096, Secret("x"))}))
+    the_rest = client.submit(read_the_rest).result()
+    snapshot = client.submit(read).result()
+    staged = 0
+    for number in range(PLANS):
+        report = stage(EMPTY, random_edits(rng, WORLD, snapshot), snapshot)
+        predicted = without_placement(predict(snapshot, report.plan))
+        for step in compile_plan(report.plan, Facts(configs=snapshot.configs, acls=len(snapshot.acls))):
+            send(client, step.request)
+        snapshot, left = settled(client, predicted)
+        assert left == [], f"plan {number}: {report.plan.staged}"
+        staged += len(report.plan)
+    assert staged > 3 * PLANS
+    assert client.submit(read_the_rest).result() == the_rest
+
+
+def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
+    """In one change with the deletion brokers lose it, though the controller keeps it: so a plan sends it apart."""
+    sha512 = ScramMechanism(2)
+    leaving, coming = ScramUser("random-leaving", sha512), ScramUser("random-coming", sha512)
+    users = client.submit(describe_scram).result()
+    others = [ScramUser(user, c.mechanism) for user, all_ in users.items() for c in all_ if c.mechanism == sha512]
+    if others:
+        send(client, AlterScram({}, tuple(others)))
+    send(client, AlterScram({leaving: (4096, Secret("x"))}))
+    snapshot = replace(client.submit(read).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)})
+    plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, Secret("y"))], snapshot).plan
+    steps = compile_plan(plan, Facts())
+    assert [bool(step.request.upserts) for step in steps if isinstance(step.request, AlterScram)] == [True, False]
+    for step in steps:
+        send(client, step.request)
+        wanted = predict(snapshot, replace(plan, staged=step.staged)).scram
+        assert credentials_become(client, wanted)
+        snapshot = replace(snapshot, scram=wanted)
+    assert leaving.user not in client.submit(describe_scram).result()
+
+
+def credentials_become(client: AdminClient, wanted: Mapping[str, tuple[ScramCredential, ...]]) -> bool:
+    """Whether these credentials are there once every broker has caught up with the controller."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while not wanted.items() <= client.submit(describe_scram).result().items():
+        if time.monotonic() > deadline:
+            return False
+    return True
