@@ -149,7 +149,7 @@ class TerminalDiff:
         if x >= self.width:
             return x
         if x and chars[x] == "":
-            chars[x - 1] = " "
+            self._halve(row, x - 1)
         if text.isascii():
             text = text[: self.width - x]
             end = x + len(text)
@@ -171,8 +171,13 @@ class TerminalDiff:
                     chars[end + 1], pens[end + 1] = "", ink
                 end += size
         if end < self.width and chars[end] == "":
-            chars[end] = " "
+            self._halve(row, end)
         return end
+
+    def _halve(self, row: Row, x: int) -> None:
+        """Leave a blank where the other half of a wide character was written over."""
+        row.chars[x] = " "
+        row.pens[x] = self._pens.code(on_blank(self._pens.pen(row.pens[x])))
 
     # -- writing differences --------------------------------------------------------------------------------------
 

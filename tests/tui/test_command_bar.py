@@ -1,0 +1,328 @@
+"""The line to type in: editing, completing, looking back, errors in their place, secrets unseen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.events import Paste
+from textual.message import Message
+from textual.pilot import Pilot
+
+from tests.tui.stage import Stage
+from widgets.bar_lines import ROWS, Candidate
+from widgets.command_bar import COMMAND, FILTER, MASK, SECRET, CommandBar
+from widgets.line_editor import LineEditor
+from widgets.line_history import LineHistory
+from widgets.row_source import ListRows
+from widgets.row_table import RowTable
+
+KEYS = ["cleanup.policy", "retention.bytes", "retention.ms"]
+
+
+def complete(text: str, cursor: int) -> Sequence[Candidate]:
+    """Verbs, then `topic`, then keys."""
+    start = text.rfind(" ", 0, cursor) + 1
+    word, words = text[start:cursor], text[:start].split()
+    choices = {0: ["set ", "show ", "unset "], 1: ["topic "]}.get(len(words), [f"{key}=" for key in KEYS])
+    return [
+        Candidate(start, cursor, choice, choice.strip(), "long", f"help of {choice.strip()}")
+        for choice in choices
+        if choice.startswith(word) and choice != word
+    ]
+
+
+def highlight(text: str) -> Iterable[tuple[int, int, str]]:
+    """The first word is a keyword, numbers are numbers."""
+    for match in re.finditer(r"^\w+|\d+", text):
+        yield *match.span(), "number" if match[0].isdigit() else "keyword"
+
+
+def make_bar() -> CommandBar:
+    histories = {"command": ["set topic a x=1", "show topic b", "set topic b x=2"], "filter": ["svc-8"]}
+    return CommandBar(highlight=highlight, complete=complete, histories=histories)
+
+
+def make_table() -> RowTable:
+    return RowTable([], ListRows(range(3), lambda row: row, lambda row: []))
+
+
+def stage() -> Stage:
+    return Stage(make_bar, make_table, hear=(CommandBar.BarMessage,))
+
+
+def told(app: Stage, kind: type[Message]) -> list[tuple[str, str]]:
+    return [(m.mode, m.text) for m in app.heard if isinstance(m, kind) and isinstance(m, CommandBar.BarMessage)]
+
+
+async def type_in(pilot: Pilot[None], text: str) -> None:
+    await pilot.press(*({" ": "space", "=": "equals_sign", ".": "full_stop"}.get(char, char) for char in text))
+
+
+# -- open, submit, close -----------------------------------------------------------------------------------------------
+
+
+async def test_it_opens_with_the_focus_and_gives_it_back() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar, table = app.query_one(CommandBar), app.query_one(RowTable)
+        table.focus()
+        assert not bar.is_open
+        bar.open(COMMAND)
+        await type_in(pilot, "show it")
+        assert app.screen_lines()[0] == " : show it"
+        await pilot.press("enter")
+        assert told(app, CommandBar.Submitted) == [("command", "show it")]
+        assert bar.is_open
+        await pilot.press("escape")
+        assert not bar.is_open
+        assert told(app, CommandBar.Closed) == [("command", "show it")]
+        assert app.focused is table
+        bar.open(COMMAND)
+        await pilot.pause()
+        assert app.screen_lines()[0] == " :"
+
+
+async def test_a_filter_tells_every_change_and_completes_nothing() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.query_one(CommandBar).open(FILTER)
+        for char in ("s", "e", "backspace"):
+            await pilot.press(char)
+            await pilot.pause()
+        assert app.screen_lines()[:3] == [" / s", "", "▸"]
+        assert told(app, CommandBar.Changed) == [("filter", "s"), ("filter", "se"), ("filter", "s")]
+        await pilot.press("up")
+        assert app.query_one(CommandBar).text == "svc-8"
+
+
+async def test_a_secret_is_neither_shown_nor_kept_nor_told_before_enter() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(SECRET, prompt="password of alice:")
+        await type_in(pilot, "hush")
+        assert app.screen_lines()[0] == f" password of alice: {MASK * 4}"
+        await pilot.press("up")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert told(app, CommandBar.Submitted) == [("secret", "hush")]
+        assert (bar.text, bar.history("secret")) == ("", ())
+        await type_in(pilot, "again")
+        await pilot.press("escape")
+        assert told(app, CommandBar.Changed) == []
+        assert told(app, CommandBar.Closed) == [("secret", "")]
+        assert all("hush" not in entry for mode in ("command", "filter", "secret") for entry in bar.history(mode))
+        assert "hush" not in repr(bar) + repr(app.heard)
+
+
+@pytest.mark.parametrize(
+    ("mode", "pasted", "text"),
+    [
+        (COMMAND, "set topic a x=1\nset topic b x=2\n", "set topic a x=1; set topic b x=2"),
+        (FILTER, "svc\r\n-8\t\x1b[31m", "svc -8 [31m"),
+        (SECRET, "pa ss\n", "pa ss"),
+    ],
+)
+async def test_what_is_pasted_becomes_one_harmless_line(mode: object, pasted: str, text: str) -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(mode if mode in (COMMAND, FILTER) else SECRET)  # type: ignore[arg-type]
+        await pilot.pause()
+        bar.post_message(Paste(pasted))
+        await pilot.pause()
+        assert bar.text == text
+
+
+async def test_a_long_line_is_shifted_so_that_the_cursor_is_seen() -> None:
+    app = stage()
+    async with app.run_test(size=(24, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(FILTER, "0123456789" * 5)
+        await pilot.pause()
+        assert app.screen_lines()[0] == " / 01234567890123456789"
+        await pilot.press("home")
+        assert app.screen_lines()[0] == " / 012345678901234567890"
+        await pilot.press("end", "x")
+        assert app.screen_lines()[0].endswith("56789x")
+
+
+# -- highlighting, completing, errors ----------------------------------------------------------------------------------
+
+
+async def test_words_are_highlighted_as_the_owner_says() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set 42")
+        await pilot.pause()
+        bold = {
+            segment.text
+            for segment in app.screen._compositor.render_strips()[0]
+            if segment.style and segment.style.bold
+        }
+        assert "set" in {text.strip() for text in bold}
+        colors = {s.text.strip(): s.style.color for s in app.screen._compositor.render_strips()[0] if s.style}
+        assert colors["42"] == bar.get_component_rich_style("bar--number").color
+
+
+async def test_candidates_stand_under_the_word_with_the_help_of_the_first() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        app.query_one(CommandBar).open(COMMAND, "set topic ret")
+        await pilot.pause()
+        assert app.screen_lines()[:4] == [
+            " : set topic ret",
+            "             retention.bytes=  long",
+            "             retention.ms=     long",
+            "  help of retention.bytes=",
+        ]
+
+
+async def test_tab_goes_round_and_typing_goes_on_from_there() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set topic ret")
+        texts = []
+        for key in ["tab", "tab", "tab", "shift+tab", "shift+tab"]:
+            await pilot.press(key)
+            texts.append(bar.text)
+        first, second = "set topic retention.bytes=", "set topic retention.ms="
+        assert texts == [first, second, first, second, first]
+        assert [line.strip()[:1] for line in app.screen_lines()[1:3]] == [">", "r"]
+        await pilot.press("escape")
+        assert (bar.text, bar.is_open) == ("set topic ret", True)
+        await pilot.press("shift+tab")
+        await type_in(pilot, "7")
+        assert bar.text == "set topic retention.ms=7"
+
+
+async def test_a_single_candidate_is_taken_at_once_and_right_takes_the_first() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "un")
+        await pilot.press("tab")
+        assert bar.text == "unset "
+        await pilot.press("right", "right")
+        assert bar.text == "unset topic cleanup.policy="
+        await pilot.press("left", "right")
+        assert bar.text == "unset topic cleanup.policy="
+
+
+async def test_a_window_of_many_candidates_follows_the_chosen_one() -> None:
+    many = [Candidate(0, 0, f"topic-{number:02}") for number in range(20)]
+    app = Stage(lambda: CommandBar(complete=lambda text, cursor: many))
+    async with app.run_test(size=(40, 12)) as pilot:
+        app.query_one(CommandBar).open(COMMAND)
+        await pilot.press(*["tab"] * (ROWS + 2))
+        lines = app.screen_lines()
+        assert lines[1 : ROWS + 1] == [f"{'  >' if number == 7 else '   '}topic-{number:02}" for number in range(2, 8)]
+        assert lines[ROWS + 1].endswith("8/20")
+
+
+async def test_an_error_stands_under_its_column_until_the_text_changes() -> None:
+    app = stage()
+    async with app.run_test(size=(40, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set topic a bad=1")
+        bar.show_error("unknown key 'bad'", 12)
+        await pilot.pause()
+        assert app.screen_lines()[:2] == [" : set topic a bad=1", f"{'':15}^ unknown key 'bad'"]
+        bar.show_error("no such key on this broker", 17)
+        await pilot.pause()
+        assert app.screen_lines()[1:3] == [f"{'':20}^", " no such key on this broker"]
+        bar.show_error("x [red]y", None)
+        await pilot.pause()
+        assert app.screen_lines()[1] == " x [red]y"
+        await pilot.press("backspace")
+        assert "red" not in "".join(app.screen_lines())
+
+
+# -- looking back ------------------------------------------------------------------------------------------------------
+
+
+async def test_up_and_down_look_for_what_begins_so() -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set")
+        texts = []
+        for key in ["up", "up", "up", "down", "down", "down"]:
+            await pilot.press(key)
+            texts.append(bar.text)
+        newest, oldest = "set topic b x=2", "set topic a x=1"
+        assert texts == [newest, oldest, oldest, newest, "set", "set"]
+        await pilot.press("up", "enter")
+        assert bar.history("command")[-1] == newest
+        assert len(bar.history("command")) == 3
+
+
+@given(st.lists(st.sampled_from(["a", "ab", "b", "ba", ""]), max_size=8), st.sampled_from(["", "a", "b", "x"]))
+def test_looking_back_visits_what_begins_so_and_returns_to_what_was_typed(entries: list[str], typed: str) -> None:
+    history = LineHistory()
+    for entry in entries:
+        history.add(entry)
+    fitting = [entry for entry in history.entries if entry.startswith(typed)]
+    shown, seen = typed, []
+    while (found := history.older(shown)) is not None:
+        assert found != shown
+        seen.append(shown := found)
+    assert set(seen) == set(fitting) - {typed} | (set(seen) & {typed})
+    back = []
+    while (found := history.newer(shown)) is not None:
+        back.append(shown := found)
+    assert shown == typed
+    assert not seen or back[-1] == typed
+
+
+# -- editing -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "cursor"),
+    [
+        (["ctrl+w"], "set topic a ", 12),
+        (["ctrl+u"], "", 0),
+        (["home", "delete"], "et topic a x.y=1", 0),
+        (["ctrl+a", "ctrl+k"], "", 0),
+        (["alt+b", "alt+b", "ctrl+k"], "set topic a x.", 14),
+        (["home", "alt+f", "ctrl+u"], " topic a x.y=1", 0),
+        (["home", "alt+d"], " topic a x.y=1", 0),
+        (["alt+backspace"], "set topic a x.y=", 16),
+        (["home", "end", "left", "backspace"], "set topic a x.y1", 15),
+        (["ctrl+left", "ctrl+right", "ctrl+h"], "set topic a x.y=", 16),
+    ],
+)
+async def test_lines_are_edited_as_in_a_shell(keys: list[str], text: str, cursor: int) -> None:
+    app = stage()
+    async with app.run_test(size=(60, 10)) as pilot:
+        bar = app.query_one(CommandBar)
+        bar.open(COMMAND, "set topic a x.y=1")
+        await pilot.press(*keys)
+        assert (bar.text, bar._editor.cursor) == (text, cursor)
+
+
+MOVES = ("left", "right", "home", "end", "word_left", "word_right")
+DELETIONS = (
+    "delete_left", "delete_right", "delete_word_left", "delete_word_right", "delete_blank_word_left",
+    "delete_to_start", "delete_to_end",
+)  # fmt: skip
+
+
+@given(st.text(alphabet="ab .=é日\u0301", max_size=12), st.integers(0, 12), st.sampled_from([*MOVES, *DELETIONS]))
+def test_the_cursor_stays_in_the_line_and_deletions_take_one_stretch(text: str, cursor: int, name: str) -> None:
+    before = LineEditor(text, min(cursor, len(text)))
+    after: LineEditor = getattr(before, name)()
+    assert 0 <= after.cursor <= len(after.text)
+    if name in MOVES:
+        assert after.text == text
+    else:
+        gone = len(text) - len(after.text)
+        assert text[: after.cursor] + text[after.cursor + gone :] == after.text
+        assert after.cursor <= before.cursor <= after.cursor + gone or gone == 0

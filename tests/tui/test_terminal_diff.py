@@ -1,0 +1,307 @@
+"""Sending differences: whatever frames were drawn, the terminal shows what the frames alone would have made it show."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import get_character_cell_size
+
+from tests.support.terminal import Terminal
+from widgets.lean_driver import erases_in_color
+from widgets.terminal_diff import TerminalDiff, UnreadableFrame
+from widgets.terminal_styles import PLAIN, Pen, change, on_blank, read_pen
+
+WIDTH, HEIGHT = 12, 8
+TOKEN = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|(\n)|([^\x1b\n])", re.DOTALL)
+ROOT = Path(__file__).parents[2]
+
+
+class Cell(NamedTuple):
+    """A character and how it is drawn; of a blank only what can be seen of that."""
+
+    char: str
+    pen: Pen
+
+
+class ScreenModel:
+    """A terminal without autowrap, as ECMA-48 and VT102 describe it; `colored_erase` fills with the background."""
+
+    def __init__(self, *, colored_erase: bool) -> None:
+        self.colored_erase = colored_erase
+        self.rows = [[Cell("?", PLAIN)] * WIDTH for _ in range(HEIGHT)]
+        self.pen = PLAIN
+        self.x = self.y = 0
+        self.top, self.bottom = 0, HEIGHT - 1
+
+    @property
+    def blank(self) -> Cell:
+        return Cell(" ", Pen(background=self.pen.background) if self.colored_erase else PLAIN)
+
+    def feed(self, data: str) -> None:
+        assert "".join(match[0] for match in TOKEN.finditer(data)) == data
+        for match in TOKEN.finditer(data):
+            if match[2]:
+                numbers = [int(number) if number else 0 for number in match[1].split(";")]
+                getattr(self, f"do_{match[2]}")(match[1], *numbers)
+            elif match[3]:
+                self.y = min(self.y + 1, HEIGHT - 1)
+            else:
+                self.put(match[4])
+
+    def put(self, char: str) -> None:
+        size = get_character_cell_size(char)
+        row = self.rows[self.y]
+        if size == 0:
+            place = self.x - 1 if row[self.x - 1].char else self.x - 2
+            row[place] = row[place]._replace(char=row[place].char + char)
+            return
+        pen = on_blank(self.pen) if char == " " else self.pen
+        for place in range(self.x, min(self.x + size, WIDTH)):
+            self.part(row, place)
+        row[self.x] = Cell(char, pen)
+        if size == 2:
+            row[self.x + 1] = Cell("", pen)
+        self.x = min(self.x + size, WIDTH - 1) if self.x + size < WIDTH else WIDTH
+
+    @staticmethod
+    def part(row: list[Cell], place: int) -> None:
+        """Half of a wide character that is written over leaves a blank."""
+        halves = [place - 1] if row[place].char == "" else []
+        halves += [place + 1] if place + 1 < WIDTH and row[place + 1].char == "" else []
+        for half in halves:
+            row[half] = Cell(" ", on_blank(row[half].pen))
+
+    def do_H(self, _: str, row: int = 1, column: int = 1) -> None:  # noqa: N802
+        self.y, self.x = max(1, row) - 1, max(1, column) - 1
+
+    def do_C(self, _: str, count: int) -> None:  # noqa: N802
+        self.x += count
+
+    def do_m(self, parameters: str, *_: int) -> None:
+        pen = self.pen
+        joined = read_pen(parameters)
+        codes = parameters.split(";")
+        if codes[0] in ("", "0"):
+            self.pen = joined
+            return
+        foreground = "" if "39" in codes else joined.foreground or pen.foreground
+        background = "" if "49" in codes else joined.background or pen.background
+        self.pen = Pen(pen.attributes | joined.attributes, foreground, background)
+
+    def do_J(self, *_: object) -> None:  # noqa: N802
+        self.rows = [[self.blank] * WIDTH for _ in range(HEIGHT)]
+
+    def do_K(self, *_: object) -> None:  # noqa: N802
+        self.rows[self.y][self.x :] = [self.blank] * (WIDTH - self.x)
+
+    def do_X(self, _: str, count: int) -> None:  # noqa: N802
+        self.rows[self.y][self.x : self.x + count] = [self.blank] * min(count, WIDTH - self.x)
+
+    def do_r(self, _: str, top: int = 0, bottom: int = 0) -> None:
+        self.top, self.bottom = max(1, top) - 1, (bottom or HEIGHT) - 1
+        self.x = self.y = 0
+
+    def do_M(self, _: str, count: int) -> None:  # noqa: N802
+        region = self.rows[self.y : self.bottom + 1]
+        new = [[self.blank] * WIDTH for _ in range(count)]
+        self.rows[self.y : self.bottom + 1] = [*region[count:], *new]
+
+    def do_L(self, _: str, count: int) -> None:  # noqa: N802
+        region = self.rows[self.y : self.bottom + 1]
+        new = [[self.blank] * WIDTH for _ in range(count)]
+        self.rows[self.y : self.bottom + 1] = [*new, *region[: len(region) - count]]
+
+
+# -- frames as Textual makes them --------------------------------------------------------------------------------------
+
+styles = st.sampled_from(
+    ["", "1", "7", "4;31", "38;2;1;2;3;48;2;9;9;9", "39;49", "33;48;2;9;9;9", "2;48;5;7", "97;104"]
+)
+line_texts = st.text(alphabet="ab  日é\u0301→", min_size=1, max_size=WIDTH)
+
+
+@st.composite
+def segments(draw: st.DrawFn) -> str:
+    """Some segments, each with its own colours and a reset behind it, no longer than the terminal is wide."""
+    parts, left = [], WIDTH
+    for _ in range(draw(st.integers(1, 4))):
+        text = ""
+        for char in draw(line_texts).lstrip("\u0301"):
+            size = get_character_cell_size(char)
+            if size > left:
+                break
+            text, left = text + char, left - size
+        style = draw(styles)
+        if text:
+            parts.append(f"\x1b[{style}m{text}\x1b[0m" if style else text)
+    return "".join(parts)
+
+
+@st.composite
+def whole_lines(draw: st.DrawFn) -> str:
+    return f"\x1b[{draw(st.integers(1, HEIGHT))};1H{draw(segments())}"
+
+
+moved = st.tuples(st.integers(-4, 4), st.integers(0, 3), st.integers(0, 3))
+"""A scroll by lines, with so many lines above and below that stay."""
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[str]:
+    """A full frame, then parts of frames and scrolls, as the frames of an app come one after another."""
+    lines = [draw(segments()) for _ in range(HEIGHT)]
+    frames = ["\n".join(f"\x1b[{y + 1};1H{line}" for y, line in enumerate(lines)) + "\x1b[1;1H"]
+    for _ in range(draw(st.integers(1, 5))):
+        if draw(st.booleans()):
+            frames.append("\n".join(draw(st.lists(whole_lines(), min_size=1, max_size=4))) + "\x1b[3;2H")
+            continue
+        by, above, below = draw(moved)
+        middle = lines[above : HEIGHT - below]
+        fresh = [draw(segments()) for _ in range(abs(by))]
+        kept = middle[by:] + fresh if by > 0 else fresh + middle[: len(middle) + by]
+        lines[above : HEIGHT - below] = kept[: len(middle)]
+        clean = "\x1b[0m" + " " * WIDTH
+        frames.append(
+            "\n".join(f"\x1b[{y + 1};1H{clean}\x1b[{y + 1};1H{line}" for y, line in enumerate(lines)) + "\x1b[1;1H"
+        )
+    return frames
+
+
+@settings(max_examples=300)
+@given(sessions(), st.booleans(), st.sets(st.integers(0, 5)))
+def test_the_terminal_shows_what_the_frames_draw(frames: list[str], colored_erase: bool, forgotten: set[int]) -> None:
+    plain = ScreenModel(colored_erase=colored_erase)
+    plain.feed("\x1b[m\x1b[2J")
+    lean = ScreenModel(colored_erase=colored_erase)
+    diff = TerminalDiff(WIDTH, HEIGHT, erases_in_color=colored_erase)
+    for number, frame in enumerate(frames):
+        plain.feed(frame)
+        if number in forgotten:
+            diff.forget()
+            lean.rows[HEIGHT // 2] = [Cell("#", PLAIN)] * WIDTH
+            lean.pen = read_pen("7;31")
+        lean.feed(diff.update(frame))
+        assert lean.rows == plain.rows
+        assert (lean.y, lean.x) == (plain.y, plain.x)
+        assert diff.update(frame) == ""
+
+
+@given(styles, styles)
+def test_a_change_of_pen_leads_where_it_should(old: str, new: str) -> None:
+    model = ScreenModel(colored_erase=True)
+    model.pen = read_pen(old)
+    model.feed(change(read_pen(old), read_pen(new)))
+    assert model.pen == read_pen(new)
+
+
+def test_a_line_further_is_a_scroll_and_one_line() -> None:
+    diff = TerminalDiff(80, 24, erases_in_color=True)
+
+    def frame(first: int) -> str:
+        return "\n".join(f"\x1b[{y + 1};1H\x1b[37;40m{f'line {first + y} of many lines':80}\x1b[0m" for y in range(24))
+
+    diff.update(frame(0))
+    output = diff.update(frame(1))
+    assert output.startswith("\x1b[1;24r\x1b[1;1H\x1b[1M\x1b[r")
+    assert len(output) < 100
+
+
+def test_links_are_left_out_and_what_is_not_known_is_refused() -> None:
+    diff = TerminalDiff(20, 2, erases_in_color=True)
+    assert "text" in diff.update("\x1b[1;1H\x1b]8;id=1;https://example.org\x1b\\text\x1b]8;;\x1b\\")
+    with pytest.raises(UnreadableFrame):
+        diff.update("\x1b[1;1Htext\x1b[5n")
+
+
+@pytest.mark.parametrize(
+    ("term", "erases"),
+    [
+        ("xterm-256color", True),
+        ("tmux-256color", True),
+        ("screen.xterm-256color", False),
+        ("screen-bce", True),
+        ("", False),
+    ],
+)
+def test_terminals_that_erase_in_colour_are_known(term: str, erases: bool) -> None:
+    assert erases_in_color(term) == erases
+
+
+# -- in a real pseudo-terminal -----------------------------------------------------------------------------------------
+
+FRAME_END = b"\x1b[1;1H"
+"""Where every frame leaves the cursor."""
+
+APP = """
+from textual.app import App
+from textual.binding import Binding
+from themes import DARK, DEFAULTS
+from widgets.columns import Column
+from widgets.lean_driver import LeanDriver
+from widgets.row_source import ListRows
+from widgets.row_table import RowTable
+
+values = {}
+COLUMNS = [Column("name", "Name", flex=1, min_width=10), *(Column(c, c, align="right", width=9) for c in "abcd")]
+
+
+def cells(row):
+    return [f"team-{row}.orders", (values.get(row, "1"), "override"), (str(row), "ok"), "", ("x", "failed")]
+
+
+class Table(App):
+    BINDINGS = [Binding("x", "change")]
+
+    def __init__(self):
+        super().__init__(driver_class=LeanDriver)
+        self.animation_level = "none"
+        self.register_theme(DARK)
+        self.theme = DARK.name
+
+    def get_theme_variable_defaults(self):
+        return DEFAULTS
+
+    def compose(self):
+        yield RowTable(COLUMNS, ListRows(range(4000), lambda row: row, cells))
+
+    def action_change(self):
+        table = self.query_one(RowTable)
+        values[table.cursor_key] = "22"
+        table.refresh_row(table.cursor_key)
+
+
+Table().run()
+"""
+
+
+def test_keys_and_changes_cost_few_bytes(tmp_path: Path) -> None:
+    script = tmp_path / "table.py"
+    script.write_text(APP)
+    environment = {"PYTHONPATH": str(ROOT), "COLORTERM": "truecolor", "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    command = [sys.executable, str(script)]
+    with Terminal(command, cwd=ROOT, environment=environment, columns=100, rows=30) as terminal:
+
+        def written_for(key: str) -> int:
+            before = len(terminal.written)
+            terminal.send(key)
+            deadline = time.monotonic() + 20
+            while FRAME_END not in terminal.written[before:] and terminal._read(deadline):
+                pass
+            assert FRAME_END in terminal.written[before:]
+            return len(terminal.written) - before
+
+        terminal.wait_for("team-28.orders")
+        assert len(terminal.written) < 8000
+        steps = [written_for("j") for _ in range(45)]
+        assert max(steps) <= 700
+        assert written_for("x") <= 60
+        terminal.send("gx")
+        terminal.wait_for("▸team-0.orders")
