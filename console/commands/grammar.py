@@ -47,7 +47,7 @@ from console.commands.statements import (
     View,
 )
 from console.commands.verbs import INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
-from console.commands.words import RawStatement, Span, Word, locate, scan
+from console.commands.words import Places, RawStatement, Span, Word, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
 
 def read(text: str, where: Where = Where.RUN) -> Reading:
     """Read a script as far as it makes sense; never raises. Half-typed text is read like any other."""
-    scanned = scan(text)
+    scanned, places = scan(text), Places(text)
     statements: list[StatementReading] = []
     marks = [Mark(start, end, Role.COMMENT) for start, end in scanned.comments]
-    errors = [ParseError(flaw.message, locate(text, flaw.start, flaw.end)) for flaw in scanned.flaws]
+    errors = [ParseError(flaw.message, places.span(flaw.start, flaw.end)) for flaw in scanned.flaws]
     for raw in scanned.statements:
-        reading, read_marks = _read_statement(text, raw, where)
+        reading, read_marks = _read_statement(places, raw, where)
         statements.append(reading)
         marks.extend(read_marks)
         if reading.error is not None:
@@ -103,8 +103,8 @@ def read(text: str, where: Where = Where.RUN) -> Reading:
     return Reading(text, tuple(statements), tuple(marks), tuple(errors))
 
 
-def _read_statement(text: str, raw: RawStatement, where: Where) -> tuple[StatementReading, list[Mark]]:
-    reader = Reader(text, raw, where)
+def _read_statement(places: Places, raw: RawStatement, where: Where) -> tuple[StatementReading, list[Mark]]:
+    reader = Reader(places, raw, where)
     statement: Statement | None = None
     error: ParseError | None = None
     try:
@@ -129,7 +129,7 @@ def _statement(reader: Reader) -> Statement | None:
     statement = _PARSERS[name](reader, name)
     reader.finish()
     start, end = first.start, reader.raw.words[-1].end
-    return replace(statement, span=locate(reader.text, start, end))
+    return replace(statement, span=reader.places.span(start, end))
 
 
 def _unknown_verb(reader: Reader, word: Word, name: str) -> None:

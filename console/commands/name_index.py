@@ -16,9 +16,6 @@ class NameIndex:
         self._text: str | None = None
         self._starts: list[int] = []
 
-    def __len__(self) -> int:
-        return len(self._names)
-
     def names(self) -> list[str]:
         """All of them in order."""
         return self._names

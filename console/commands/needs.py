@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from typing import Any
 
 from console.commands.statements import (
     Access,
@@ -47,9 +48,6 @@ class Needs:
     def __or__(self, other: Needs) -> Needs:
         return Needs(*(getattr(self, field.name) | getattr(other, field.name) for field in fields(Needs)))
 
-    def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(Needs) if field.name != "documentation")
-
 
 NOTHING = Needs()
 
@@ -80,10 +78,14 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
 
 def needs_of_script(statements: Iterable[Statement]) -> Needs:
     """What all of them need, to be read at once."""
-    together = NOTHING
-    for statement in statements:
-        together |= needs(statement)
-    return together
+    each = [needs(statement) for statement in statements]
+
+    def together(name: str) -> Any:
+        values = [getattr(one, name) for one in each]
+        default = getattr(NOTHING, name)
+        return any(values) if isinstance(default, bool) else default.union(*values)
+
+    return Needs(*(together(field.name) for field in fields(Needs)))
 
 
 def _parts(*parts: str) -> Needs:

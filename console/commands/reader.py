@@ -14,7 +14,7 @@ from console.commands.errors import ParseError, did_you_mean
 from console.commands.sensitive import looks_sensitive
 from console.commands.statements import Subject
 from console.commands.verbs import Where
-from console.commands.words import RawStatement, Span, Word, locate
+from console.commands.words import Places, RawStatement, Span, Word
 from console.present.sanitize import clean
 
 
@@ -93,8 +93,8 @@ class Expected:
 class Reader:
     """A cursor over the words of a statement."""
 
-    def __init__(self, text: str, raw: RawStatement, where: Where) -> None:
-        self.text = text
+    def __init__(self, places: Places, raw: RawStatement, where: Where) -> None:
+        self.places = places
         self.raw = raw
         self.where = where
         self.index = 0
@@ -114,11 +114,11 @@ class Reader:
 
     def span(self, word: Word) -> Span:
         """Where a word stands."""
-        return locate(self.text, word.start, word.end)
+        return self.places.span(word.start, word.end)
 
     def span_from(self, first: Word) -> Span:
         """From a word to the last one read."""
-        return locate(self.text, first.start, self.raw.words[max(self.index - 1, 0)].end)
+        return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
 
     def mark(self, word: Word, role: Role) -> None:
         """Note what a word is."""
@@ -199,7 +199,7 @@ class Reader:
         if wrong is None:
             end = self.raw.words[-1].end if self.raw.words else self.raw.end
             message = message or f"{_any_of(labels)} is missing at the end"
-            raise ParseError(message, locate(self.text, end, end), hint, labels)
+            raise ParseError(message, self.places.span(end, end), hint, labels)
         self.marks = [mark for mark in self.marks if mark.end <= wrong.start or mark.start >= wrong.end]
         self.marks.append(Mark(wrong.start, wrong.end, Role.ERROR))
         self.marks.sort()

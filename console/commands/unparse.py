@@ -47,11 +47,6 @@ from console.present.names import resource_word
 _ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
 
 
-def unparse_script(statements: tuple[Statement, ...]) -> str:
-    """A script, a statement a line."""
-    return "\n".join(unparse(statement) for statement in statements)
-
-
 def subject_text(subject: Subject) -> str:
     """The entity as the grammar writes it."""
     if isinstance(subject, ConfigResource):
