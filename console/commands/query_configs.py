@@ -10,7 +10,7 @@ from console.commands.statements import Key
 from console.commands.vocabulary import known_entry, known_keys
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
-from console.model.inheritance import Inherited
+from console.model.inheritance import Inheritance, Inherited
 from console.model.snapshot import Snapshot
 from console.model.update_mode import update_mode
 from console.plan.diff import DiffLine
@@ -115,6 +115,9 @@ def key_detail(
         "documentation": snapshot.documentation.get((int(target.type), entry.name)),
         "pending": line is not None,
     }
+    if is_override(entry, target):
+        beneath = Inheritance(snapshot).without_override(target, entry.name)
+        data["without_override"] = _inherited_data(beneath) if beneath.known else None
     if target.type == BROKER:
         data["update_mode"] = update_mode(target.type, entry.name, known=entry.type.known).name
     if by_broker:
