@@ -1,0 +1,94 @@
+"""Effective quotas, checked against the definition by brute force."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.effective_quota import CLIENT_KEYS, effective, effective_ip
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+
+NAMES = st.sampled_from(["alice", "bob", "<default>", None])
+CLIENTS = st.sampled_from(["app", "mirror", None])
+ENTITIES = st.one_of(
+    st.builds(lambda user: QuotaEntity.of({USER: user}), NAMES),
+    st.builds(lambda client: QuotaEntity.of({CLIENT_ID: client}), CLIENTS),
+    st.builds(lambda user, client: QuotaEntity.of({USER: user, CLIENT_ID: client}), NAMES, CLIENTS),
+    st.builds(lambda address: QuotaEntity.of({IP: address}), st.sampled_from(["10.0.0.1", None])),
+)
+VALUES = st.dictionaries(st.sampled_from(CLIENT_KEYS), st.floats(1, 1000), min_size=1)
+QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=12)
+
+
+def rank(entity: QuotaEntity) -> tuple[int, int]:
+    """By definition: a user counts before a client, a name before a default, a default before nothing."""
+    parts = entity.as_dict()
+
+    def how(type_: str) -> int:
+        return 2 if type_ not in parts else 1 if parts[type_] is None else 0
+
+    return how(USER), how(CLIENT_ID)
+
+
+def applies(entity: QuotaEntity, user: str, client: str) -> bool:
+    parts = entity.as_dict()
+    return IP not in parts and parts.get(USER) in (None, user) and parts.get(CLIENT_ID) in (None, client)
+
+
+@given(QUOTAS, st.sampled_from(["alice", "bob", "eve", "<default>"]), st.sampled_from(["app", "other"]))
+def test_the_strongest_level_that_has_the_key_wins(
+    quotas: dict[QuotaEntity, dict[str, float]], user: str, client: str
+) -> None:
+    for key in CLIENT_KEYS:
+        candidates = sorted(
+            (entity for entity, values in quotas.items() if key in values and applies(entity, user, client)), key=rank
+        )
+        found = effective(quotas, user, client, key)
+        if not candidates:
+            assert found is None
+            continue
+        assert found is not None
+        assert (found.key, found.entity, found.value) == (key, candidates[0], quotas[candidates[0]][key])
+        assert [level.entity for level in found.beaten] == candidates[1:]
+        assert [level.value for level in found.beaten] == [quotas[entity][key] for entity in candidates[1:]]
+
+
+def test_each_key_is_found_on_its_own_level() -> None:
+    alice, default = QuotaEntity.of({USER: "alice"}), QuotaEntity.of({USER: None})
+    pair = QuotaEntity.of({USER: "alice", CLIENT_ID: None})
+    quotas = {
+        default: {"producer_byte_rate": 10.0, "consumer_byte_rate": 20.0},
+        alice: {"consumer_byte_rate": 50.0, "request_percentage": 200.0},
+        pair: {"producer_byte_rate": 1.0},
+    }
+    produce = effective(quotas, "alice", "checkout-7", "producer_byte_rate")
+    consume = effective(quotas, "alice", "checkout-7", "consumer_byte_rate")
+    assert produce is not None
+    assert consume is not None
+    assert (produce.value, produce.entity, produce.shared) == (1.0, pair, "client")
+    assert [(level.entity, level.value) for level in produce.beaten] == [(default, 10.0)]
+    assert (consume.value, consume.entity, consume.shared) == (50.0, alice, "user")
+    assert effective(quotas, "alice", "checkout-7", "controller_mutation_rate") is None
+
+
+def test_what_shares_a_limit() -> None:
+    shares = {
+        QuotaEntity.of({USER: None, CLIENT_ID: None}): "client",
+        QuotaEntity.of({USER: None}): "user",
+        QuotaEntity.of({CLIENT_ID: "app"}): "client-id",
+    }
+    for entity, shared in shares.items():
+        found = effective({entity: {"request_percentage": 5.0}}, "u", "app", "request_percentage")
+        assert found is not None
+        assert found.shared == shared
+
+
+def test_addresses() -> None:
+    named, default = QuotaEntity.of({IP: "10.0.0.1"}), QuotaEntity.of({IP: None})
+    quotas = {named: {"connection_creation_rate": 5.0}, default: {"connection_creation_rate": 20.0}}
+    own, other = effective_ip(quotas, "10.0.0.1"), effective_ip(quotas, "10.0.0.2")
+    assert own is not None
+    assert other is not None
+    assert (own.entity, own.value, [level.value for level in own.beaten], own.shared) == (named, 5.0, [20.0], "ip")
+    assert (other.entity, other.beaten) == (default, ())
+    assert effective_ip({}, "10.0.0.1") is None
