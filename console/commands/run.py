@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
-from console.commands.interpret import refuse_unsupported, to_edits
 from console.commands.needs import needs_of_script
-from console.commands.queries import answer
 from console.commands.reading import read_needs
 from console.commands.results import Data, Result, to_data
-from console.commands.secret_values import resolve_secrets
 from console.commands.session import Client, Refused, Session
 from console.commands.statements import (
     Apply,
@@ -35,12 +32,15 @@ from console.commands.statements import (
     UseContext,
     View,
 )
+from console.commands.unsupported import refuse_unsupported
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
     from console.contexts import Context
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
+LONGEST_SHOWN = 2_000
+"""Characters of a line that is repeated with an error."""
 
 
 class Closing(Client, Protocol):
@@ -139,12 +139,15 @@ class Runner:
         await read_needs(self.session, needs_of_script(statements[place:end]))
 
     async def _one(self, statement: Statement) -> None:
+        session = self.session
+        if isinstance(statement, Show | List | EffectiveQuota):
+            from console.commands.queries import answer
+
+            self._print(answer(statement, session.snapshot, plan=session.plan))
+            return
         from console.commands.plan_results import plan_table, report_table, stage_table
 
-        session = self.session
         match statement:
-            case Show() | List() | EffectiveQuota():
-                self._print(answer(statement, session.snapshot, plan=session.plan))
             case ShowPlan():
                 self._print(plan_table(session.plan, session.snapshot))
             case Check():
@@ -162,6 +165,9 @@ class Runner:
             case View() | UseContext() | Help() | Quit() | Revert():
                 raise CommandError("this works on the screen alone", "see kac --help", statement.span)
             case _:
+                from console.commands.interpret import to_edits
+                from console.commands.secret_values import resolve_secrets
+
                 secrets = resolve_secrets(statement, _ask if sys.stdin.isatty() else None)
                 edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
                 report_ = session.stage(edits)
@@ -243,14 +249,19 @@ def _complain(text: str) -> None:
 
 
 def _say_error(error: LanguageError, text: str) -> None:
-    """The error, and the line it stands in with a mark below the place."""
-    from console.present.sanitize import clean
+    """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated."""
+    from console.commands.redact import redact
+    from console.present.sanitize import cell_width, clean
 
     _complain(str(error))
-    if error.span is None:
-        return
     lines = text.split("\n")
-    line = lines[error.span.line - 1] if error.span.line <= len(lines) else ""
-    before = clean(line[: error.span.column - 1], 10_000)
-    if len(lines) > 1 or len(line) < 2_000:
-        print(f"  {clean(line, 10_000)}\n  {' ' * len(before)}^", file=sys.stderr)  # noqa: T201
+    if error.span is None or error.span.line > len(lines):
+        return
+    line = lines[error.span.line - 1]
+    shown = redact(line)
+    if len(line) > LONGEST_SHOWN:
+        return
+    mark = ""
+    if shown == line:
+        mark = f"\n  {' ' * cell_width(clean(line[: error.span.column - 1], LONGEST_SHOWN))}^"
+    print(f"  {clean(shown, LONGEST_SHOWN)}{mark}", file=sys.stderr)  # noqa: T201
