@@ -129,8 +129,10 @@ def moved(wanted: tuple[int, ...] | None, partition: Partition | None, move: Rea
         return Status.UNKNOWN
     if wanted is None:
         return Status.APPLIED if move is None else Status.NOT_APPLIED
-    target = partition.replicas if move is None else tuple(r for r in move.replicas if r not in move.removing)
-    return Status.APPLIED if set(target) == set(wanted) else Status.NOT_APPLIED
+    if move is None:
+        return Status.APPLIED if partition.replicas == wanted else Status.NOT_APPLIED
+    target = {replica for replica in move.replicas if replica not in move.removing}
+    return Status.APPLIED if target == set(wanted) else Status.NOT_APPLIED
 
 
 def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:

@@ -1,0 +1,526 @@
+"""Every change against real brokers, 4.3 and 3.9: what it does, what a check says, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from console.admin import acls, cluster, configs, quotas, scram, topics
+from console.admin.changes import send
+from console.admin.changes_configs import replace_configs
+from console.admin.errors import AuthenticationFailed
+from console.admin.link import Link
+from console.admin.retry import until_settled
+from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    NewTopic,
+    Outcome,
+    ScramUser,
+    Status,
+    Target,
+)
+from console.model.cluster import ScramCredential
+from console.model.codes import (
+    APPEND,
+    BROKER_LOGGER,
+    DELETE,
+    SET,
+    SUBTRACT,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigResource,
+    broker_resource,
+    topic_resource,
+)
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from tests.support.kafka_cluster import KafkaCluster
+
+SHA_256, SHA_512 = ScramMechanism(1), ScramMechanism(2)
+
+
+@pytest.fixture(params=["plain_cluster", "kafka39"])
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    """Each of the two versions."""
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
+    return cluster
+
+
+@pytest.fixture
+async def link(kafka: KafkaCluster) -> AsyncIterator[Link]:
+    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has."""
+    return f"changes-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+async def topic(link: Link, name: str) -> ConfigResource:
+    """A topic of one partition, as a resource."""
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    return topic_resource(name)
+
+
+async def outcomes(link: Link, change: ChangeRequest, *, check: bool = False) -> dict[Target, Outcome]:
+    return {outcome.target: outcome for outcome in await send(link, change, validate_only=check)}
+
+
+async def statuses(link: Link, change: ChangeRequest, *, check: bool = False) -> dict[Target, Status]:
+    return {target: outcome.status for target, outcome in (await outcomes(link, change, check=check)).items()}
+
+
+async def applied(link: Link, change: ChangeRequest) -> bool:
+    found = await outcomes(link, change)
+    assert {outcome.status for outcome in found.values()} == {Status.APPLIED}, found
+    assert {outcome.failure for outcome in found.values()} == {None}, found
+    return True
+
+
+def error(outcome: Outcome) -> str:
+    """The name of what went wrong, or is to be noted."""
+    return outcome.failure.name if outcome.failure else ""
+
+
+async def refusal(link: Link, change: ChangeRequest, *, check: bool = False) -> str:
+    """The error and message of the one target of a change that fails; a remedy is always there."""
+    (outcome,) = (await outcomes(link, change, check=check)).values()
+    assert outcome.status is Status.FAILED
+    assert outcome.failure is not None
+    assert outcome.failure.remedy
+    return str(outcome.failure)
+
+
+async def overrides(link: Link, resource: ConfigResource) -> Mapping[str, str | None]:
+    listing = await configs.describe_configs(link, [resource])
+    return {entry.name: entry.value for entry in listing.sets[resource].overrides(resource)}
+
+
+def alter(resource: ConfigResource, *ops: ConfigOp, broker: int | None = None) -> AlterConfigs:
+    return AlterConfigs({resource: ops}, broker=broker)
+
+
+# --- configs
+
+
+async def test_topics_the_default_and_a_broker_in_one_request(
+    kafka: KafkaCluster, link: Link, topic: ConfigResource
+) -> None:
+    node = kafka.broker_ids[-1]
+    own = broker_resource(node)
+    ops = {
+        topic: (ConfigOp("retention.ms", SET, "86400000"), ConfigOp("cleanup.policy", APPEND, "compact")),
+        CLUSTER_DEFAULT: (ConfigOp("log.cleaner.threads", SET, "2"),),
+        own: (ConfigOp("log.cleaner.io.buffer.load.factor", SET, "0.8"),),
+    }
+    mark = kafka.request_log.mark()
+    change = AlterConfigs(ops, broker=node)
+    assert await statuses(link, change, check=True) == dict.fromkeys(ops, Status.VALID)
+    assert await overrides(link, topic) == {}
+    assert await statuses(link, change) == dict.fromkeys(ops, Status.APPLIED)
+    assert await overrides(link, topic) == {"retention.ms": "86400000", "cleanup.policy": "delete,compact"}
+    assert (await overrides(link, CLUSTER_DEFAULT))["log.cleaner.threads"] == "2"
+    assert await overrides(link, own) == {"log.cleaner.io.buffer.load.factor": "0.8"}
+    logged = kafka.request_log.wait_for(2, "INCREMENTAL_ALTER_CONFIGS", since=mark)
+    assert [(entry.broker, entry.request["validateOnly"]) for entry in logged] == [(node, True), (node, False)]
+    undo = {
+        topic: (ConfigOp("retention.ms", DELETE), ConfigOp("cleanup.policy", SUBTRACT, "compact")),
+        CLUSTER_DEFAULT: (ConfigOp("log.cleaner.threads", DELETE),),
+        own: (ConfigOp("log.cleaner.io.buffer.load.factor", DELETE),),
+    }
+    assert await statuses(link, AlterConfigs(undo, broker=node)) == dict.fromkeys(ops, Status.APPLIED)
+    assert await overrides(link, topic) == {"cleanup.policy": "delete"}
+    assert await overrides(link, own) == {}
+
+
+async def test_each_resource_fails_for_itself(link: Link, topic: ConfigResource) -> None:
+    wrong = topic_resource("no-such-topic")
+    ops = {wrong: (ConfigOp("retention.ms", SET, "1"),), topic: (ConfigOp("retention.ms", SET, "5000"),)}
+    for check in (True, False):
+        found = await outcomes(link, AlterConfigs(ops), check=check)
+        assert found[topic].status is (Status.VALID if check else Status.APPLIED)
+        assert error(found[wrong]) == "UNKNOWN_TOPIC_OR_PARTITION"
+    assert await overrides(link, topic) == {"retention.ms": "5000"}
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (ConfigOp("retention.ms", SET, "soon"), "INVALID_CONFIG: Invalid value soon"),
+        (ConfigOp("no.such.key", SET, "1"), "INVALID_CONFIG: Unknown topic config name: no.such.key"),
+        (ConfigOp("retention.ms", APPEND, "1"), "INVALID_CONFIG: Can't APPEND to key retention.ms"),
+    ],
+)
+async def test_what_the_broker_refuses(link: Link, topic: ConfigResource, op: ConfigOp, expected: str) -> None:
+    for check in (True, False):
+        assert (await refusal(link, alter(topic, op), check=check)).startswith(expected)
+
+
+async def test_a_key_that_needs_a_restart(link: Link) -> None:
+    op = ConfigOp("log.dirs", SET, "/tmp/x")
+    told = await refusal(link, alter(broker_resource(1), op, broker=1), check=True)
+    assert told.startswith("INVALID_REQUEST: Cannot update these configs dynamically")
+
+
+async def test_a_logger(kafka: KafkaCluster, link: Link) -> None:
+    node = kafka.broker_ids[-1]
+    resource = ConfigResource(BROKER_LOGGER, str(node))
+    logger = "kafka.server.KafkaApis"
+    assert await applied(link, alter(resource, ConfigOp(logger, SET, "DEBUG"), broker=node))
+    assert (await overrides(link, resource))[logger] == "DEBUG"
+    assert await applied(link, alter(resource, ConfigOp(logger, DELETE), broker=node))
+
+
+async def test_a_secret_value_reaches_the_broker_and_nothing_else(link: Link, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(0)
+    key, value = "listener.name.plaintext.ssl.keystore.password", "hunter2-hunter2"
+    change = alter(broker_resource(1), ConfigOp(key, SET, Secret(value)), broker=1)
+    assert await applied(link, change)
+    assert (await overrides(link, broker_resource(1)))[key] is None
+    assert await applied(link, alter(broker_resource(1), ConfigOp(key, DELETE), broker=1))
+    assert value not in repr(change)
+    assert value not in caplog.text
+
+
+# --- the call that replaces everything, for brokers that have nothing else; newer ones still take it
+
+
+async def replaced(link: Link, change: AlterConfigs, *, check: bool = False) -> dict[Target, Outcome]:
+    return {outcome.target: outcome for outcome in await replace_configs(link, change, validate_only=check)}
+
+
+async def test_replacing_carries_every_override_over(link: Link, topic: ConfigResource) -> None:
+    first = (
+        ConfigOp("retention.ms", SET, "5000"),
+        ConfigOp("segment.ms", SET, "60000"),
+        ConfigOp("cleanup.policy", SET, "delete"),
+    )
+    assert await applied(link, AlterConfigs({topic: first}))
+    ops = (
+        ConfigOp("retention.ms", SET, "6000"),
+        ConfigOp("segment.ms", DELETE),
+        ConfigOp("cleanup.policy", APPEND, "compact"),
+        ConfigOp("max.message.bytes", SET, "2000"),
+    )
+    prior = {"retention.ms": "5000", "segment.ms": "60000", "cleanup.policy": "delete"}
+    change = AlterConfigs({topic: ops}, prior={topic: prior})
+    assert (await replaced(link, change, check=True))[topic].status is Status.VALID
+    assert await overrides(link, topic) == prior
+    assert (await replaced(link, change))[topic].status is Status.APPLIED
+    after = {"retention.ms": "6000", "cleanup.policy": "delete,compact", "max.message.bytes": "2000"}
+    assert await overrides(link, topic) == after
+    outcome = (await replaced(link, change))[topic]
+    assert outcome.failure is not None
+    assert outcome.failure.name == "CHANGED_MEANWHILE"
+    assert "segment.ms" in outcome.failure.message
+    assert await overrides(link, topic) == after
+    subtract = alter(topic, ConfigOp("cleanup.policy", SUBTRACT, "delete"))
+    assert (await replaced(link, subtract))[topic].status is Status.APPLIED
+    assert await overrides(link, topic) == {**after, "cleanup.policy": "compact"}
+
+
+async def test_replacing_is_refused_where_it_would_do_harm(link: Link, topic: ConfigResource) -> None:
+    node, key = broker_resource(1), "listener.name.plaintext.ssl.keystore.password"
+    assert await applied(link, alter(node, ConfigOp(key, SET, Secret("s3cret")), broker=1))
+    try:
+        loggers = ConfigResource(BROKER_LOGGER, "1")
+        twice = ConfigOp("retention.ms", SET, "1000"), ConfigOp("retention.ms", DELETE)
+        ops = {
+            node: (ConfigOp("log.cleaner.threads", SET, "2"),),
+            loggers: (ConfigOp("root", SET, "DEBUG"),),
+            topic: twice,
+            topic_resource("no-such-topic"): (ConfigOp("retention.ms", SET, "1000"),),
+        }
+        found = await replaced(link, AlterConfigs(ops, broker=1))
+        assert set(map(error, found.values())) == {
+            "SENSITIVE_OVERRIDE",
+            "UNSUPPORTED",
+            "DUPLICATE",
+            "UNKNOWN_TOPIC_OR_PARTITION",
+        }
+        assert "s3cret" not in repr(found)
+        assert await overrides(link, node) == {key: None}
+        given = alter(node, ConfigOp(key, SET, Secret("other")), ConfigOp("log.cleaner.threads", SET, "2"), broker=1)
+        assert (await replaced(link, given))[node].status is Status.APPLIED
+        assert await overrides(link, node) == {key: None, "log.cleaner.threads": "2"}
+    finally:
+        undo = ConfigOp(key, DELETE), ConfigOp("log.cleaner.threads", DELETE)
+        assert await applied(link, alter(node, *undo, broker=1))
+
+
+# --- quotas
+
+
+async def test_quotas(kafka: KafkaCluster, link: Link, name: str) -> None:
+    user, pair = QuotaEntity.of({"user": name}), QuotaEntity.of({"user": name, "client-id": None})
+    bad = QuotaEntity.of({"user": f"{name}-bad"})
+    change = AlterQuotas(
+        {
+            user: {"producer_byte_rate": 1024.0, "request_percentage": 12.5},
+            bad: {"no_such_rate": 1.0},
+            pair: {"controller_mutation_rate": 0.5},
+        }
+    )
+    mark = kafka.request_log.mark()
+    expected = {user: Status.VALID, bad: Status.FAILED, pair: Status.VALID}
+    assert await statuses(link, change, check=True) == expected
+    assert user not in await quotas.describe_quotas(link)
+    found = await outcomes(link, change)
+    assert [outcome.status for outcome in found.values()] == [Status.APPLIED, Status.FAILED, Status.APPLIED]
+    assert str(found[bad].failure) == "INVALID_REQUEST: Invalid configuration key no_such_rate"
+    described = await quotas.describe_quotas(link)
+    assert (described[user], described[pair]) == (change.ops[user], change.ops[pair])
+    logged = kafka.request_log.wait_for(2, "ALTER_CLIENT_QUOTAS", since=mark)
+    assert [entry.request["validateOnly"] for entry in logged] == [True, False]
+    undo = {entity: dict.fromkeys(change.ops[entity]) for entity in (user, pair)}
+    assert await applied(link, AlterQuotas(undo))
+    assert not undo.keys() & (await quotas.describe_quotas(link)).keys()
+
+
+async def test_quotas_that_brokers_take_but_should_not(link: Link, name: str) -> None:
+    fine, nan, inf = (QuotaEntity.of({"user": f"{name}-{n}"}) for n in range(3))
+    rates = {nan: math.nan, inf: math.inf, fine: 1.0}
+    change = AlterQuotas({entity: {"producer_byte_rate": rate} for entity, rate in rates.items()})
+    for check, good in ((True, Status.VALID), (False, Status.APPLIED)):
+        assert await statuses(link, change, check=check) == {nan: Status.FAILED, inf: Status.FAILED, fine: good}
+    assert not {nan, inf} & (await quotas.describe_quotas(link)).keys()
+    assert await applied(link, AlterQuotas({fine: {"producer_byte_rate": None}}))
+
+
+# --- topics
+
+
+async def test_topics_are_made_and_go(kafka: KafkaCluster, link: Link, name: str) -> None:
+    nodes = kafka.broker_ids
+    made = (
+        NewTopic(f"{name}-a", 3, len(nodes), configs={"retention.ms": "1000"}),
+        NewTopic(f"{name}-b", assignments=tuple((node,) for node in nodes)),
+        NewTopic(f"{name}-c"),
+    )
+    names = tuple(topic.name for topic in made)
+    assert await statuses(link, CreateTopics(made), check=True) == dict.fromkeys(names, Status.VALID)
+    assert not set(names) & (await topics.describe_topics(link)).topics.keys()
+    told: list[tuple[int, int]] = []
+    found = await send(link, CreateTopics(made), validate_only=False, on_progress=lambda *part: told.append(part))
+    assert [(outcome.target, outcome.status, outcome.failure) for outcome in found] == [
+        (topic, Status.APPLIED, None) for topic in names
+    ]
+    partitions = 3 + len(nodes) + 1
+    assert told[-1] == (partitions, partitions)
+    described = (await topics.describe_topics(link, names)).topics
+    assert [partition.replicas for partition in described[names[1]].partitions] == [(node,) for node in nodes]
+    assert (described[names[0]].replication, len(described[names[0]].partitions)) == (len(nodes), 3)
+    assert await overrides(link, topic_resource(names[0])) == {"retention.ms": "1000"}
+    assert (await refusal(link, CreateTopics(made[:1]))).startswith("TOPIC_ALREADY_EXISTS")
+    assert (await refusal(link, CreateTopics(made[:1]), check=True)).startswith("TOPIC_ALREADY_EXISTS")
+    assert await statuses(link, DeleteTopics(names), check=True) == dict.fromkeys(names, Status.UNCHECKED)
+    assert await applied(link, DeleteTopics(names))
+    assert not set(names) & (await topics.describe_topics(link)).topics.keys()
+    assert (await refusal(link, DeleteTopics(names[:1]))).startswith("UNKNOWN_TOPIC_OR_PARTITION")
+
+
+async def test_topics_that_can_not_be(link: Link, name: str) -> None:
+    fine = NewTopic(name, 1, 1)
+    bad = (NewTopic("bad name", 1, 1), NewTopic(f"{name}-r", 1, 99), NewTopic(f"{name}-c", 1, 1, configs={"x": "1"}))
+    twice = NewTopic(f"{name}-t", 1, 1)
+    change = CreateTopics((*bad, twice, fine, replace(twice, partitions=2)))
+    for check, good in ((True, Status.VALID), (False, Status.APPLIED)):
+        found = await outcomes(link, change, check=check)
+        assert [error(outcome) for outcome in found.values()] == [
+            "INVALID_TOPIC_EXCEPTION",
+            "INVALID_REPLICATION_FACTOR",
+            "INVALID_CONFIG",
+            "DUPLICATE",
+            "",
+        ]
+        assert found[name].status is good
+    assert twice.name not in (await topics.describe_topics(link)).topics
+
+
+async def test_topics_grow(link: Link, topic: ConfigResource) -> None:
+    change = CreatePartitions({topic.name: 4, "no-such-topic": 2}, was={topic.name: 1})
+    expected = {topic.name: Status.VALID, "no-such-topic": Status.FAILED}
+    assert await statuses(link, change, check=True) == expected
+    assert len((await topics.describe_topics(link)).topics[topic.name].partitions) == 1
+    assert await statuses(link, change) == {topic.name: Status.APPLIED, "no-such-topic": Status.FAILED}
+    grown = (await topics.describe_topics(link)).topics[topic.name]
+    assert (len(grown.partitions), grown.offline) == (4, 0)
+    assert (await refusal(link, CreatePartitions({topic.name: 2}))).startswith("INVALID_PARTITIONS")
+
+
+async def test_what_a_quota_holds_back_is_sent_again(kafka: KafkaCluster, name: str) -> None:
+    """KIP-599: half a partition a second, over ten; a client that knows of throttling gets an error for each topic."""
+    client = Link(ConnectionSettings(bootstrap=kafka.addresses, client_id=name))
+    entity = QuotaEntity.of({"client-id": name})
+    try:
+        assert await applied(client, AlterQuotas({entity: {"controller_mutation_rate": 2.0}}))
+        mark = kafka.request_log.mark()
+        made = tuple(NewTopic(f"{name}-{number}", 12, 1) for number in range(3))
+        assert await applied(client, CreateTopics(made, timeout_ms=60_000))
+        sent = kafka.request_log.wait_for(2, "CREATE_TOPICS", since=mark, client_id=name)
+        asked = [topic["name"] for entry in sent for topic in entry.request["topics"]]
+        refused = [topic["name"] for entry in sent for topic in entry.response["topics"] if topic["errorCode"] == 89]
+        assert refused, "nothing was held back, so nothing was tested"
+        assert sorted(asked) == sorted([*(topic.name for topic in made), *refused])
+    finally:
+        await applied(client, AlterQuotas({entity: {"controller_mutation_rate": None}}))
+        await client.close()
+
+
+# --- ACLs
+
+
+async def test_acls(link: Link, name: str) -> None:
+    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
+    read, allow = AclOperation.parse("read"), Permission.parse("allow")
+    one = Acl(topic, name, literal, f"User:{name}", "*", read, allow)
+    two = one._replace(resource_name=f"{name}-2")
+    bad = one._replace(principal="nobody")
+    create = CreateAcls((one, bad, two))
+    expected = {one: Status.APPLIED, bad: Status.FAILED, two: Status.APPLIED}
+    assert await statuses(link, create, check=True) == dict.fromkeys(expected, Status.UNCHECKED)
+    assert one not in await acls.describe_acls(link)
+    assert await statuses(link, create) == expected
+    assert {one, two} <= set(await acls.describe_acls(link))
+    assert await applied(link, CreateAcls((one,)))
+    assert await statuses(link, DeleteAcls((one,)), check=True) == {one: Status.UNCHECKED}
+    assert await applied(link, DeleteAcls((one,)))
+    left = set(await acls.describe_acls(link))
+    assert two in left
+    assert one not in left
+    (outcome,) = await send(link, DeleteAcls((one,)), validate_only=False)
+    assert outcome.status is Status.NOT_APPLIED
+    assert outcome.failure is not None
+    assert "no such ACL" in outcome.failure.message
+    assert await statuses(link, CreateAcls((one, two, one)), check=True) == {
+        one: Status.FAILED,
+        two: Status.UNCHECKED,
+    }
+
+
+async def test_more_acls_than_are_looked_at_one_by_one(link: Link, name: str) -> None:
+    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
+    read, allow = AclOperation.parse("read"), Permission.parse("allow")
+    many = tuple(Acl(topic, f"{name}-{n}", literal, f"User:{name}", "*", read, allow) for n in range(40))
+    assert await applied(link, CreateAcls(many))
+    assert set(many) <= set(await acls.describe_acls(link))
+    assert await applied(link, DeleteAcls(many))
+    assert not set(many) & set(await acls.describe_acls(link))
+
+
+# --- SCRAM
+
+
+async def test_scram_credentials(link: Link, name: str) -> None:
+    one, two = ScramUser(name, SHA_256), ScramUser(name, SHA_512)
+    upsert = AlterScram({one: (4096, Secret("p1")), two: (8192, Secret("p2"))})
+    assert await statuses(link, upsert, check=True) == {one: Status.UNCHECKED, two: Status.UNCHECKED}
+    assert await scram.describe_scram(link, [name]) == {}
+    assert await applied(link, upsert)
+    found = await scram.describe_scram(link, [name])
+    assert found == {name: (ScramCredential(SHA_256, 4096), ScramCredential(SHA_512, 8192))}
+    assert await applied(link, AlterScram({}, deletions=(one,)))
+    assert await scram.describe_scram(link, [name]) == {name: (ScramCredential(SHA_512, 8192),)}
+    assert (await refusal(link, AlterScram({}, deletions=(one,)))).startswith("RESOURCE_NOT_FOUND")
+    assert (await refusal(link, AlterScram({one: (10, Secret("p"))}))).startswith("UNACCEPTABLE_CREDENTIAL")
+    both = AlterScram({two: (4096, Secret("p"))}, deletions=(two,))
+    assert (await refusal(link, both)).startswith("DUPLICATE")
+    assert (await refusal(link, AlterScram({two: (4096, Secret(""))}))).startswith("UNACCEPTABLE_CREDENTIAL")
+    unknown = ScramUser(name, ScramMechanism(9))
+    assert (await refusal(link, AlterScram({unknown: (4096, Secret("p"))}))).startswith("UNSUPPORTED_SASL_MECHANISM")
+    assert await applied(link, AlterScram({}, deletions=(two,)))
+
+
+@pytest.mark.parametrize("mechanism", [SHA_256, SHA_512])
+async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, mechanism: ScramMechanism) -> None:
+    def connected(user: str, password: str, how: str = "SCRAM-SHA-256") -> Link:
+        return Link(
+            ConnectionSettings(
+                bootstrap=secure_cluster.addresses,
+                security_protocol="SASL_SSL",
+                sasl=SaslSettings(how, user, Secret(password)),
+                tls=TlsSettings(trust=Store("PEM", path=secure_cluster.authority.pem)),
+            )
+        )
+
+    password = "pässwörd, with = and spaces"
+    admin = connected("admin", secure_cluster.users["admin"])
+    user, stranger = connected(name, password, mechanism.label), connected(name, "other", mechanism.label)
+    try:
+        assert await applied(admin, AlterScram({ScramUser(name, mechanism): (4096, Secret(password))}))
+        assert len((await cluster.describe_cluster(user)).brokers) == 3
+        with pytest.raises(AuthenticationFailed):
+            await cluster.describe_cluster(stranger)
+    finally:
+        for link in (admin, user, stranger):
+            await link.close()
+
+
+# --- leaders and replicas
+
+
+async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster, name: str) -> None:
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    place = (name, 0)
+    try:
+        assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))
+        assert await statuses(link, ElectLeaders((place,)), check=True) == {place: Status.UNCHECKED}
+        move = AlterReassignments({place: (2, 3), (name, 7): (1,)})
+        assert set((await statuses(link, move, check=True)).values()) == {Status.UNCHECKED}
+        found = await outcomes(link, move)
+        assert found[place].status is Status.APPLIED
+        assert error(found[name, 7]) == "UNKNOWN_TOPIC_OR_PARTITION"
+
+        async def replicas() -> tuple[int, ...]:
+            return (await topics.describe_topics(link, [name])).topics[name].partitions[0].replicas
+
+        assert await until_settled(replicas, lambda now: now != (2, 3), within=30, attempts=100) == (2, 3)
+        assert await until_settled(lambda: topics.list_reassignments(link), bool, within=30, attempts=100) == ()
+        assert await applied(link, AlterReassignments({place: (3, 2)}))
+        elect = ElectLeaders((place, (name, 7)))
+        found = await outcomes(link, elect)
+        assert found[place].status is Status.APPLIED
+        assert found[name, 7].status is Status.FAILED
+        assert (await topics.describe_topics(link, [name])).topics[name].partitions[0].leader == 3
+        again = (await outcomes(link, ElectLeaders((place,))))[place]
+        assert again.status is Status.APPLIED
+        assert error(again) == "ELECTION_NOT_NEEDED"
+        cancel = AlterReassignments({place: None})
+        assert (await refusal(link, cancel)).startswith("NO_REASSIGNMENT_IN_PROGRESS")
+        assert (await statuses(link, ElectLeaders((place, place))))[place] is Status.FAILED
+    finally:
+        await link.close()
+
+
+async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:
+    place = (topic.name, 0)
+    outcome = (await outcomes(link, ElectLeaders((place,), unclean=True)))[place]
+    assert outcome.status is Status.APPLIED
+    assert error(outcome) == "ELECTION_NOT_NEEDED"

@@ -1,0 +1,256 @@
+"""Changes whose answer never comes: what the client says has to be true, and nothing is ever sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from console.admin import changes_delivery, topics
+from console.admin.changes import send
+from console.admin.errors import AdminError
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    NewTopic,
+    Outcome,
+    ScramUser,
+    Status,
+)
+from console.model.codes import (
+    APPEND,
+    DELETE,
+    SET,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.kafka_cluster import KafkaCluster
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has."""
+    return f"lost-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(params=["plain_cluster", "kafka39"])
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    """Each of the two versions."""
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
+    return cluster
+
+
+@pytest.fixture
+async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
+    """Before broker 1."""
+    async with CuttingProxy(kafka.addresses[0]) as made:
+        yield made
+
+
+@pytest.fixture
+async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
+    """Connected through the proxy for everything that any broker may answer."""
+    made = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+async def direct(kafka: KafkaCluster) -> AsyncIterator[Link]:
+    """Connected to the brokers themselves."""
+    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
+    yield made
+    await made.close()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change, what has to be there before it, and its API's key."""
+
+    api_key: int
+    change: Callable[[str], ChangeRequest]
+    before: tuple[Callable[[str], ChangeRequest], ...] = ()
+
+
+def make_topic(name: str) -> ChangeRequest:
+    return CreateTopics((NewTopic(name, 1, 1),))
+
+
+def acls(name: str) -> tuple[Acl, ...]:
+    topic, literal = AclResourceType.parse("topic"), PatternType.parse("literal")
+    read, allow = AclOperation.parse("read"), Permission.parse("allow")
+    return (Acl(topic, name, literal, f"User:{name}", "*", read, allow),)
+
+
+def set_retention(name: str) -> ChangeRequest:
+    ops = ConfigOp("retention.ms", SET, "5000"), ConfigOp("cleanup.policy", APPEND, "compact")
+    return AlterConfigs({topic_resource(name): ops})
+
+
+CASES = {
+    "configs": Case(44, set_retention, (make_topic,)),
+    "quotas": Case(49, lambda name: AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})),
+    "create topics": Case(19, lambda name: CreateTopics((NewTopic(name, 2, 1),))),
+    "delete topics": Case(20, lambda name: DeleteTopics((name,)), (make_topic,)),
+    "create partitions": Case(37, lambda name: CreatePartitions({name: 3}, was={name: 1}), (make_topic,)),
+    "create ACLs": Case(30, lambda name: CreateAcls(acls(name))),
+    "delete ACLs": Case(31, lambda name: DeleteAcls(acls(name)), (lambda name: CreateAcls(acls(name)),)),
+    "SCRAM": Case(51, lambda name: AlterScram({ScramUser(name, ScramMechanism(1)): (4096, Secret("p"))})),
+}
+
+
+async def single(link: Link, change: ChangeRequest) -> Outcome:
+    (outcome,) = await send(link, change, validate_only=False)
+    return outcome
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_a_lost_answer_is_looked_up(
+    case: Case,
+    link: Link,
+    direct: Link,
+    proxy: CuttingProxy,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    kafka: KafkaCluster,
+) -> None:
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
+    for before in case.before:
+        assert (await single(direct, before(name))).ok
+    change = case.change(name)
+    proxy.seen.clear()
+    proxy.arm(case.api_key, Cut.BEFORE)
+    outcome = await single(link, change)
+    assert outcome.status is Status.NOT_APPLIED
+    assert outcome.failure is not None
+    assert "it was not applied" in outcome.failure.message
+    assert outcome.failure.remedy
+    proxy.arm(case.api_key, Cut.AFTER)
+    assert await single(link, change) == Outcome(outcome.target, Status.APPLIED)
+    assert proxy.seen.count(case.api_key) == 2, "each change was sent once"
+
+
+async def test_what_can_not_be_seen_is_unknown(
+    direct: Link, proxy: CuttingProxy, link: Link, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same iterations as before: the new password is in force or not."""
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.2)
+    user = ScramUser(name, ScramMechanism(1))
+    assert (await single(direct, AlterScram({user: (4096, Secret("old"))}))).ok
+    proxy.arm(51, Cut.AFTER)
+    outcome = await single(link, AlterScram({user: (4096, Secret("new"))}))
+    assert outcome.status is Status.UNKNOWN
+    assert outcome.failure is not None
+    assert "look before you repeat" in outcome.failure.remedy
+    assert not outcome.ok
+
+
+async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, name: str) -> None:
+    """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
+    key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
+    async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
+        link = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+        try:
+            both = (ConfigOp(key, SET, Secret("s")), ConfigOp(seen, SET, "2"))
+            proxy.arm(44, Cut.AFTER)
+            outcome = await single(link, AlterConfigs({node: both}))
+            assert outcome.status is Status.APPLIED
+            undo = AlterConfigs({node: (ConfigOp(key, DELETE), ConfigOp(seen, DELETE))}, broker=1)
+            assert (await single(link, undo)).status is Status.APPLIED
+        finally:
+            await link.close()
+
+
+async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, direct: Link, name: str) -> None:
+    assert (await single(direct, make_topic(name))).ok
+    proxy.arm(44, Cut.AFTER)
+    (outcome,) = await send(link, set_retention(name), validate_only=True)
+    assert outcome.status is Status.VALID
+
+
+async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
+    place = (name, 0)
+    async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
+        link = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+        try:
+            assert (await single(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))).ok
+            for cut, status in ((Cut.BEFORE, Status.NOT_APPLIED), (Cut.AFTER, Status.APPLIED)):
+                proxy.arm(45, cut)
+                assert (await single(link, AlterReassignments({place: (2, 1)}))).status is status
+            for cut, status in ((Cut.BEFORE, Status.NOT_APPLIED), (Cut.AFTER, Status.APPLIED)):
+                proxy.arm(43, cut)
+                assert (await single(link, ElectLeaders((place,)))).status is status
+        finally:
+            await link.close()
+
+
+async def test_brokers_are_killed_in_the_middle(
+    own_cluster: KafkaCluster, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One while it creates topics: what is said of each topic is how it is. Then all: nobody can tell, and that is
+    said."""
+    first, *others = own_cluster.broker_ids
+    link = Link(ConnectionSettings(bootstrap=own_cluster.addresses[:1]))
+    direct = Link(ConnectionSettings(bootstrap=own_cluster.addresses[1:]))
+    try:
+        await link.refresh()
+        made = tuple(NewTopic(f"{name}-{number}", 2, 1) for number in range(200))
+        sending = asyncio.create_task(send(link, CreateTopics(made, timeout_ms=20_000), validate_only=False))
+        await asyncio.to_thread(own_cluster.kill, first)
+        try:
+            outcomes = await sending
+        except AdminError:  # the connection was gone before anything was sent
+            outcomes = ()
+        there = (await topics.describe_topics(direct)).topics
+        for outcome in outcomes:
+            if outcome.status is Status.APPLIED:
+                assert outcome.target in there
+            elif outcome.status is not Status.UNKNOWN:
+                assert outcome.target not in there
+        if not outcomes:
+            assert not [topic for topic in made if topic.name in there]
+    finally:
+        await link.close()
+        await direct.close()
+
+    async def kill_all() -> None:
+        await asyncio.gather(*(asyncio.to_thread(own_cluster.kill, node) for node in others))
+
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
+    async with CuttingProxy(own_cluster.addresses[1]) as proxy:
+        link = Link(ConnectionSettings(bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10))
+        try:
+            await link.refresh()
+            proxy.arm(49, Cut.BEFORE, kill_all)
+            change = AlterQuotas({QuotaEntity.of({"user": name}): {"producer_byte_rate": 1024.0}})
+            outcome = await single(link, change)
+            assert outcome.status is Status.UNKNOWN
+            assert outcome.failure is not None
+            assert outcome.failure.name == "DISCONNECTED"
+            assert "look before you repeat" in outcome.failure.remedy
+        finally:
+            await link.close()
