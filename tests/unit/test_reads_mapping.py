@@ -79,8 +79,8 @@ def test_the_oldest_quorum_answer_has_no_times() -> None:
 def test_operations_are_bits() -> None:
     assert operations(-(2**31)) is None
     assert operations(0) == frozenset()
-    assert operations(1 << 8 | 1 << 11) == {"DESCRIBE", "ALTER_CONFIGS"}
-    assert operations(1 << 30) == {"UNKNOWN(30)"}
+    assert operations(1 << 8 | 1 << 11) == frozenset({"DESCRIBE", "ALTER_CONFIGS"})
+    assert operations(1 << 30) == frozenset({"UNKNOWN(30)"})
 
 
 def test_metadata_of_old_brokers() -> None:
