@@ -56,13 +56,16 @@ WALK: dict[str, Step] = {
         "see:producer_byte_rate",
     ),
     "plan-checked": ("c", "see:✓"),
-    "plan-apply": ("A", "see:IncrementalAlterConfigs"),
+    "plan-apply": ("colon", "text:discard broker <default>", "enter", "A", "see:IncrementalAlterConfigs"),
+    "plan-applied": ("y", "see:applied"),
 }
 
 
 def plain(svg: str) -> str:
     """Without fonts from the web: the viewer's own monospaced one serves, and no picture calls anywhere."""
-    return WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
+    svg = WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
+    # Not every viewer takes the no-break spaces of an SVG for what they are.
+    return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
