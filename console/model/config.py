@@ -67,11 +67,14 @@ OWN_SOURCE: Mapping[int, ConfigSource] = {
 }
 
 
+_NO_SOURCE = ConfigSource(0)
+
+
 def own_source(resource: ConfigResource) -> ConfigSource:
     """The source that an override of this very resource has."""
     if resource.is_cluster_default:
         return DYNAMIC_DEFAULT_BROKER_CONFIG
-    return OWN_SOURCE.get(resource.type, ConfigSource(0))
+    return OWN_SOURCE.get(resource.type, _NO_SOURCE)
 
 
 @dataclass(frozen=True, slots=True)

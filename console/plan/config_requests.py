@@ -13,7 +13,7 @@ from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, SUBT
 from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig
+from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
 from console.plan.limits import RECORD_LIMIT
 from console.plan.own_values import result_of
 from console.plan.packing import Bin, cut_note, pack
@@ -78,15 +78,11 @@ def _request(edits: Sequence[Staged], broker: int | None, facts: Facts) -> Alter
 
 
 def _op(edit: ConfigEdit) -> ConfigOp:
-    match edit:
-        case SetConfig(value=value):
-            return ConfigOp(edit.key, SET, value)
-        case AppendConfig(value=value):
-            return ConfigOp(edit.key, APPEND, value)
-        case SubtractConfig(value=value):
-            return ConfigOp(edit.key, SUBTRACT, value)
-        case _:
-            return ConfigOp(edit.key, DELETE)
+    if isinstance(edit, SetConfig):
+        return ConfigOp(edit.key, SET, edit.value)
+    if isinstance(edit, UnsetConfig):
+        return ConfigOp(edit.key, DELETE)
+    return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
 
 
 def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
