@@ -1,0 +1,103 @@
+"""The themes: every meaning in each of them, legible in all."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from tests.tui.stage import Stage
+from themes import ANSI, DARK, DEFAULTS, LIGHT, THEMES, native_ansi, suitable
+from widgets.command_bar import CommandBar
+from widgets.diff_view import DiffView
+from widgets.lazy_tree import LazyTree
+from widgets.line_view import LineView
+from widgets.row_table import RowTable
+
+WIDGETS = (LineView, RowTable, LazyTree, DiffView, CommandBar)
+LEGIBLE = 4.5
+"""The contrast that WCAG 2.1 asks for in text (1.4.3, AA)."""
+
+
+def luminance(color: Color) -> float:
+    """Return the relative luminance that WCAG 2.1 defines."""
+    parts = [part / 255 for part in color.rgb]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of two colours."""
+    light, dark = sorted((luminance(Color.parse(first)), luminance(Color.parse(second))), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_every_meaning_is_given(theme: Theme) -> None:
+    assert theme.variables.keys() >= DEFAULTS.keys()
+
+
+def test_widgets_use_nothing_that_the_themes_do_not_give() -> None:
+    used = {name for widget in WIDGETS for name in re.findall(r"\$([\w-]+)", widget.DEFAULT_CSS)}
+    textuals = {"background", "foreground", "panel"}
+    assert used - textuals <= DEFAULTS.keys()
+    assert {
+        "override",
+        "default",
+        "sensitive",
+        "read-only",
+        "pending",
+        "failed",
+        "changed",
+        "danger",
+        "ok",
+        "muted",
+    } <= used
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_meanings_are_legible_on_every_ground(theme: Theme) -> None:
+    colors = {name: value for name, value in theme.variables.items() if value.startswith("#")}
+    inks = [value for name, value in colors.items() if not name.startswith("cursor-")]
+    for ground in (theme.background, theme.surface, theme.panel):
+        assert ground is not None
+        assert min(contrast(ink, ground) for ink in [*inks, theme.foreground or ""]) >= LEGIBLE
+    for state in ("cursor", "cursor-blurred"):
+        assert contrast(colors[f"{state}-foreground"], colors[f"{state}-background"]) >= LEGIBLE
+    assert colors["cursor-background"] not in (theme.background, theme.panel)
+
+
+def test_ansi_uses_the_terminals_own_colours_only() -> None:
+    colors = {ANSI.primary, ANSI.background, ANSI.foreground, ANSI.surface, ANSI.panel, *ANSI.variables.values()}
+    styles = {value for name, value in ANSI.variables.items() if name.endswith("-text-style")}
+    assert all(color is not None and color.startswith("ansi_") for color in colors - styles)
+    assert ANSI.variables["cursor-text-style"] == "reverse"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "color_system", "no_color", "name"),
+    [
+        (None, "truecolor", False, DARK.name),
+        ("light", "256", False, LIGHT.name),
+        ("ansi", "truecolor", False, ANSI.name),
+        ("light", "standard", False, ANSI.name),
+        (None, None, False, ANSI.name),
+        ("dark", "truecolor", True, ANSI.name),
+    ],
+)
+def test_the_theme_suits_the_terminal(wanted: str | None, color_system: str | None, no_color: bool, name: str) -> None:
+    assert suitable(wanted, color_system=color_system, no_color=no_color) == name
+
+
+def test_no_color_is_told_to_textual() -> None:
+    assert native_ansi({"NO_COLOR": ""}) is True
+    assert native_ansi({"TERM": "xterm"}) is None
+
+
+@pytest.mark.parametrize("theme", [*(theme.name for theme in THEMES), "textual-dark", "nord"])
+async def test_widgets_can_be_shown_in_any_theme(theme: str) -> None:
+    app = Stage(lambda: DiffView(), lambda: CommandBar(), theme=theme)
+    async with app.run_test(size=(40, 6)):
+        app.query_one(CommandBar).open()
