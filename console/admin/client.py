@@ -30,6 +30,7 @@ class AdminClient:
         self._loop = ClientLoop()
         self._link = Link(settings)
         self._thread = threading.Thread(target=self._serve, name=f"{settings.client_id}-client", daemon=True)
+        self._operations: set[asyncio.Task[Any] | None] = set()
         self._closed = False
 
     def start(self) -> None:
@@ -47,7 +48,12 @@ class AdminClient:
             raise RuntimeError("the client is closed")
 
         async def run() -> T:
-            return await operation(self._link, *args, **kwargs)
+            task = asyncio.current_task()
+            self._operations.add(task)
+            try:
+                return await operation(self._link, *args, **kwargs)
+            finally:
+                self._operations.discard(task)
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop)
 
@@ -87,14 +93,20 @@ class AdminClient:
             loop.close()
 
     async def _end(self) -> None:
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait([asyncio.ensure_future(self._link.close())], timeout=CLOSE_SECONDS)
-        if tasks:
-            await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
+        # First who would open connections again, then the connections, then what either left behind: so nothing is
+        # cancelled twice, which would interrupt its own cleaning up.
+        await _cancelled({task for task in self._operations if task is not None})
+        await asyncio.wait({asyncio.ensure_future(self._link.close())}, timeout=CLOSE_SECONDS)
+        await _cancelled(asyncio.all_tasks() - {asyncio.current_task()})
         await asyncio.get_running_loop().shutdown_asyncgens()
         await asyncio.sleep(0)  # transports end in callbacks of their own
+
+
+async def _cancelled(tasks: set[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
 
 
 def _log_unhandled(_loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain, zip_longest
 from typing import Any
+
+from console.admin.race import first_to_open
 
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds that one address of a host has before the next is tried beside it (RFC 8305)."""
+
+AddressInfo = tuple[int, int, int, str, Any]
+"""As socket.getaddrinfo gives it: family, type, protocol, canonical name, socket address."""
 
 
 class ClientLoop(asyncio.SelectorEventLoop):
@@ -19,11 +25,16 @@ class ClientLoop(asyncio.SelectorEventLoop):
     async def create_connection(
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: Any = None, port: Any = None, **options: Any
     ) -> Any:
-        """As asyncio's, with all addresses of the host tried in a staggered race; asyncio's own default is one by one,
-        where an address that swallows packets takes all the time there is."""
+        """As asyncio's, with all addresses of the host tried in a staggered race.
+
+        asyncio tries them one by one, where an address that swallows packets takes all the time there is; its own
+        race (in 3.11) leaves a socket open when it is cancelled as it ends.
+        """
         if host is not None:
-            options.setdefault("happy_eyeballs_delay", HAPPY_EYEBALLS_DELAY)
-        return await super().create_connection(protocol_factory, host, port, **options)
+            options["sock"] = await self._open_socket(host, port)
+            if options.get("ssl"):
+                options.setdefault("server_hostname", host)
+        return await super().create_connection(protocol_factory, **options)
 
     async def getaddrinfo(self, host: Any, port: Any, **options: Any) -> Any:
         """As asyncio's, in a daemon thread: the interpreter waits for a pool's threads when it ends, and a resolver
@@ -40,6 +51,50 @@ class ClientLoop(asyncio.SelectorEventLoop):
 
         threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
         return await answer
+
+    async def _open_socket(self, host: str, port: int) -> socket.socket:
+        opened = await first_to_open(
+            by_turns(await self._addresses(host, port)),
+            self._connect_socket,
+            _close,
+            final=lambda _: False,
+            stagger=HAPPY_EYEBALLS_DELAY,
+        )
+        if isinstance(opened, socket.socket):
+            return opened
+        if len({type(error) for error in opened}) == 1:
+            raise opened[0]
+        raise OSError("; ".join(map(str, opened)))
+
+    async def _addresses(self, host: str, port: int) -> Sequence[AddressInfo]:
+        with suppress(socket.gaierror):  # an address needs no look-up, and no thread
+            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        found: Sequence[AddressInfo] = await self.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return found
+
+    async def _connect_socket(self, info: AddressInfo) -> socket.socket:
+        family, kind, protocol, _, address = info
+        connecting = socket.socket(family, kind, protocol)
+        try:
+            connecting.setblocking(False)
+            await self.sock_connect(connecting, address)
+        except BaseException:
+            connecting.close()
+            raise
+        return connecting
+
+
+def by_turns(addresses: Sequence[AddressInfo]) -> list[AddressInfo]:
+    """Addresses in their order, but IPv6 and IPv4 by turns, so that a dead family costs one delay (RFC 8305)."""
+    if not addresses:
+        return []
+    first = [info for info in addresses if info[0] == addresses[0][0]]
+    others = [info for info in addresses if info[0] != addresses[0][0]]
+    return [info for info in chain.from_iterable(zip_longest(first, others)) if info is not None]
+
+
+async def _close(opened: socket.socket) -> None:
+    opened.close()
 
 
 def _settle(answer: asyncio.Future[Any], found: Any, error: OSError | None) -> None:

@@ -21,7 +21,7 @@ from console.wire.connection import ConnectFailed, NotKafka, Stage
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
-_SASL_STATE, _SASL_MECHANISM = 34, 33
+_SASL_MECHANISM, _SASL_STATE, _SASL_REFUSED = 33, 34, 58
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
@@ -58,6 +58,11 @@ def connect_error(
 def lacks_mechanism(error: Exception) -> bool:
     """Whether the listener answered that it does not have the SASL mechanism that was asked for."""
     return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_MECHANISM
+
+
+def refused_credentials(error: Exception) -> bool:
+    """Whether the broker looked at the credentials and refused them."""
+    return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_REFUSED
 
 
 def not_a_broker(address: Address) -> AdminError:

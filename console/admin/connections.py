@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from console.wire.connection import Connection
 
 
+REFUSAL_SECONDS = 30.0
+"""How long refused credentials are not tried again: a console that refreshes must not lock an account."""
+
+
 class Connections:
     """Opens connections when needed, one at a time for each address, and closes them all at the end.
 
@@ -31,6 +35,7 @@ class Connections:
         self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
         self._security: dict[str, Any] | None = None
+        self._refused: tuple[float, AuthenticationFailed] | None = None
 
     async def to(self, address: Address) -> Connection:
         """The connection to this address, opened if it is not. Raises AdminError."""
@@ -66,7 +71,7 @@ class Connections:
         task.add_done_callback(self._retired.pop)
 
     async def close(self) -> None:
-        """Closes every connection; none is opened after."""
+        """Closes every connection."""
         connections = list(self._retired.values())
         tasks = [task for task in (*self._opening.values(), self._electing, *self._retired) if task is not None]
         for task in tasks:
@@ -105,13 +110,16 @@ class Connections:
             self._open[address] = task.result()
 
     async def _connect(self, address: Address) -> Connection:
-        from console.admin.connect_errors import connect_error, lacks_mechanism, not_a_broker
+        from console.admin.connect_errors import connect_error, lacks_mechanism, not_a_broker, refused_credentials
         from console.wire.connection import connect, enabled_mechanisms
 
         settings = self._settings
+        now = asyncio.get_running_loop().time()
+        if self._refused is not None and now < self._refused[0] + REFUSAL_SECONDS:
+            raise AuthenticationFailed(self._refused[1].failure)
         try:
             if self._security is None:
-                self._security = await asyncio.to_thread(security_arguments, settings)
+                self._security = await security_arguments(settings)
             connection = await connect(
                 *address,
                 client_id=settings.client_id,
@@ -125,18 +133,22 @@ class Connections:
                 mechanisms = await enabled_mechanisms(
                     *address, client_id=settings.client_id, limit=settings.connect_timeout, security=self._security
                 )
-            raise connect_error(error, address, settings, mechanisms) from error
+            told = connect_error(error, address, settings, mechanisms)
+            if isinstance(told, AuthenticationFailed) and refused_credentials(error):
+                self._refused = now, told
+            raise told from error
         if connection.version("metadata") is None:
             await connection.close()
             raise not_a_broker(address)
         return connection
 
 
-def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
+async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     """What aiokafka's connections take for these settings. Reads key stores and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
-    if settings.security_protocol == "PLAINTEXT":
-        return arguments
-    from console.admin.security import sasl_arguments, ssl_context
+    if settings.security_protocol != "PLAINTEXT":
+        from console.admin.security import sasl_arguments, ssl_context
 
-    return {**arguments, "ssl_context": ssl_context(settings), **sasl_arguments(settings)}
+        arguments["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
+        arguments.update(sasl_arguments(settings))
+    return arguments

@@ -73,11 +73,16 @@ class Link:
         change: never sent twice once its bytes may have left: OutcomeUnknown then. A CONTROLLER call that is answered
         NOT_CONTROLLER throughout was applied by nobody and is sent again to the new one.
         """
-        for last in (False, False, True):
-            raw = await self.call_raw(api, build, to=to, timeout=timeout, change=change)
-            response = decode(raw)
-            if last or to.where is not Where.CONTROLLER or not refused_by_non_controller(response):
+        loop = asyncio.get_running_loop()
+        deadline = self._deadline(timeout)
+        waits = delays()
+        for attempt in range(1, ATTEMPTS + 1):
+            response = decode(await self._send(api, build, to, deadline, change))
+            moved = to.where is Where.CONTROLLER and refused_by_non_controller(response)
+            wait = next(waits)
+            if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
                 break
+            await asyncio.sleep(wait)
             await self.refresh()
         return response
 
@@ -90,26 +95,9 @@ class Link:
         timeout: float | None = None,  # noqa: ASYNC109
         change: bool = False,
     ) -> RawResponse:
-        """As `call`, undecoded: the version and the body after the response header, for decoders of one's own."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + (self.settings.request_timeout if timeout is None else timeout)
-        waits = delays()
-        turned_away = 0
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                return await self._attempt(api, build, to, deadline, change)
-            except (Unreachable, Disconnected) as error:
-                turned_away += isinstance(error, TurnedAway)
-                if turned_away > 1:
-                    raise AuthenticationFailed(error.failure) from error
-                wait = next(waits)
-                is_hopeless = isinstance(error, Unreachable) and not self._was_answered
-                if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > deadline:
-                    raise
-                await asyncio.sleep(wait)
-                if to.where is not Where.ANY and isinstance(error, Unreachable):
-                    await self.refresh()
-        raise AssertionError("every attempt returns or raises")
+        """As `call`, undecoded: the version and the body after the response header, for decoders of one's own.
+        NOT_CONTROLLER is not looked for."""
+        return await self._send(api, build, to, self._deadline(timeout), change)
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination, None where either side lacks the API."""
@@ -139,6 +127,30 @@ class Link:
             self._refreshing.cancel()
         await self._connections.close()
 
+    def _deadline(self, timeout: float | None) -> float:
+        return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
+
+    async def _send(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
+        """Tries until there is an answer, or no hope, or no time."""
+        loop = asyncio.get_running_loop()
+        waits = delays()
+        turned_away = 0
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return await self._attempt(api, build, to, deadline, change)
+            except (Unreachable, Disconnected) as error:
+                turned_away += isinstance(error, TurnedAway)
+                if turned_away > 1:
+                    raise AuthenticationFailed(error.failure) from error
+                wait = next(waits)
+                is_hopeless = isinstance(error, Unreachable) and not self._was_answered
+                if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > deadline:
+                    raise
+                await asyncio.sleep(wait)
+                if to.where is not Where.ANY and isinstance(error, Unreachable):
+                    await self.refresh()
+        raise AssertionError("every attempt returns or raises")
+
     async def _attempt(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
         from console.wire.api_releases import FIRST_RELEASE
         from console.wire.frames import Unencodable
@@ -147,7 +159,9 @@ class Link:
             async with asyncio.timeout_at(deadline):
                 connection = await self._connection(to)
         except TimeoutError as error:
-            raise RequestTimedOut(Failure("TIMED_OUT", f"no connection for {api} in time", "")) from error
+            where = f"broker {to.broker_id}" if to.where is Where.BROKER else show(self.settings.bootstrap[0])
+            told = Failure("TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network.")
+            raise RequestTimedOut(told) from error
         version = connection.version(api)
         if version is None:
             raise Unsupported(api, FIRST_RELEASE.get(api, ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -27,7 +28,8 @@ from console.admin.errors import (
 )
 from console.admin.link import Link
 from console.admin.routing import ANY, CONTROLLER, broker
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.model.secret import Secret
 from console.wire.schemas import for_version
 from tests.wire.fake_broker import (
     CREATE_TOPICS,
@@ -46,6 +48,7 @@ from tests.wire.fake_broker import (
     silence,
 )
 
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 ONE = {1: ("a.example", 9092)}
 GOOD = answering(metadata_body(ONE, 1))
 
@@ -283,6 +286,28 @@ async def test_a_listener_that_turns_unauthenticated_clients_away_is_told() -> N
             await link.call("metadata", ask)
         assert "security.protocol=SASL_" in failed.value.failure.remedy
         assert len(alive.received) == 2
+
+
+async def test_refused_credentials_are_not_tried_again_and_again() -> None:
+    """A console refreshes every few seconds, and accounts get locked."""
+
+    async def handshake(conversation: Conversation, request: Received) -> None:
+        await conversation.send(struct.pack(">iihih", 4 + 2 + 4 + 2 + 5, request.correlation_id, 0, 1, 5) + b"PLAIN")
+
+    async def refuse(conversation: Conversation, request: Received) -> None:
+        body = struct.pack(">hh", 58, 4) + b"no!!" + struct.pack(">i", 0)
+        await conversation.send(struct.pack(">ii", 4 + len(body), request.correlation_id) + body)
+
+    sasl = SaslSettings("PLAIN", "alice", Secret("wrong"))
+    versions = KRAFT | {SASL_HANDSHAKE: (0, 1), SASL_AUTHENTICATE: (0, 0)}
+    async with (
+        FakeBroker(handshake, refuse, versions=versions) as alive,
+        linked(alive.address, security_protocol="SASL_PLAINTEXT", sasl=sasl) as link,
+    ):
+        for _ in range(3):
+            with pytest.raises(AuthenticationFailed, match="refused the PLAIN credentials: no!!"):
+                await link.call("metadata", ask)
+        assert [request.key for request in alive.received] == [SASL_HANDSHAKE, SASL_AUTHENTICATE]
 
 
 # --- routes
