@@ -155,8 +155,8 @@ def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, b
 
 
 _SHARED = {
-    "user": "shared by the user's clients",
-    "client-id": "shared by everybody with this client id",
+    "user": "all the user's clients share it",
+    "client-id": "everybody with this client id shares it",
     "client": "",
     "ip": "",
 }
@@ -165,15 +165,14 @@ _SHARED = {
 def _effective_line(key: str, found: Effective | None, brokers: int) -> Line:
     name = f"{SHORT[key]:<8}"
     if found is None:
-        return [(name, "muted"), ("no limit", "muted")]
-    value = quota(key, found.value)
-    line: Line = [(name, "muted"), (f"{value:>12}", "strong")]
+        return [(name, "muted"), (f"{'no limit':>12}", "muted")]
+    line: Line = [(name, "muted"), (f"{quota(key, found.value):>12}", "strong")]
     if key != "request_percentage" and brokers > 1:
         line.append((f" ×{brokers} = {quota(key, found.value * brokers)}", "muted"))
     line.append((f"  {quota_entity(found.entity)}", ""))
-    if shared := _SHARED[found.shared]:
-        line.append((f", {shared}", "muted"))
     if found.beaten:
         over = ", ".join(f"{quota_entity(level.entity)} {quota(key, level.value)}" for level in found.beaten)
-        line += [("  over ", "muted"), (over, "muted")]
+        line.append((f"  over {over}", "muted"))
+    if shared := _SHARED[found.shared]:
+        line.append((f"; {shared}", "muted"))
     return line

@@ -41,8 +41,8 @@ from console.tui.live import DUTY, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
 from console.tui.places import PANES, SECTIONS, Place, pane, up
-from console.tui.text_lines import TextLines
-from themes import DEFAULTS, THEMES, suitable
+from console.tui.text_lines import TextLines, wrap
+from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets.command_bar import CommandBar
 from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
@@ -59,6 +59,7 @@ SWEEP_CHUNK = 2_000
 VITALS_EVERY = 10.0
 """Seconds between looks at what the header tells, while another view is open."""
 TRAIL = 50
+MESSAGE_LINES = 3
 INTERNAL = "something went wrong in kac itself, and the log has it: $XDG_STATE_HOME/kac/kac.log; please report it"
 
 log = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Console(KeysInOrder["Context"]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
 
     def __init__(self, session: Session, settings: ConsoleSettings | None = None) -> None:
-        super().__init__(driver_class=LeanDriver)
+        super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
         self.changed = Changed()
@@ -84,6 +85,7 @@ class Console(KeysInOrder["Context"]):
         self._section = keymap.CONFIGS
         self._views: dict[str, View] = {}
         self._said: Line = []
+        self._said_at = 0
         self._counted: tuple[object, object, Facts] = (None, None, facts(session.snapshot))
         self._footer_actions: tuple[str, ...] = ()
         self._vitals = Pace(VITALS_EVERY)
@@ -453,6 +455,7 @@ class Console(KeysInOrder["Context"]):
         if message.final:
             self.live.paused = True
             self._tell_tabs()
+        self.view.redraw()
         self._tell_message()
 
     def _handle_exception(self, error: Exception) -> None:
@@ -467,7 +470,8 @@ class Console(KeysInOrder["Context"]):
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line, until the cursor moves or another view opens."""
-        self._said = [(" " + text, meaning)]
+        self._said = [(text, meaning)]
+        self._said_at = self.keys_seen
         self._tell_message()
 
     @on(Said)
@@ -475,12 +479,18 @@ class Console(KeysInOrder["Context"]):
         self.say(message.text, message.meaning)
 
     def _tell_message(self) -> None:
-        if self.lost is not None and not self._said:
-            failure = self.lost.failure
-            tail = "" if self.lost.final else " Trying again; r tries now."
-            self._message.set([(f" {clean(str(failure), 300)} ", "failed"), (clean(failure.remedy, 300) + tail, "")])
-        else:
-            self._message.set(self._said or [(" ", ""), *self.view.note()])
+        line = self._said or self._lost_line() or [*self.view.note()]
+        lines = wrap(line, max(20, self.size.width - 2))[:MESSAGE_LINES]
+        if self._message.size.height != (height := max(1, len(lines))):
+            self._message.styles.height = height
+        self._message.set(*([(" ", ""), *part] for part in lines))
+
+    def _lost_line(self) -> Line:
+        if self.lost is None:
+            return []
+        if not self.view.known():
+            return [("not connected", "failed"), ("" if self.lost.final else ": trying again; r tries now", "")]
+        return [("not connected: ", "failed"), (failure_text(self.lost.failure), "")]
 
     def _tell_header(self) -> None:
         snapshot = self.session.snapshot
@@ -503,7 +513,9 @@ class Console(KeysInOrder["Context"]):
 
     @on(LineView.Highlighted)
     def _cursor_moved(self) -> None:
-        self._said = []
+        # A refresh moves the cursor too, where its row is gone; that is no reason to take a message away.
+        if self.keys_seen > self._said_at:
+            self._said = []
         self._tell_message()
         self._tell_footer()
 

@@ -16,29 +16,21 @@ from console.commands.render import render
 from console.commands.results import Result
 from console.commands.secret_values import read_secret_file, secret_slots
 from console.commands.statements import (
-    Access,
-    Alter,
     Apply,
     Check,
-    Create,
-    Delete,
     Discard,
     EditStatement,
     EffectiveQuota,
     FromFile,
-    Grow,
     Help,
     List,
     Quit,
     Redo,
-    ScramDelete,
-    ScramSet,
     Show,
     ShowPlan,
     Statement,
     Subject,
     Undo,
-    Unset,
     UseContext,
     View,
 )
@@ -85,7 +77,8 @@ class Executor:
         edits: list[Edit] = []
         try:
             for statement in statements:
-                edits += await self._one(statement)
+                found = await self._one(statement, edits)
+                edits = [*edits, *found] if found is not None else []
         except LanguageError as error:
             return error
         except (AdminError, Refused) as error:
@@ -93,17 +86,24 @@ class Executor:
         except Cancelled:
             self._app.say("nothing was staged", "muted")
         else:
-            if edits:
-                self._app.stage(edits)
+            self._stage(edits)
         return None
+
+    def _stage(self, edits: Sequence[Edit]) -> None:
+        if edits:
+            self._app.stage(edits)
 
     def _selected(self) -> list[Subject | None]:
         """What an entity that is left out stands for: all that is marked, or what is under the cursor."""
         return [*self._app.view.targets()] or [None]
 
-    async def _one(self, statement: Statement) -> list[Edit]:
-        """Carry out one statement; the edits that it gives are staged with those of the others, as one step."""
+    async def _one(self, statement: Statement, before: Sequence[Edit]) -> list[Edit] | None:
+        """Carry out one statement. Edits come back, to be staged with their neighbours as one step; None: those of
+        `before` were staged, because this statement is about the plan or another view."""
         app, session = self._app, self._app.session
+        if isinstance(statement, EditStatement):
+            return await self._edits(statement)
+        self._stage(before)
         match statement:
             case Show() | List() | EffectiveQuota():
                 selected = self._selected()[0]
@@ -133,9 +133,7 @@ class Executor:
                 self._help(word)
             case Quit():
                 app.applying.ask_and_quit()
-            case Alter() | Unset() | Create() | Grow() | Delete() | Access() | ScramSet() | ScramDelete():
-                return await self._edits(statement)
-        return []
+        return None
 
     async def _edits(self, statement: EditStatement) -> list[Edit]:
         session = self._app.session

@@ -25,6 +25,8 @@ class KeysInOrder(App[Result]):
     _held: deque[events.Key | events.Paste]
     _under_way: events.Event | None = None
     _since = 0.0
+    keys_seen = 0
+    """How many keys were handed on."""
 
     async def on_event(self, event: events.Event) -> None:
         """Hand on a key, or hold it back."""
@@ -43,6 +45,7 @@ class KeysInOrder(App[Result]):
             return
         event = self._under_way = self._held.popleft()
         self._since = monotonic()
+        self.keys_seen += 1
         target = self.focused or self.screen
         await super().on_event(event)
         if event.is_forwarded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -109,3 +110,41 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
     if len(lines) <= count:
         return tuple(lines)
     return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
+
+
+def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
+    """A line in pieces of at most `width` cells, broken at blanks where there are any; all but the first indented."""
+    first, *rest = _wrap(line, width, width - indent)
+    return [joined(first), *(joined([(" " * indent, ""), *part] if indent else part) for part in rest)]
+
+
+def _wrap(line: Line, width: int, below: int) -> list[Line]:
+    lines: list[Line] = [[]]
+    left = width
+    for text, meaning in line:
+        for word in re.findall(r" +|[^ ]+", text):
+            rest = word
+            while rest and (cell_width(rest) > left):
+                if left < width and cell_width(rest) <= width:
+                    rest = "" if rest.isspace() else rest
+                else:
+                    head = fit(rest, left + 1)[:-1] if left else ""
+                    lines[-1].append((head, meaning))
+                    rest = rest[len(head) :]
+                lines.append([])
+                left = width = below
+            if rest and not (rest.isspace() and left == width and len(lines) > 1):
+                lines[-1].append((rest, meaning))
+                left -= cell_width(rest)
+    return lines
+
+
+def joined(line: Line) -> Line:
+    """The same line with neighbours of one meaning in one piece."""
+    spans: Line = []
+    for text, meaning in line:
+        if spans and spans[-1][1] == meaning:
+            spans[-1] = (spans[-1][0] + text, meaning)
+        else:
+            spans.append((text, meaning))
+    return spans

@@ -28,7 +28,7 @@ from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
-from console.tui.text_lines import TextLines
+from console.tui.text_lines import TextLines, clipped, wrap
 from widgets.columns import Column
 from widgets.filtered_rows import TextSearch, parse_query
 from widgets.flat_tree import Node
@@ -187,7 +187,9 @@ class QuotasView(View):
         if entity is None:
             self.below.set()
             return
-        self.below.set(*([(" ", ""), *line] for line in self._effective(entity)))
+        width = max(20, self.size.width - 2)
+        lines = [part for line in self._effective(entity) for part in wrap(line, width, indent=22)]
+        self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
     def _effective(self, entity: QuotaEntity) -> list[Line]:
         quotas, brokers = self.snapshot.quotas, len(self.snapshot.cluster.brokers)
@@ -267,4 +269,7 @@ class QuotasView(View):
         """The effective quota, with room to read."""
         entity = self.target()
         if entity is not None:
-            self.console.show_text(quota_entity(entity), lambda _width: self._effective(entity))
+            self.console.show_text(
+                quota_entity(entity),
+                lambda width: [part for line in self._effective(entity) for part in wrap(line, width, indent=22)],
+            )

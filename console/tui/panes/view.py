@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
@@ -107,6 +108,23 @@ class View(Widget):
             self._inputs = inputs
             self.draw()
         self.tell_where()
+
+    def redraw(self) -> None:
+        """Draw from the same data with another filter, order or entity."""
+        self._inputs = ()
+        self.update()
+
+    def nothing_yet(self) -> str:
+        """What stands in a view that has nothing to show: that it is being read, or why it can't be."""
+        lost = self.console.lost
+        if lost is None:
+            return "not read" if self.note() else "reading…"
+        failure = lost.failure
+        width = max(20, self.console.size.width - 6)
+        lines = textwrap.wrap(clean(failure.message or failure.name, 600), width)
+        lines += ["", *textwrap.wrap(clean(failure.remedy, 600), width)] if failure.remedy else []
+        again = "r tries again" if lost.final else "trying again by itself; r tries now"
+        return "\n".join([*lines, "", again])
 
     def status(self) -> Line:
         """What stands right of the breadcrumbs: counts, the filter."""
@@ -235,16 +253,13 @@ class TableView(View, Generic[Row]):
     def empty_text(self) -> str:
         """What stands in an empty table."""
         if not self.known():
-            return "not read" if self.note() or self.console.lost else "reading…"
+            return self.nothing_yet()
         return f"no row passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else self.EMPTY
-
-    def redraw(self) -> None:
-        """Draw from the same data with another filter, order or entity."""
-        self._inputs = ()
-        self.update()
 
     def status(self) -> Line:
         """How many rows are shown, of how many."""
+        if not self.known():
+            return []
         shown, total = len(self.table.rows), len(self._all)
         return [(f"{shown:,} of {total:,}" if shown != total else f"{shown:,}", "muted")]
 

@@ -1,0 +1,126 @@
+"""The console over a model cluster, driven without a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from textual.pilot import Pilot
+
+from console.admin.settings import ConnectionSettings
+from console.commands.session import Session
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context
+from console.model.config import CLUSTER_DEFAULT, topic_resource
+from console.model.quota import QuotaEntity
+from console.tui.app import Console
+from tests.support.model_cluster import ModelCluster
+from tests.tui.model_client import ModelClient, lag
+
+WAIT = 10.0
+PASSING = ("goto", "command", "check", "apply", "palette")
+"""The workers that end by themselves."""
+
+
+def cluster() -> ModelCluster:
+    """Two brokers, some topics with and without overrides, a few quotas."""
+    made = ModelCluster()
+    made.topics = {"orders": 3, "payments": 1, "audit": 2}
+    made.configs = {
+        topic_resource("orders"): {"retention.ms": "604800000", "cleanup.policy": "compact,delete"},
+        topic_resource("payments"): {},
+        topic_resource("audit"): {},
+        CLUSTER_DEFAULT: {},
+    }
+    made.quotas = {
+        QuotaEntity.of({"user": None}): {"producer_byte_rate": 10_000_000.0},
+        QuotaEntity.of({"user": "alice"}): {"consumer_byte_rate": 50_000_000.0, "request_percentage": 200.0},
+        QuotaEntity.of({"user": "alice", "client-id": None}): {"producer_byte_rate": 1_000_000.0},
+        QuotaEntity.of({"user": "alice", "client-id": "checkout"}): {"producer_byte_rate": 5_000_000.0},
+    }
+    return made
+
+
+def context(**changes: Any) -> Context:
+    """A context that lets everything be done."""
+    return Context("test", "tests", ConnectionSettings((("127.0.0.1", 9092),)), **changes)
+
+
+class Driven:
+    """An open console, its client, and what stands on its screen."""
+
+    def __init__(self, app: Console, pilot: Pilot[Any], client: ModelClient) -> None:
+        self.app = app
+        self.pilot = pilot
+        self.client = client
+
+    @property
+    def lines(self) -> list[str]:
+        """Every line of the screen, without the blanks at its end."""
+        return [strip.text.rstrip() for strip in self.app.screen._compositor.render_strips()]
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines)
+
+    def line(self, part: str) -> str:
+        """The first line that holds a text."""
+        return next((line for line in self.lines if part in line), f"no line holds {part!r} in\n{self.text}")
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, and wait until what they started is done."""
+        await self.pilot.press(*keys)
+        await self.settle()
+
+    async def type(self, text: str) -> None:
+        """Type a text."""
+        await self.press(*({" ": "space"}.get(char, char) for char in text))
+
+    async def command(self, text: str) -> None:
+        """Enter a command in the bar."""
+        await self.press("colon")
+        self.app.bar.line.open(text=text)
+        await self.press("enter")
+
+    async def settle(self) -> None:
+        """Wait until everything that is under way has been shown."""
+        for _ in range(3):
+            under_way = [worker for worker in self.app.workers if worker.name in PASSING and not worker.is_finished]
+            if under_way and not self.app.bar.line.is_open:
+                await self.app.workers.wait_for_complete(under_way)
+            await self.pilot.pause()
+
+    async def until(self, holds: Callable[[], bool], what: str = "") -> None:
+        """Wait for something that the console does by itself."""
+        import asyncio
+
+        async with asyncio.timeout(WAIT):
+            while not holds():
+                await self.pilot.pause(0.01)
+        assert holds(), what
+
+    async def shows(self, part: str) -> None:
+        """Wait until a text is on the screen."""
+        try:
+            await self.until(lambda: part in self.text)
+        except TimeoutError:
+            raise AssertionError(f"{part!r} is not on the screen:\n{self.text}") from None
+
+
+@asynccontextmanager
+async def driven(
+    client: ModelClient | None = None,
+    size: tuple[int, int] = (80, 24),
+    settings: ConsoleSettings | None = None,
+    **changes: Any,
+) -> AsyncIterator[Driven]:
+    """Open the console; it has read its topics."""
+    client = client or ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})
+    app = Console(Session(client, context(**changes)), settings or ConsoleSettings(refresh=0.2))
+    async with app.run_test(size=size) as pilot:
+        it = Driven(app, pilot, client)
+        if client.lost is None and settings is None:
+            await it.shows("orders")
+        yield it

@@ -1,0 +1,163 @@
+"""A client over the model cluster: what a session asks it, the model answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from console.admin.errors import AdminError
+from console.model.changes import ChangeRequest, Outcome, Status
+from console.model.cluster import (
+    Broker,
+    BrokerVersion,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    GroupListing,
+    GroupMember,
+    LogDir,
+    LogDirListing,
+    Partition,
+    PartitionLag,
+    Quorum,
+    QuorumReplica,
+    ReplicaSize,
+    Topic,
+    TopicListing,
+)
+from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
+from console.model.config import ConfigListing, ConfigResource
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from tests.support.model_cluster import ModelCluster
+
+DOCUMENTATION = "<p>How long a <code>log</code> is kept &amp; what then.</p>"
+
+
+@dataclass
+class ModelClient:
+    """Answers the operations of `console.admin` from a `ModelCluster`.
+
+    lost: raised by every operation. refused: key or target text -> why a check or change of it fails. partitions: of a
+    topic, where they are not plain. asked: the operations in their order.
+    """
+
+    cluster: ModelCluster
+    lost: AdminError | None = None
+    refused: dict[str, Failure] = field(default_factory=dict)
+    partitions: dict[str, tuple[Partition, ...]] = field(default_factory=dict)
+    internal: set[str] = field(default_factory=set)
+    denied: dict[str, Failure] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
+    groups: dict[str, GroupLag] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
+
+    async def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+        """The answer of the model."""
+        name = operation.__name__
+        self.asked.append(name)
+        if self.lost is not None:
+            raise self.lost
+        answer: Any = getattr(self, f"_{name.lstrip('_')}")
+        return answer(*args, **options)
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self.cluster.describe()
+
+    def _describe_cluster(self) -> ClusterInfo:
+        brokers = tuple(Broker(id_, "localhost", 9092 + id_, self.racks.get(id_)) for id_ in self.cluster.static)
+        return ClusterInfo("model-cluster", 1, brokers)
+
+    def _describe_quorum(self) -> Quorum:
+        return Quorum(2, 7, 100, (QuorumReplica(1, 98, 2), QuorumReplica(2, 100, 0)), ())
+
+    def _describe_versions(self) -> dict[int, BrokerVersion]:
+        return {id_: BrokerVersion("4.3", {}) for id_ in self.cluster.static}
+
+    def _topic(self, name: str) -> Topic:
+        plain = tuple(Partition(n, 1 + n % 2, (1, 2), (1, 2)) for n in range(self.cluster.topics[name]))
+        return Topic(name, self.partitions.get(name, plain), internal=name in self.internal)
+
+    def _describe_topics(self, names: list[str] | None = None) -> TopicListing:
+        wanted = list(self.cluster.topics) if names is None else names
+        there = {name: self._topic(name) for name in wanted if name in self.cluster.topics and name not in self.denied}
+        gone = {name: Failure("UNKNOWN_TOPIC_OR_PARTITION") for name in wanted if name not in self.cluster.topics}
+        return TopicListing(there, {**gone, **self.denied} if names is None else gone)
+
+    def _describe_configs(
+        self,
+        resources: list[ConfigResource],
+        *,
+        documentation: bool = False,
+        on_chunk: Callable[[ConfigListing], None] | None = None,
+        **_: Any,
+    ) -> ConfigListing:
+        known = self._snapshot.configs
+        sets = {}
+        for resource in resources:
+            if resource in known:
+                entries = known[resource].entries
+                if documentation:
+                    entries = tuple(replace(entry, documentation=DOCUMENTATION) for entry in entries)
+                sets[resource] = type(known[resource])(entries)
+        failures = {r: Failure("UNKNOWN_TOPIC_OR_PARTITION") for r in resources if r not in known and r.type == TOPIC}
+        listing = ConfigListing(sets, failures, described_by=1)
+        if on_chunk is not None:
+            on_chunk(listing)
+        return listing
+
+    def _list_config_resources(self, types: tuple[int, ...]) -> tuple[ConfigResource, ...]:
+        return tuple(r for r in self._snapshot.configs if int(r.type) in types and r.type in (GROUP, CLIENT_METRICS))
+
+    def _describe_quotas(self) -> Any:
+        return self._snapshot.quotas
+
+    def _describe_acls(self) -> Any:
+        return self._snapshot.acls
+
+    def _describe_scram(self) -> Any:
+        return self._snapshot.scram
+
+    def _describe_log_dirs(self) -> LogDirListing:
+        replicas = tuple(ReplicaSize(name, 0, 5 << 20, 0, False) for name in self.cluster.topics)
+        return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in self.cluster.static})
+
+    def _list_groups(self) -> GroupListing:
+        return GroupListing({name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups})
+
+    def _describe_groups(self, names: list[str]) -> GroupListing:
+        member = GroupMember("m-1", "client", "/127.0.0.1")
+        return GroupListing({n: Group(n, "Stable", "classic", "range", 1, (member,)) for n in names})
+
+    def _group_lag(self, name: str) -> GroupLag:
+        return self.groups[name]
+
+    def _probe(self, named: frozenset[int]) -> tuple[frozenset[int], bool]:
+        return named, True
+
+    def _send(self, request: ChangeRequest, *, validate_only: bool, on_progress: Any = None) -> tuple[Outcome, ...]:
+        self.sent.append((request, validate_only))
+        scratch = self.cluster if not validate_only else _copy(self.cluster)
+        outcomes = scratch.apply(request)
+        status = Status.VALID if validate_only else Status.APPLIED
+        return tuple(self._judged(Outcome(outcome.target, status), request) for outcome in outcomes)
+
+    def _judged(self, outcome: Outcome, request: ChangeRequest) -> Outcome:
+        """Refused where a key of the target, or its text, is."""
+        keys = [op.key for op in getattr(request, "ops", {}).get(outcome.target, ()) if hasattr(op, "key")]
+        why = next((self.refused[key] for key in (*keys, str(outcome.target)) if key in self.refused), None)
+        return outcome if why is None else Outcome(outcome.target, Status.FAILED, why)
+
+
+def _copy(cluster: ModelCluster) -> ModelCluster:
+    from copy import deepcopy
+
+    return deepcopy(cluster)
+
+
+def lag(topic: str, *lags: int) -> GroupLag:
+    """A group that is behind so much, by partition."""
+    return GroupLag(tuple(PartitionLag(topic, n, 100, 100 + behind, behind, "m-1") for n, behind in enumerate(lags)))

@@ -1,0 +1,177 @@
+"""Each pane shows what it is for, at 80×24."""
+
+from console.model.cluster import Partition
+from console.model.failure import Failure
+from tests.tui.console_app import cluster, driven
+from tests.tui.model_client import ModelClient, lag
+
+
+async def test_topics_with_the_header_and_the_keys() -> None:
+    async with driven() as it:
+        await it.shows("kafka 4.3")
+        header = it.lines[0]
+        for part in ("test", "model-cluster", "RW", "2 brokers", "ctrl 2", "3 topics", "ANONYMOUS"):
+            assert part in header, header
+        assert "2 Topics" in it.lines[1]
+        assert "live" in it.lines[1]
+        assert it.line("Name").split() == ["Name", "Parts", "RF", "URP", "Off", "Over", "Size", "Changed"]
+        await it.until(lambda: "10 MiB" in it.line("orders"))
+        assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
+        assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]
+        assert "? help" in it.lines[-1]
+
+
+async def test_a_topic_in_trouble_is_marked_and_told_of() -> None:
+    client = ModelClient(cluster())
+    client.partitions["payments"] = (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), ()))
+    async with driven(client) as it:
+        assert it.line("payments").split()[:6] == ["!", "payments", "2", "2", "2", "1"]
+        await it.shows("URP 2")
+        await it.shows("OFFLINE 1")
+        await it.press("G")
+        await it.shows("1 of 2 partitions have no leader")
+
+
+async def test_internal_topics_are_hidden_until_asked_for() -> None:
+    client = ModelClient(cluster())
+    client.cluster.topics["__consumer_offsets"] = 1
+    client.internal.add("__consumer_offsets")
+    async with driven(client) as it:
+        assert "__consumer_offsets" not in it.text
+        assert "1 internal topic hidden" in it.text
+        await it.press("i")
+        assert "__consumer_offsets" in it.text
+
+
+async def test_topics_that_may_not_be_seen_are_counted_and_the_rest_is_shown() -> None:
+    client = ModelClient(cluster())
+    client.denied = {
+        "secret": Failure("TOPIC_AUTHORIZATION_FAILED", "", "Ask for DESCRIBE on the topic."),
+        "other": Failure("TOPIC_AUTHORIZATION_FAILED"),
+    }
+    async with driven(client) as it:
+        await it.shows("2 topics not shown: TOPIC_AUTHORIZATION_FAILED")
+        assert "payments" in it.text
+
+
+async def test_a_topic_opens_on_its_configs_and_tab_goes_through_its_parts() -> None:
+    async with driven() as it:
+        await it.press("j", "enter")
+        await it.shows("2 overrides of")
+        assert "topic orders" in it.lines[2]
+        first, second = it.line("cleanup.policy").split(), it.line("retention.ms").split()
+        assert first[1:] == ["cleanup.policy", "compact,delete", "topic"] or first[0] == "▸O"
+        assert second[:5] == ["O", "retention.ms", "604800000", "7", "d"]
+        assert it.lines.index(it.line("retention.ms")) < it.lines.index(it.line("compression.type"))
+        await it.press("tab")
+        await it.shows("3 partitions × 2")
+        await it.press("tab")
+        await it.shows("no ACL touches this topic")
+        await it.press("escape")
+        await it.shows("payments")
+
+
+async def test_details_say_what_applies_without_the_override_and_the_chain() -> None:
+    async with driven() as it:
+        await it.press("j", "enter")
+        await it.shows("Without the override: delete from default")
+        await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
+        await it.press("j")
+        await it.shows("7 d   long, ms")
+        await it.shows("How long a log is kept & what then.")
+        await it.press("d")
+        await it.shows("Esc back")
+        await it.press("escape")
+        await it.shows("? help")
+
+
+async def test_brokers_with_the_quorum_and_the_cluster_default_on_top() -> None:
+    client = ModelClient(cluster(), racks={1: "rack-a"})
+    async with driven(client) as it:
+        await it.press("1")
+        await it.shows("active controller 2  epoch 7  voters 1 (−2), 2")
+        rows = [it.line("<default>"), it.line("localhost:9093"), it.line("localhost:9094")]
+        assert [it.lines.index(row) for row in rows] == sorted(it.lines.index(row) for row in rows)
+        assert "2 ctrl" in rows[2]
+        await it.shows("60% full")
+        await it.press("enter")
+        await it.shows("broker <default>")
+
+
+async def test_configs_lists_everything_that_has_some() -> None:
+    async with driven() as it:
+        await it.press("3")
+        await it.until(lambda: "logger" in it.text and it.line("orders").split()[-1] == "2")
+        rows = [line.replace("▸", " ").split()[:2] for line in it.lines[4:] if line.startswith((" ", "▸"))]
+        for kind, name in (
+            ("broker", "<default>"),
+            ("broker", "1"),
+            ("logger", "2"),
+            ("client-metrics", "m1"),
+            ("topic", "audit"),
+        ):
+            assert [kind, name] in rows, it.text
+        await it.press("o")
+        assert "payments" not in it.text
+        assert "orders" in it.text
+
+
+async def test_quotas_are_a_tree_with_their_defaults_and_the_effective_quota() -> None:
+    async with driven() as it:
+        await it.press("4")
+        await it.shows("user alice")
+        for default in ("user <default>", "client <default>", "ip <default>"):
+            assert default in it.text
+        await it.press("j", "l", "j", "j")
+        await it.shows("effective for user alice, client checkout")
+        effective = it.lines[it.lines.index(it.line("effective for")) :]
+        assert effective[1].split()[:6] == ["produce", "5", "MB/s", "×2", "=", "10"]
+        told = " ".join(" ".join(effective[1:]).split())
+        assert "over user alice client <default> 1 MB/s, user <default> 10 MB/s" in told
+        assert "consume 50 MB/s ×2 = 100 MB/s user alice" in told
+
+
+async def test_acls_by_principal_and_by_resource() -> None:
+    async with driven() as it:
+        await it.command(
+            "allow User:alice READ,WRITE on topic ord prefixed; deny User:bob ALL on group g from 10.0.0.1"
+        )
+        await it.press("5")
+        await it.shows("by principal")
+        row = it.line("User:bob").split()
+        assert row[-6:] == ["group", "g", "literal", "deny", "ALL", "10.0.0.1"], row
+        await it.press("o")
+        await it.shows("by resource")
+        assert (
+            it.line("ord…").split()[-6:] == ["User:alice", "prefixed", "allow", "READ", "*"][-6:] or "ord…" in it.text
+        )
+
+
+async def test_groups_with_their_lag_by_partition() -> None:
+    async with driven(ModelClient(cluster(), groups={"billing": lag("orders", 5, 0, 37)})) as it:
+        await it.press("6")
+        await it.shows("billing")
+        await it.until(lambda: it.line("billing").split()[-2:] == ["42", "1"])
+        await it.press("enter")
+        await it.shows("lag 42")
+        assert it.line("137").split()[:5] == ["orders", "2", "100", "137", "37"]
+
+
+async def test_the_last_view_and_the_way_back() -> None:
+    async with driven() as it:
+        await it.press("4")
+        await it.shows("user alice")
+        await it.press("minus")
+        await it.shows("payments")
+        await it.press("minus")
+        await it.shows("user alice")
+        await it.press("escape")
+        await it.shows("payments")
+
+
+async def test_untrusted_names_are_harmless() -> None:
+    client = ModelClient(cluster())
+    client.cluster.topics["a\x1b[31m\u202eb[bold]"] = 1
+    async with driven(client) as it:
+        await it.shows("a\\x1b[31m\\u202eb[bold]")
+        assert not any(char in it.text for char in "\x1b\u202e")
