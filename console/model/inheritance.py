@@ -120,6 +120,10 @@ class Inheritance:
         """An entry of the key on any resource of the type, for its type and its flags."""
         return next((entry for configs in self._sets(resource_type) if (entry := configs.get(key)) is not None), None)
 
+    def read(self, resource_type: ResourceType) -> bool:
+        """Whether any resource of the type was read, the cluster default aside."""
+        return bool(self._sets(resource_type))
+
     def keys(self, resource_type: ResourceType) -> list[str]:
         """The keys that were described for any resource of the type."""
         return sorted({entry.name for configs in self._sets(resource_type) for entry in configs})

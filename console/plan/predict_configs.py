@@ -106,7 +106,8 @@ def _template(key: str, entry: ConfigEntry | None, inheritance: Inheritance) -> 
     like = inheritance.sample(BROKER, base) if base is not None else None
     if like is not None:
         return replace(like, name=key, read_only=True)
-    return ConfigEntry(key, None, DEFAULT_CONFIG, read_only=True, sensitive=True)  # a key that the broker does not know
+    unknown = inheritance.read(BROKER)  # a key that the brokers do not know is taken for a secret by them
+    return ConfigEntry(key, None, DEFAULT_CONFIG, read_only=unknown, sensitive=unknown)
 
 
 def _cluster_default(configs: ConfigSet, default: _Own, before: Inheritance) -> ConfigSet:

@@ -1,0 +1,282 @@
+"""Diffs, settling and predictions: the cases that the laws leave out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from console.model.acl import Acl
+from console.model.changes import AlterConfigs, CreateTopics, NewTopic, Outcome, ScramUser, Status
+from console.model.cluster import Partition, Topic
+from console.model.codes import (
+    BROKER_LOGGER,
+    AclOperation,
+    AclResourceType,
+    ConfigSource,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
+from console.model.quota import USER, QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.compile import Facts, Step, compile_plan
+from console.plan.diff import DiffLine, Side, diff
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UpsertScram,
+)
+from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
+from console.plan.predict import predict
+from console.plan.settle import record_check, settle
+from tests.support.model_cluster import ModelCluster
+
+T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
+B1, B2 = broker_resource(1), broker_resource(2)
+ALICE = QuotaEntity.of({USER: "alice"})
+TOPIC_SOURCE, BROKER_SOURCE, DEFAULT_SOURCE, STATIC, DEFAULT = (ConfigSource(number) for number in range(1, 6))
+
+
+def model() -> ModelCluster:
+    return ModelCluster(
+        static={1: {"log.retention.hours": "24"}, 2: {"log.retention.hours": "24"}},
+        topics={"t1": 3, "t2": 1},
+        configs={T1: {"retention.ms": "5"}, CLUSTER_DEFAULT: {"log.cleanup.policy": "compact"}},
+        quotas={ALICE: {"producer_byte_rate": 1024.0}},
+    )
+
+
+def one_line(snapshot: Snapshot, edit: Edit) -> DiffLine:
+    plan = stage(EMPTY, [edit], snapshot).plan
+    ((_, (line,)),) = diff(plan, snapshot)
+    return line
+
+
+def test_an_inherited_key_and_where_it_comes_from() -> None:
+    line = one_line(model().describe(), SetConfig(T2, "retention.ms", "1d"))
+    assert (line.verb, line.key) == ("set", "retention.ms")
+    assert line.old == Side("86400000", DEFAULT, "retention.ms")  # so Kafka describes it; see Inheritance for the truth
+    assert line.new == Side("86400000", TOPIC_SOURCE, "retention.ms")
+
+
+def test_what_applies_once_a_key_is_unset() -> None:
+    line = one_line(model().describe(), UnsetConfig(T1, "retention.ms"))
+    assert line.old == Side("5", TOPIC_SOURCE, "retention.ms")
+    assert line.new == Side("86400000", STATIC, "log.retention.hours")
+
+
+def test_the_cluster_default_shows_what_the_brokers_have_without_it() -> None:
+    line = one_line(model().describe(), SetConfig(CLUSTER_DEFAULT, "max.connections", "5"))
+    assert line.old == Side("2147483647", DEFAULT, "max.connections")
+    assert line.new == Side("5", DEFAULT_SOURCE, "max.connections")
+    line = one_line(model().describe(), UnsetConfig(CLUSTER_DEFAULT, "log.cleanup.policy"))
+    assert (line.old.value, line.new) == ("compact", Side("delete", DEFAULT, "log.cleanup.policy"))
+
+
+def test_a_list_starts_from_kafkas_default_and_the_diff_says_so() -> None:
+    line = one_line(model().describe(), AppendConfig(T2, "cleanup.policy", "compact"))
+    assert line.old == Side("compact", DEFAULT_SOURCE, "log.cleanup.policy")
+    assert line.new == Side("delete,compact", TOPIC_SOURCE, "cleanup.policy")
+    assert line.note == "starts from Kafka's default delete, not from the inherited compact"
+    own = one_line(model().describe(), AppendConfig(CLUSTER_DEFAULT, "log.cleanup.policy", "delete"))
+    assert (own.new.value, own.note) == ("compact,delete", "")
+
+
+def test_secrets_are_hidden_on_both_sides() -> None:
+    key = "listener.name.x.ssl.keystore.password"
+    cluster = model()
+    cluster.configs[B1] = {key: "old"}
+    line = one_line(cluster.describe(), SetConfig(B1, key, Secret("new")))
+    assert line.old == Side(None, BROKER_SOURCE, key, hidden=True)
+    assert line.new == Side(None, BROKER_SOURCE, key, hidden=True)
+    assert "new" not in repr(line.new)
+
+
+def test_what_is_not_told_is_not_made_up() -> None:
+    logger = one_line(model().describe(), UnsetConfig(ConfigResource(BROKER_LOGGER, "1"), "kafka.server"))
+    assert not logger.new.known
+    unread = one_line(Snapshot(), UnsetConfig(T1, "retention.ms"))
+    assert (unread.old, unread.new) == (Side(None, known=False), Side(None, known=False))
+    appended = one_line(Snapshot(), AppendConfig(T1, "cleanup.policy", "compact"))
+    assert (appended.new.value, appended.new.known) == (None, False)
+
+
+def test_quotas_topics_acls_and_credentials() -> None:
+    snapshot = model().describe()
+    quota = one_line(snapshot, SetQuota(ALICE, "producer_byte_rate", 2048.0))
+    assert (quota.verb, quota.key, quota.old, quota.new) == ("set", "producer_byte_rate", Side(1024.0), Side(2048.0))
+    grown = one_line(snapshot, GrowTopic("t1", 5))
+    assert (grown.verb, grown.key, grown.old, grown.new) == ("grow", "", Side(3), Side(5))
+    gone = one_line(snapshot, DeleteTopic("t1"))
+    assert (gone.verb, gone.old, gone.new) == ("delete", Side(3), Side(None))
+    acl = Acl(
+        AclResourceType.parse("TOPIC"),
+        "t",
+        PatternType.parse("LITERAL"),
+        "User:a",
+        "*",
+        AclOperation.parse("READ"),
+        Permission.parse("DENY"),
+    )
+    added = one_line(snapshot, AddAcl(acl))
+    assert (added.verb, added.old, added.new) == ("add", Side(None), Side("DENY"))
+    scram = one_line(snapshot, UpsertScram(ScramUser("a", ScramMechanism(1)), 8192, Secret("x")))
+    assert (scram.verb, scram.old, scram.new) == ("set", Side(None), Side(8192, hidden=True))
+
+
+def test_a_new_topic_has_a_line_for_each_config_under_one_heading() -> None:
+    snapshot = model().describe()
+    topic = NewTopic("new", 3, configs={"retention.ms": "1", "flush.ms": "2"})
+    plan = stage(EMPTY, [CreateTopic(topic), SetConfig(NEW, "flush.ms", "5"), GrowTopic("t1", 4)], snapshot).plan
+    groups = diff(plan, snapshot)
+    assert [(group.target, [(line.verb, line.key, line.new.value) for line in group.lines]) for group in groups] == [
+        (NEW, [("create", "", 3), ("set", "retention.ms", "1"), ("set", "flush.ms", "5")]),
+        (T1, [("grow", "", 4)]),
+    ]
+    assert not one_line(snapshot, CreateTopic(NewTopic("other"))).new.known
+
+
+def test_what_moved_since_it_was_staged_is_marked_and_the_old_side_is_what_is_there_now() -> None:
+    cluster = model()
+    before = cluster.describe()
+    edits: list[Edit] = [
+        SetConfig(T1, "retention.ms", "9"),
+        SetConfig(T2, "flush.ms", "9"),
+        SetQuota(ALICE, "producer_byte_rate", 9.0),
+        GrowTopic("t2", 9),
+    ]
+    plan = stage(EMPTY, edits, before).plan
+    assert [line.moved for group in diff(plan, before) for line in group.lines] == [False] * 4
+    cluster.configs[T1]["retention.ms"] = "7"
+    cluster.quotas[ALICE]["producer_byte_rate"] = 7.0
+    cluster.topics["t2"] = 2
+    lines = {line.staged.edit.slot: line for group in diff(plan, cluster.describe()) for line in group.lines}
+    assert [lines[edit.slot].moved for edit in edits] == [True, False, True, True]
+    assert [lines[edit.slot].old.value for edit in edits] == ["7", "9223372036854775807", 7.0, 2]
+
+
+def test_leaders_that_move_are_no_move_and_what_is_unread_now_is_taken_from_then() -> None:
+    snapshot = model().describe()
+    plan = stage(EMPTY, [GrowTopic("t1", 5), SetConfig(T1, "retention.ms", "9")], snapshot).plan
+    led = Topic("t1", tuple(Partition(number, 2, (2,), (2,)) for number in range(3)))
+    ((_, lines),) = diff(plan, replace(snapshot, topics={"t1": led}, configs={}))
+    assert [line.moved for line in lines] == [False, False]
+    assert [line.old.value for line in lines] == [3, "5"]
+
+
+def answered(plan: Plan, failed: set[object]) -> list[tuple[Step, list[Outcome]]]:
+    found = []
+    for step in compile_plan(plan, Facts()):
+        targets = dict.fromkeys(
+            staged.edit.target
+            for staged in step.staged
+            if not isinstance(step.request, CreateTopics) or isinstance(staged.edit, CreateTopic)
+        )
+        outcomes = [
+            Outcome(target, Status.FAILED, Failure("NO")) if target in failed else Outcome(target, Status.APPLIED)
+            for target in targets
+        ]
+        found.append((step, outcomes))
+    return found
+
+
+def test_a_folded_config_shares_the_outcome_of_its_topics_creation() -> None:
+    edits: list[Edit] = [CreateTopic(NewTopic("new")), SetConfig(NEW, "a.ms", "5"), SetConfig(T1, "a.ms", "5")]
+    plan = stage(EMPTY, edits, Snapshot()).plan
+    settled = settle(plan, answered(plan, {"new"}))
+    assert [staged.edit for staged in settled.staged] == edits[:2]
+    assert {outcome.failure for outcome in settled.outcomes.values()} == {Failure("NO")}
+    assert settle(plan, answered(plan, set())).staged == ()
+
+
+@pytest.mark.parametrize("status", [Status.UNKNOWN, Status.NOT_APPLIED, Status.FAILED])
+def test_only_what_is_applied_leaves(status: Status) -> None:
+    plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5")], Snapshot()).plan
+    ((step, _),) = answered(plan, set())
+    settled = settle(plan, [(step, [Outcome(T1, status)])])
+    assert settled.staged == plan.staged
+    assert settled.outcomes == {plan.staged[0].edit.slot: Outcome(T1, status)}
+    assert undo(settled).staged == ()
+
+
+def test_a_target_that_no_answer_names_is_unknown() -> None:
+    plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5")], Snapshot()).plan
+    ((step, _),) = answered(plan, set())
+    settled = settle(plan, [(step, [])])
+    (outcome,) = settled.outcomes.values()
+    assert (outcome.status, outcome.failure and outcome.failure.name) == (Status.UNKNOWN, "NO_ANSWER")
+
+
+def test_what_was_staged_while_others_were_sent_stays() -> None:
+    plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5"), SetConfig(T2, "a.ms", "5")], Snapshot()).plan
+    sent = answered(plan, set())
+    meanwhile = stage(plan, [SetConfig(T2, "a.ms", "6"), SetConfig(B1, "b", "1")], Snapshot()).plan
+    settled = settle(meanwhile, sent)
+    assert [staged.edit for staged in settled.staged] == [SetConfig(T2, "a.ms", "6"), SetConfig(B1, "b", "1")]
+    assert settled.outcomes == {}
+    checked = record_check(meanwhile, [(step, [Outcome(o.target, Status.VALID) for o in each]) for step, each in sent])
+    assert set(checked.outcomes) == {SetConfig(T1, "a.ms", "5").slot}
+
+
+def test_settling_a_part_keeps_the_outcomes_of_the_rest() -> None:
+    plan = stage(EMPTY, [SetConfig(T1, "a.ms", "5"), SetConfig(T2, "a.ms", "5")], Snapshot()).plan
+    bad = Outcome(T2, Status.FAILED, Failure("POLICY_VIOLATION"))
+    checked = with_outcomes(plan, {plan.staged[1].edit.slot: bad})
+    step = Step(AlterConfigs({}), plan.staged[:1])
+    settled = settle(checked, [(step, [Outcome(T1, Status.APPLIED)])])
+    assert settled.staged == plan.staged[1:]
+    assert list(settled.outcomes.values()) == [bad]
+
+
+def test_predictions_of_what_was_not_read() -> None:
+    snapshot = model().describe()
+    new = stage(EMPTY, [CreateTopic(NewTopic("new", 2, configs={"flush.ms": "5"}))], snapshot).plan
+    without_topics = replace(snapshot, configs={r: c for r, c in snapshot.configs.items() if r not in (T1, T2)})
+    predicted = predict(without_topics, new)
+    assert NEW not in predicted.configs
+    assert len(predicted.topics["new"].partitions) == 2
+    unset = stage(EMPTY, [UnsetConfig(T1, "retention.ms")], snapshot).plan
+    alone = replace(snapshot, configs={T1: snapshot.configs[T1]})
+    entry = predict(alone, unset).configs[T1].get("retention.ms")
+    assert entry is not None
+    assert (entry.value, entry.source) == (None, DEFAULT)
+    assert predict(Snapshot(), unset) == Snapshot()
+
+
+def test_a_new_topic_without_a_count_gets_the_brokers_default() -> None:
+    cluster = model()
+    cluster.static[1]["num.partitions"] = "6"
+    cluster.static[2]["num.partitions"] = "6"
+    plan = stage(EMPTY, [CreateTopic(NewTopic("new"))], cluster.describe()).plan
+    assert len(predict(cluster.describe(), plan).topics["new"].partitions) == 6
+    assert len(predict(Snapshot(), plan).topics["new"].partitions) == 1
+
+
+def test_topics_inherit_without_the_brokers_own_configs_being_read() -> None:
+    cluster = model()
+    plan = stage(EMPTY, [SetConfig(CLUSTER_DEFAULT, "log.preallocate", "true")], cluster.describe()).plan
+    topics_only = replace(cluster.describe(), configs={T1: cluster.describe().configs[T1]})
+    entry = predict(topics_only, plan).configs[T1].get("preallocate")
+    for step in compile_plan(plan, Facts()):
+        cluster.apply(step.request)
+    assert entry == cluster.describe().configs[T1].get("preallocate")
+
+
+def test_topics_that_share_a_set_share_what_becomes_of_it() -> None:
+    snapshot = ModelCluster(topics={f"t{n}": 1 for n in range(50)}).describe()
+    shared = snapshot.configs[T1]
+    configs = {r: shared if r.type == T1.type else c for r, c in snapshot.configs.items()}
+    plan = stage(EMPTY, [SetConfig(CLUSTER_DEFAULT, "log.preallocate", "true")], snapshot).plan
+    predicted = predict(replace(snapshot, configs=configs), plan)
+    assert len({id(c) for r, c in predicted.configs.items() if r.type == T1.type}) == 1
