@@ -157,6 +157,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return how many lines below this one belong to it, and are to be seen with it."""
         return 0
 
+    def is_gone(self, key: Hashable) -> bool:  # noqa: ARG002
+        """Tell whether a line is gone for good, not just out of sight: the cursor does not wait for it then."""
+        return False
+
     # -- what an owner sees ---------------------------------------------------------------------------------------
 
     @property
@@ -247,6 +251,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._measure()
         cursor, top = find_again(place, self)
         self._cursor = self._nearest_rest(cursor, 1)
+        if self._wanted_key is not None and self.is_gone(self._wanted_key):
+            self._wanted_key = self.cursor_key
         self._scroll_to_line(top)
         if place.top_key is None:
             self._scroll_into_view()

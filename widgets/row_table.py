@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from widgets.column_view import ColumnView
 from widgets.columns import Column
+from widgets.filtered_rows import RowView
 from widgets.row_source import Cell, ListRows, RowSource
 
 
@@ -59,6 +60,13 @@ class RowTable(ColumnView):
     def index_of(self, key: Hashable) -> int | None:
         """Return the place of a row."""
         return self._rows.index_of(key)
+
+    def is_gone(self, key: Hashable) -> bool:
+        """Tell whether a row is neither here nor filtered away."""
+        rows = self._rows
+        while isinstance(rows, RowView):
+            rows = rows.source
+        return rows.index_of(key) is None
 
     def cells_at(self, index: int) -> Sequence[Cell]:
         """Return a row's cells."""

@@ -329,6 +329,17 @@ async def test_the_cursor_comes_back_when_a_filter_goes() -> None:
         assert table.cursor_key == 97
 
 
+async def test_the_cursor_does_not_jump_back_to_a_row_that_was_gone() -> None:
+    app = stage(topics(range(100)))
+    async with app.run_test(size=(40, 11)) as pilot:
+        table = app.query_one(RowTable)
+        await pilot.press("j", "j")
+        table.set_rows(topics([0, 1, *range(3, 100)]))
+        assert table.cursor_key == 3
+        table.set_rows(topics(range(100)))
+        assert table.cursor_key == 3
+
+
 orders = st.permutations(range(40)).flatmap(lambda order: st.integers(0, 40).map(lambda count: order[:count]))
 
 
@@ -404,6 +415,7 @@ async def test_cursor_and_place_stay_on_their_keys_through_any_changes(steps: li
                 assert after in near
             else:
                 assert (after is None) == (not order)
+            wanted = after
             if seen and order:
                 assert table.cursor_index in table.visible_range
                 freely = table.cursor_index >= row and len(order) - 10 >= table.cursor_index - row
