@@ -1,0 +1,52 @@
+"""One error out of several, and addresses as they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.admin.address import show
+from console.admin.connect_errors import connect_error, none_reached
+from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
+from console.admin.settings import ConnectionSettings
+from console.model.failure import Failure
+
+
+def error(kind: type[AdminError], message: str, remedy: str = "Do it.") -> AdminError:
+    return kind(Failure("NAME", message, remedy))
+
+
+REFUSED, LOST = error(Unreachable, "a:1: refused", "Start it."), error(Unreachable, "b:2: no way", "Look at it.")
+
+
+def test_the_only_error_is_told_as_it_is() -> None:
+    assert none_reached([REFUSED]) is REFUSED
+
+
+def test_several_are_told_in_one_line_with_each_remedy_once() -> None:
+    told = none_reached([REFUSED, LOST, REFUSED]).failure
+    assert told.message == "none of 3 addresses: a:1: refused; b:2: no way; a:1: refused"
+    assert told.remedy == "Start it. Look at it."
+
+
+@pytest.mark.parametrize("kind", [AuthenticationFailed, TlsFailed, NotKafkaBroker])
+def test_what_a_peer_said_tells_more_than_silence(kind: type[AdminError]) -> None:
+    said = error(kind, "c:3: no")
+    assert none_reached([REFUSED, said, LOST]) is said
+
+
+def test_refused_credentials_tell_most() -> None:
+    refused = error(AuthenticationFailed, "who?")
+    assert none_reached([error(NotKafkaBroker, "http"), error(TlsFailed, "tls"), refused]) is refused
+
+
+def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
+    settings = ConnectionSettings(bootstrap=(("h", 1),))
+    said = error(TlsFailed, "trust store /x can't be read")
+    assert connect_error(said, ("h", 1), settings) is said
+    odd = connect_error(AssertionError("gssapi library required"), ("h", 1), settings).failure
+    assert odd.message == "h:1 was not even tried: AssertionError gssapi library required"
+
+
+def test_addresses() -> None:
+    assert show(("a.example", 9092)) == "a.example:9092"
+    assert show(("::1", 9092)) == "[::1]:9092"
