@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from console.admin.client import AdminClient
 from console.admin.errors import (
     AdminError,
     AuthenticationFailed,
@@ -201,6 +202,14 @@ async def test_every_mechanism_lets_in(secure_cluster: KafkaCluster, mechanism: 
     async with linked(secure(secure_cluster, sasl=sasl(secure_cluster, mechanism))) as link:
         assert set((await link.nodes()).brokers) == {1, 2, 3}
         await link.call("describe_configs", broker_configs(2), to=broker(2))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_the_clients_own_loop_does_tls(secure_cluster: KafkaCluster, host: str) -> None:
+    """By an address, and by a name that may have an IPv6 address where no broker listens."""
+    settings = secure(secure_cluster, bootstrap=((host, secure_cluster.addresses[0][1]),))
+    with AdminClient(settings) as client:
+        assert set((await client.run(Link.nodes)).brokers) == {1, 2, 3}
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
