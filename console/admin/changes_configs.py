@@ -45,7 +45,9 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
         response = await link.call("incremental_alter_configs", build, to=to, change=not validate_only)
         return _answers(response)
 
-    outcomes = await deliver(link, request.ops, ask, _look(link, request), validate_only=validate_only)
+    outcomes = await deliver(
+        link, request.ops, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request)
+    )
     return tuple(outcomes[resource] for resource in request.ops)
 
 
@@ -94,7 +96,9 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
 
         return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
 
-    outcomes |= await deliver(link, whole, ask, _look(link, request), validate_only=validate_only)
+    outcomes |= await deliver(
+        link, whole, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request)
+    )
     return tuple(outcomes[resource] for resource in request.ops)
 
 
@@ -156,6 +160,10 @@ def _look(link: Link, request: AlterConfigs) -> Callable[[Sequence[ConfigResourc
 
 def _route(request: AlterConfigs) -> Route:
     return ANY if request.broker is None else broker(request.broker)
+
+
+def _secrets(request: AlterConfigs) -> list[Secret]:
+    return [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
 
 
 def _revealed(value: str | Secret | None) -> str | None:

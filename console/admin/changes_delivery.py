@@ -14,6 +14,7 @@ from console.admin.link import Link
 from console.admin.retry import delays
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
+from console.model.secret import Secret
 
 T = TypeVar("T", bound=Target)
 
@@ -33,6 +34,8 @@ LOOK_SECONDS = 5.0
 VISIBLE_SECONDS = 2.0
 """How long an answered change may take to show in what the brokers describe."""
 
+DOTS = "······"
+
 _NETWORK_EXCEPTION = 13
 _MAY_BE_APPLIED = frozenset({REQUEST_TIMED_OUT, _NETWORK_EXCEPTION})
 _REPEAT = "Nothing changed: apply again."
@@ -42,12 +45,19 @@ log = logging.getLogger(__name__)
 
 
 async def deliver(
-    link: Link, targets: Iterable[T], ask: Ask[T], look: Look[T], *, validate_only: bool
+    link: Link,
+    targets: Iterable[T],
+    ask: Ask[T],
+    look: Look[T],
+    *,
+    validate_only: bool,
+    secrets: Iterable[Secret] = (),
 ) -> dict[T, Outcome]:
     """Sends a change, or its check, and gives the outcome for each target.
 
     Where the answer was lost, or a broker says that it gave up waiting, `look` decides. What succeeded is waited for
-    until it shows, so that whoever describes next sees it. Raises AdminError where nothing was sent, and for a check.
+    until it shows, so that whoever describes next sees it. secrets: what was sent that no outcome may repeat, as
+    brokers do with values that they refuse. Raises AdminError where nothing was sent, and for a check.
     """
     wanted = list(dict.fromkeys(targets))
     if not wanted:
@@ -58,8 +68,10 @@ async def deliver(
         return await settle(link, wanted, look, error.failure)
     outcomes: dict[T, Outcome] = {}
     doubtful: dict[T, Failure] = {}
+    hidden = tuple(secrets)
     for target in wanted:
-        code, message = answers.get(target, (REQUEST_TIMED_OUT, "the answer does not mention it"))
+        code, told = answers.get(target, (REQUEST_TIMED_OUT, "the answer does not mention it"))
+        message = without_secrets(told or "", hidden)
         if not code:
             outcomes[target] = Outcome(target, Status.VALID if validate_only else Status.APPLIED)
         elif code in _MAY_BE_APPLIED and not validate_only:
@@ -71,6 +83,14 @@ async def deliver(
     if not validate_only:
         await until_visible([target for target in outcomes if outcomes[target].status is Status.APPLIED], look)
     return {target: outcomes[target] for target in wanted}
+
+
+def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
+    """The text with dots for every secret in it."""
+    for secret in secrets:
+        if secret.reveal():
+            text = text.replace(secret.reveal(), DOTS)
+    return text
 
 
 async def settle(link: Link, targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, Outcome]:

@@ -46,7 +46,8 @@ async def create_topics(
         listing = await describe_topics(link, names)
         return {name: created(topics[name], listing) for name in names}
 
-    call = _Call(link, "create_topics", build, request.timeout_ms, validate_only)
+    secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
+    call = _Call(link, "create_topics", build, request.timeout_ms, validate_only, secrets)
     outcomes = refuse_duplicates([topic.name for topic in request.topics])
     outcomes |= await call.deliver([name for name in topics if name not in outcomes], look)
     if not validate_only:
@@ -164,13 +165,20 @@ class _Call:
     request's own time: it was not applied (KIP-599)."""
 
     def __init__(
-        self, link: Link, api: str, build: Callable[[ModuleType, Sequence[str]], Any], timeout_ms: int, check: bool
+        self,
+        link: Link,
+        api: str,
+        build: Callable[[ModuleType, Sequence[str]], Any],
+        timeout_ms: int,
+        check: bool,
+        secrets: Sequence[Secret] = (),
     ) -> None:
         self._link = link
         self._api = api
         self._build = build
         self._seconds = timeout_ms / 1000
         self._check = check
+        self._secrets = secrets
         self._throttle = 0.0
 
     async def deliver(self, names: Sequence[str], look: Look[str]) -> dict[str, Outcome]:
@@ -179,7 +187,9 @@ class _Call:
         outcomes: dict[str, Outcome] = {}
         left = list(names)
         while left:
-            outcomes |= await deliver(self._link, left, self._ask, look, validate_only=self._check)
+            outcomes |= await deliver(
+                self._link, left, self._ask, look, validate_only=self._check, secrets=self._secrets
+            )
             left = [name for name in left if _is_throttled(outcomes[name])]
             wait = self._throttle or _UNTOLD_THROTTLE
             if loop.time() + wait > deadline:

@@ -13,12 +13,11 @@ from console.admin.bulk import collector_off
 from console.admin.error_codes import failure
 from console.admin.errors import (
     AdminError,
-    BadAnswer,
     BrokerError,
     Disconnected,
+    RequestTimedOut,
     UnknownBroker,
     Unreachable,
-    Unsupported,
 )
 from console.admin.link import Link
 from console.admin.routing import broker
@@ -174,7 +173,7 @@ async def _describe_others(
         describer = await _describer(link, memory, tried)
         try:
             await _from_one(link, memory, describer, resources, ask, listing)
-        except (Unreachable, Disconnected, UnknownBroker):
+        except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
             await link.refresh()
             if not (await link.nodes()).brokers.keys() - tried:
@@ -223,15 +222,15 @@ async def _chunk(
 ) -> ConfigListing:
     from console.wire.frames import MalformedFrame
 
-    try:
-        raw = await link.call_raw("describe_configs", ask.request(resources), to=broker(broker_id))
-    except Unsupported as error:
-        raise Unsupported("describe_configs", "1.1") from error
+    raw = await link.call_raw("describe_configs", ask.request(resources), to=broker(broker_id))
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
         described = memory.decoder(raw.version).decode(bytes(raw.body), asked)
     except MalformedFrame as error:
-        raise BadAnswer(Failure("BAD_ANSWER", f"broker {broker_id}: {error}", "")) from error
+        unread = Failure(
+            "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."
+        )
+        return ConfigListing({}, dict.fromkeys(resources, unread))
     sets: dict[ConfigResource, ConfigSet] = {}
     failures: dict[ConfigResource, Failure] = {}
     for resource, result in described:

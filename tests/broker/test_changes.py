@@ -209,6 +209,16 @@ async def test_a_secret_value_reaches_the_broker_and_nothing_else(link: Link, ca
     assert value not in caplog.text
 
 
+async def test_a_secret_that_is_refused_is_not_repeated(link: Link, topic: ConfigResource, name: str) -> None:
+    value = Secret("hunter2-hunter2")
+    told = await refusal(link, alter(topic, ConfigOp("retention.ms", SET, value)), check=True)
+    assert told.startswith("INVALID_CONFIG: Invalid value ······ for configuration retention.ms")
+    create = CreateTopics((NewTopic(f"{name}-2", 1, 1, configs={"retention.ms": value}),))
+    told = await refusal(link, create)
+    assert "······" in told
+    assert value.reveal() not in told
+
+
 # --- the call that replaces everything, for brokers that have nothing else; newer ones still take it
 
 

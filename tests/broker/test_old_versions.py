@@ -1,0 +1,244 @@
+"""The same calls in the versions that older brokers have: a 3.9 broker still speaks them all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin import acls, cluster, configs, groups, log_dirs, quotas, scram, topics
+from console.admin.changes import send
+from console.admin.errors import Unsupported
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    NewTopic,
+    Outcome,
+    ScramUser,
+    Status,
+)
+from console.model.codes import (
+    APPEND,
+    SET,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.wire import connection
+from console.wire.schemas import version_range
+from tests.support.kafka_cluster import KafkaCluster
+
+ABSENT = -1
+
+# The highest versions of Kafka 2.8 and of 1.1 (ApiMessageType of those releases); what is not named is as it is now.
+KAFKA_2_8 = {
+    "metadata": 11,
+    "describe_cluster": 0,
+    "find_coordinator": 3,
+    "list_groups": 4,
+    "describe_groups": 5,
+    "consumer_group_describe": ABSENT,
+    "offset_fetch": 7,
+    "list_offsets": 6,
+    "describe_acls": 2,
+    "create_acls": 2,
+    "delete_acls": 2,
+    "describe_log_dirs": 2,
+    "describe_quorum": ABSENT,
+    "list_config_resources": ABSENT,
+}
+KAFKA_1_1 = {
+    **KAFKA_2_8,
+    "metadata": 5,
+    "describe_cluster": ABSENT,
+    "find_coordinator": 1,
+    "list_groups": 1,
+    "describe_groups": 1,
+    "offset_fetch": 3,
+    "list_offsets": 2,
+    "describe_configs": 1,
+    "alter_configs": 0,
+    "incremental_alter_configs": ABSENT,
+    "describe_client_quotas": ABSENT,
+    "alter_client_quotas": ABSENT,
+    "describe_user_scram_credentials": ABSENT,
+    "alter_user_scram_credentials": ABSENT,
+    "alter_partition_reassignments": ABSENT,
+    "list_partition_reassignments": ABSENT,
+    "elect_leaders": ABSENT,
+    "create_topics": 2,
+    "delete_topics": 1,
+    "create_partitions": 0,
+    "describe_log_dirs": 1,
+    "describe_acls": 1,
+    "create_acls": 1,
+    "delete_acls": 1,
+}
+
+
+@pytest.fixture(params=[KAFKA_2_8, KAFKA_1_1], ids=["2.8", "1.1"])
+async def link(
+    request: pytest.FixtureRequest, kafka39: KafkaCluster, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Link]:
+    """A client that is as old as the brokers it pretends to speak to."""
+    highest: Mapping[str, int] = request.param
+
+    def old_range(api: str) -> tuple[int, int]:
+        low, high = version_range(api)
+        return low, min(high, highest.get(api, high))
+
+    monkeypatch.setattr(connection, "version_range", old_range)
+    made = Link(ConnectionSettings(bootstrap=kafka39.addresses))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has."""
+    return f"old-{uuid.uuid4().hex[:8]}"
+
+
+async def applied(link: Link, change: ChangeRequest, *, check: bool = False) -> None:
+    outcomes = await send(link, change, validate_only=check)
+    wanted = Status.VALID if check else Status.APPLIED
+    assert outcomes == tuple(Outcome(outcome.target, wanted) for outcome in outcomes)
+
+
+async def has(link: Link, api: str) -> bool:
+    return await link.version(api) is not None
+
+
+async def test_the_cluster(kafka39: KafkaCluster, link: Link) -> None:
+    info = await cluster.describe_cluster(link)
+    assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka39.cluster_id, [1])
+    assert (info.operations is not None) is await has(link, "describe_cluster")
+    with pytest.raises(Unsupported, match=r"needs Kafka ≥ 3.3, in KRaft mode"):
+        await cluster.describe_quorum(link)
+    assert (await cluster.describe_versions(link))[1].release == "3.9"
+
+
+async def test_a_topics_life(link: Link, name: str) -> None:
+    create = CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "1000"}),))
+    await applied(link, create, check=True)
+    await applied(link, create)
+    await applied(link, CreatePartitions({name: 2}), check=True)
+    await applied(link, CreatePartitions({name: 2}))
+    topic = (await topics.describe_topics(link, [name])).topics[name]
+    assert [partition.leader for partition in topic.partitions] == [1, 1]
+    (only,) = (await log_dirs.describe_log_dirs(link)).dirs[1]
+    assert [replica.partition for replica in only.replicas if replica.topic == name] == [0, 1]
+    assert only.total_bytes == -1
+    await applied(link, DeleteTopics((name,)))
+    assert (await topics.describe_topics(link, [name])).failures[name].name == "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+async def test_configs(kafka39: KafkaCluster, link: Link, name: str) -> None:
+    """Where there is no incremental call the whole is replaced, and nothing that is not edited is lost."""
+    resource, node = topic_resource(name), broker_resource(1)
+    await applied(link, CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "1000", "segment.ms": "9000"}),)))
+    ops = {resource: (ConfigOp("retention.ms", SET, "2000"), ConfigOp("cleanup.policy", APPEND, "compact"))}
+    prior = {resource: {"retention.ms": "1000", "segment.ms": "9000"}}
+    mark = kafka39.request_log.mark()
+    await applied(link, AlterConfigs(ops, prior=prior), check=True)
+    await applied(link, AlterConfigs(ops, prior=prior))
+    api = "INCREMENTAL_ALTER_CONFIGS" if await has(link, "incremental_alter_configs") else "ALTER_CONFIGS"
+    assert [e.request["validateOnly"] for e in kafka39.request_log.wait_for(2, api, since=mark)] == [True, False]
+    listing = await configs.describe_configs(link, [resource, node], documentation=True)
+    own = {entry.name: entry.value for entry in listing.sets[resource].overrides(resource)}
+    assert own == {"retention.ms": "2000", "segment.ms": "9000", "cleanup.policy": "delete,compact"}
+    entry = listing.sets[resource].get("cleanup.policy")
+    assert entry is not None
+    assert [synonym.source.name for synonym in entry.synonyms] == ["DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG"]
+    told_types = await link.version("describe_configs") == 4
+    assert (entry.type.name == "LIST", entry.documentation is not None) == (told_types, told_types)
+
+
+async def test_quotas_and_users(link: Link, name: str) -> None:
+    entity, user = QuotaEntity.of({"user": name}), ScramUser(name, ScramMechanism(1))
+    set_quota = AlterQuotas({entity: {"producer_byte_rate": 1.0}})
+    set_password = AlterScram({user: (4096, Secret("p"))})
+    if await has(link, "describe_client_quotas"):
+        await applied(link, set_quota)
+        assert (await quotas.describe_quotas(link))[entity] == {"producer_byte_rate": 1.0}
+        await applied(link, AlterQuotas({entity: {"producer_byte_rate": None}}))
+        await applied(link, set_password)
+        assert name in await scram.describe_scram(link)
+        return
+    for read in (quotas.describe_quotas, scram.describe_scram):
+        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+            await read(link)
+    for change in (set_quota, set_password):
+        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+            await send(link, change, validate_only=False)
+
+
+async def test_leaders_and_moves(link: Link, name: str) -> None:
+    await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    place = (name, 0)
+    changes = ElectLeaders((place,)), AlterReassignments({place: (1,)})
+    if await has(link, "elect_leaders"):
+        for change in changes:
+            (outcome,) = await send(link, change, validate_only=False)
+            assert outcome.status is Status.APPLIED
+        assert await topics.list_reassignments(link) == ()
+        return
+    for change in changes:
+        with pytest.raises(Unsupported, match="needs Kafka ≥ 2"):
+            await send(link, change, validate_only=False)
+    with pytest.raises(Unsupported, match=r"needs Kafka ≥ 2\.4"):
+        await topics.list_reassignments(link)
+
+
+async def test_acls(link: Link, name: str) -> None:
+    topic, prefixed = AclResourceType.parse("topic"), PatternType.parse("prefixed")
+    acl = Acl(topic, name, prefixed, f"User:{name}", "*", AclOperation.parse("read"), Permission.parse("deny"))
+    await applied(link, CreateAcls((acl,)))
+    assert acl in await acls.describe_acls(link)
+    await applied(link, DeleteAcls((acl,)))
+    assert acl not in await acls.describe_acls(link)
+
+
+async def test_groups(kafka39: KafkaCluster, link: Link, name: str) -> None:
+    await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    producer = AIOKafkaProducer(bootstrap_servers=kafka39.bootstrap)
+    await producer.start()
+    for _ in range(3):
+        await producer.send_and_wait(name, b"x", partition=0)
+    await producer.stop()
+    consumer = AIOKafkaConsumer(name, bootstrap_servers=kafka39.bootstrap, group_id=name, enable_auto_commit=False)
+    await consumer.start()
+    try:
+        await consumer.commit(dict.fromkeys(consumer.assignment(), 1))
+        listed = (await groups.list_groups(link)).groups[name]
+        assert listed.state == ("Stable" if await link.version("list_groups") == 4 else "")
+        described = await groups.describe_groups(link, [name, "no-such-group"])
+        assert described.groups[name].state == "Stable"
+        assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
+        lag = await groups.group_lag(link, name)
+        assert [(row.committed, row.end, row.lag) for row in lag.partitions] == [(1, 3, 2)]
+        assert lag.failures == ()
+    finally:
+        await consumer.stop()
+    with pytest.raises(Unsupported, match="needs Kafka ≥ 3"):
+        await configs.list_config_resources(link, [32])
