@@ -19,8 +19,8 @@ class Slot(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True, slots=True)
 class _ConfigEdit:
+    __slots__ = ()
     resource: ConfigResource
     key: str
 
@@ -39,6 +39,8 @@ class _ConfigEdit:
 class SetConfig(_ConfigEdit):
     """Give a key a value on this resource; a sensitive value is a Secret."""
 
+    resource: ConfigResource
+    key: str
     value: str | Secret
 
 
@@ -46,11 +48,16 @@ class SetConfig(_ConfigEdit):
 class UnsetConfig(_ConfigEdit):
     """Delete the resource's own value of a key, so that it inherits again."""
 
+    resource: ConfigResource
+    key: str
+
 
 @dataclass(frozen=True, slots=True)
 class AppendConfig(_ConfigEdit):
     """Add items, parted by commas, to a LIST; those that are there stay as they are."""
 
+    resource: ConfigResource
+    key: str
     value: str
 
 
@@ -58,11 +65,13 @@ class AppendConfig(_ConfigEdit):
 class SubtractConfig(_ConfigEdit):
     """Take items, parted by commas, out of a LIST."""
 
+    resource: ConfigResource
+    key: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
 class _QuotaEdit:
+    __slots__ = ()
     entity: QuotaEntity
     key: str
 
@@ -81,6 +90,8 @@ class _QuotaEdit:
 class SetQuota(_QuotaEdit):
     """Give an entity a quota: bytes/s, percent, mutations/s or connections/s by the key."""
 
+    entity: QuotaEntity
+    key: str
     value: float
 
 
@@ -88,9 +99,12 @@ class SetQuota(_QuotaEdit):
 class UnsetQuota(_QuotaEdit):
     """Remove an entity's quota."""
 
+    entity: QuotaEntity
+    key: str
 
-@dataclass(frozen=True, slots=True)
+
 class _AclEdit:
+    __slots__ = ()
     acl: Acl
 
     @property
@@ -113,10 +127,14 @@ class _AclEdit:
 class AddAcl(_AclEdit):
     """Create a binding."""
 
+    acl: Acl
+
 
 @dataclass(frozen=True, slots=True)
 class RemoveAcl(_AclEdit):
     """Delete exactly this binding."""
+
+    acl: Acl
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +159,8 @@ class CreateTopic:
         return Slot(self.topic.name, "")
 
 
-@dataclass(frozen=True, slots=True)
 class _TopicEdit:
+    __slots__ = ()
     name: str
 
     @property
@@ -165,16 +183,19 @@ class _TopicEdit:
 class DeleteTopic(_TopicEdit):
     """Delete a topic with all its records."""
 
+    name: str
+
 
 @dataclass(frozen=True, slots=True)
 class GrowTopic(_TopicEdit):
     """Raise a topic's partition count to this total."""
 
+    name: str
     partitions: int
 
 
-@dataclass(frozen=True, slots=True)
 class _ScramEdit:
+    __slots__ = ()
     user: ScramUser
 
     @property
@@ -197,6 +218,7 @@ class _ScramEdit:
 class UpsertScram(_ScramEdit):
     """Create or replace a SCRAM credential."""
 
+    user: ScramUser
     iterations: int
     password: Secret
 
@@ -204,6 +226,8 @@ class UpsertScram(_ScramEdit):
 @dataclass(frozen=True, slots=True)
 class DeleteScram(_ScramEdit):
     """Delete a SCRAM credential."""
+
+    user: ScramUser
 
 
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
