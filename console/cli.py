@@ -127,9 +127,11 @@ def _context(options: argparse.Namespace) -> Context | None:
 
 
 def _client(context: Context) -> AdminClient:
+    from dataclasses import replace
+
     from console.admin.client import AdminClient
 
-    client = AdminClient(context.settings)
+    client = AdminClient(replace(context.settings, read_only=context.read_only))
     client.start()
     return client
 

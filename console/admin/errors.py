@@ -11,6 +11,7 @@ AdminError                 everything below; `.failure` says it in plain words
 ├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
 │   └── Unsupported        it does not have the API, or not the version needed
 ├── UnknownBroker          no broker of this id is in the cluster
+├── ReadOnly               the client was told to change nothing; nothing was sent
 ├── NotSendable            the request holds what its format cannot carry; nothing was sent
 └── BadAnswer              the answer could not be read
 """
@@ -70,6 +71,19 @@ class BadAnswer(AdminError):
 
 class BrokerError(AdminError):
     """A broker answered, and refused the request as a whole (no right, no authorizer…). Everything else goes on."""
+
+
+class ReadOnly(AdminError):
+    """The client was told to change nothing, and this was a change: nothing was sent."""
+
+    def __init__(self, api: str) -> None:
+        super().__init__(
+            Failure(
+                "READ_ONLY",
+                f"{api} would change the cluster, and this connection is read-only",
+                "Use a context without read_only, or leave out --read-only.",
+            )
+        )
 
 
 class Unsupported(BrokerError):

@@ -17,6 +17,7 @@ from console.admin.errors import (
     Disconnected,
     NotSendable,
     OutcomeUnknown,
+    ReadOnly,
     RequestTimedOut,
     UnknownBroker,
     Unreachable,
@@ -132,6 +133,8 @@ class Link:
 
     async def _send(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
         """Tries until there is an answer, or no hope, or no time."""
+        if change and self.settings.read_only:
+            raise ReadOnly(api)
         loop = asyncio.get_running_loop()
         waits = delays()
         turned_away = 0

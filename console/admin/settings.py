@@ -59,7 +59,8 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Everything that a client needs to connect. Times in seconds; request_timeout is for a call with its retries."""
+    """Everything that a client needs to connect. Times in seconds; request_timeout is for a call with its retries.
+    read_only: the link refuses to send what changes the cluster."""
 
     bootstrap: tuple[tuple[str, int], ...]
     security_protocol: str = "PLAINTEXT"
@@ -68,3 +69,4 @@ class ConnectionSettings:
     client_id: str = CLIENT_ID
     request_timeout: float = REQUEST_TIMEOUT
     connect_timeout: float = CONNECT_TIMEOUT
+    read_only: bool = False
