@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import logging
 import os
@@ -17,31 +16,27 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from console.commands.events import PlanChanged, SessionEvent, SnapshotChanged
+from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
-from console.model.acl import Acl
-from console.model.changes import Target
-from console.model.codes import TOPIC
-from console.model.config import ConfigResource, topic_resource
-from console.model.quota import QuotaEntity
 from console.plan.edits import Edit
 from console.present.changed import Changed, changes
 from console.present.failures import failure_text, staged_text
-from console.present.header import Facts, Who, facts, header
 from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import chrome, keymap
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
+from console.tui.frame import Frame
+from console.tui.going import Going
 from console.tui.key_order import KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, keys_of
-from console.tui.live import DUTY, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
-from console.tui.places import PANES, SECTIONS, Place, pane, up
-from console.tui.text_lines import TextLines, wrap
+from console.tui.places import Place, pane
+from console.tui.reading import INTERNAL, Reading
+from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets.command_bar import CommandBar
 from widgets.lean_driver import LeanDriver
@@ -53,14 +48,6 @@ if TYPE_CHECKING:
     from console.commands.statements import Subject
     from console.contexts import Context
     from console.tui.applying import Applying
-
-SWEEP_CHUNK = 2_000
-"""Resources that a background sweep reads at once, before it rests."""
-VITALS_EVERY = 10.0
-"""Seconds between looks at what the header tells, while another view is open."""
-TRAIL = 50
-MESSAGE_LINES = 3
-INTERNAL = "something went wrong in kac itself, and the log has it: $XDG_STATE_HOME/kac/kac.log; please report it"
 
 log = logging.getLogger(__name__)
 
@@ -78,22 +65,11 @@ class Console(KeysInOrder["Context"]):
         self.session = session
         self.settings = settings or ConsoleSettings()
         self.changed = Changed()
-        self.place = pane(PANE_NAMES.index(self.settings.start_pane) + 1)
+        self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.lost: ClusterLost | None = None
-        self._before: Place | None = None
-        self._trail: list[Place] = []
-        self._section = keymap.CONFIGS
-        self._views: dict[str, View] = {}
-        self._said: Line = []
-        self._said_at = 0
-        self._counted: tuple[object, object, Facts] = (None, None, facts(session.snapshot))
-        self._footer_actions: tuple[str, ...] = ()
-        self._vitals = Pace(VITALS_EVERY)
-        self._topics = Pace(self.settings.refresh * 0.9)
-        self.live = Live(self._read, self.settings.refresh)
+        self.frame = Frame(self)
+        self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
         self.bar = Bar(self)
-        self._header, self._tabs = TextLines(id="header"), TextLines(id="tabs")
-        self._message, self._footer = TextLines(id="message"), TextLines(id="footer")
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -105,115 +81,44 @@ class Console(KeysInOrder["Context"]):
 
     def compose(self) -> ComposeResult:
         """Header, panes, the view, the message line, the keys."""
-        view = self._view(self.place.view)
-        view.place = self.place
-        yield self._header
-        yield self._tabs
+        yield self.frame.header
+        yield self.frame.tabs
         with Container(id="body"):
-            yield view
+            yield self.view
         yield self.bar.line
-        yield self._message
-        yield self._footer
+        yield self.frame.message
+        yield self.frame.footer
 
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self.settings.keys.items()})
         self.session.subscribe(self._listen)
-        self._arrive()
-        self.run_worker(self.live.run(), group="live", name="live")
-        self.run_worker(self._read_more(), group="more", name="more")
+        self.frame.put_color()
+        self.going.show()
+        self.run_worker(self.reading.live.run(), group="live", name="live")
 
     def _listen(self, event: SessionEvent) -> None:
         self.post_message(SessionTold(event))
 
     @property
+    def place(self) -> Place:
+        """Where the operator is."""
+        return self.going.trail.place
+
+    @property
     def view(self) -> View:
         """The view that is shown."""
-        return self._views[self.place.view]
+        return self.going.view
 
-    def _view(self, name: str) -> View:
-        if name not in self._views:
-            from console.tui.panes import make_view
+    def arrived(self) -> None:
+        """Another place is shown: write the lines around it, and read it."""
+        self.frame.all()
+        self.reading.live.now()
+        self._read_slowly()
 
-            self._views[name] = make_view(name)
-        return self._views[name]
-
-    # -- going about ---------------------------------------------------------------------------------------------------
-
-    async def goto(self, place: Place, *, remember: bool = True) -> None:
-        """Show a place. `remember`: Esc comes back to where this was."""
-        if place == self.place:
-            return
-        here = self.place
-        if remember:
-            self._trail = (
-                self._trail[: self._trail.index(place)] if place in self._trail else [*self._trail, here][-TRAIL:]
-            )
-        self._before = here
-        old = self.view
-        new = self._view(place.view)
-        self.place = place
-        self._said = []
-        with self.batch_update():
-            if new is not old:
-                old.display = False
-                if not new.is_attached:
-                    await self.query_one("#body").mount(new)
-                new.display = True
-            self.changed.clear()
-            self._arrive()
-
-    def _arrive(self) -> None:
-        view = self.view
-        view.show(self.place)
-        view.take_focus()
-        self._tell_tabs()
-        self._tell_header()
-        self._tell_footer()
-        self._tell_message()
-        self.live.now()
-        self.run_worker(self._read_more(), group="more", name="more", exclusive=True)
-
-    def open_resource(self, resource: ConfigResource) -> None:
-        """Show an entity inside the pane that is open: its configs, or of a topic the part that was last looked at."""
-        section = self._section if resource.type == TOPIC and self.place.view == keymap.TOPICS else keymap.CONFIGS
-        self.run_worker(self.goto(Place(section, self.place.pane, resource)), group="goto")
-
-    def open_target(self, target: Target | None) -> None:
-        """Show what an edit is about."""
-        match target:
-            case ConfigResource():
-                self.open_resource(target)
-            case QuotaEntity():
-                self.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto")
-            case Acl():
-                self.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto")
-            case str():
-                self.open_resource(topic_resource(target))
-
-    async def do_section(self, step: int = 1) -> None:
-        """The next part of the topic."""
-        place = SECTIONS.index(self.place.view)
-        self._section = SECTIONS[(place + step) % len(SECTIONS)]
-        await self.goto(self.place._replace(view=self._section), remember=False)
-
-    async def do_section_back(self) -> None:
-        """The part before."""
-        await self.do_section(-1)
-
-    async def do_back(self) -> None:
-        """A filter goes first, then the view."""
-        if self.view.filter_text:
-            self.view.take_filter("")
-        elif self._trail:
-            await self.goto(self._trail.pop(), remember=False)
-        elif (above := up(self.place)) is not None:
-            await self.goto(above, remember=False)
-
-    async def do_last(self) -> None:
-        """The view before this one."""
-        if self._before is not None:
-            await self.goto(self._before)
+    def _read_slowly(self) -> None:
+        """Begin anew with the slow reads: for another view, or because somebody asked."""
+        self.run_worker(self.reading.slowly(), group="slow", name="slow", exclusive=True)
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -238,28 +143,30 @@ class Console(KeysInOrder["Context"]):
             self.say(why, "muted")
             return
         if action in keymap.PANE_KEYS:
-            await self.goto(pane(keymap.PANE_KEYS.index(action) + 1))
+            await self.going.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        result = getattr(self.view, name, None) or getattr(self, name)
-        done = result()
+        carry_out = next(getattr(who, name) for who in (self.view, self.going, self) if hasattr(who, name))
+        done = carry_out()
         if inspect.isawaitable(done):
             await done
-        self._tell_footer()
+        self.frame.tell_footer()
 
     def do_refresh(self) -> None:
         """Read now; what changed has been seen."""
         self.changed.clear()
         self.view.update()
-        self.live.now()
-        self.run_worker(self._read_more(), group="more", name="more", exclusive=True)
+        self.reading.now()
+        self._read_slowly()
 
     def do_pause(self) -> None:
         """Stop the live refresh, or go on."""
-        self.live.paused = not self.live.paused
-        self.live.now()
-        self._tell_tabs()
-        self.say("paused: nothing is read until `p` or `r`" if self.live.paused else "live again", "muted")
+        live = self.reading.live
+        live.paused = not live.paused
+        live.now()
+        self.frame.tell_tabs()
+        at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
+        self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
 
     def do_copy(self) -> None:
         """Copy through the terminal."""
@@ -291,7 +198,7 @@ class Console(KeysInOrder["Context"]):
         from console.tui.help import help_lines
 
         keys, state = self.keys_here(), self.state()
-        self.show_text(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self._keys_of))
+        self.show_text(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys_of))
 
     def do_palette(self) -> None:
         """Find an action by its name."""
@@ -305,7 +212,8 @@ class Console(KeysInOrder["Context"]):
         """Why a key does nothing now, ``""`` where it works."""
         return reason(key, self.state())
 
-    def _keys_of(self, action: str) -> str:
+    def keys_of(self, action: str) -> str:
+        """The keys of an action, as they are set."""
         remap = self.settings.keys.get(action)
         return ",".join(remap.keys) if remap else BY_ID[action].keys
 
@@ -370,93 +278,52 @@ class Console(KeysInOrder["Context"]):
         """Leave; where edits are staged, ask."""
         self.applying.ask_and_quit()
 
-    # -- reading -------------------------------------------------------------------------------------------------------
-
-    async def _read(self) -> None:
-        """One look at what is visible, and at what the header tells when that is due."""
-        from console.admin.errors import AdminError, AuthenticationFailed
-        from console.commands.session import Refused
-
-        session = self.session
-        try:
-            if not session.snapshot.cluster.brokers:
-                await asyncio.gather(session.read_cluster(), self.view.read())
-            else:
-                await self.view.read()
-            if self._vitals.due():
-                with self._vitals:
-                    await asyncio.gather(session.read_cluster(), session.read_quorum(), session.read_versions())
-                    await self.read_all_topics()
-        except AdminError as error:
-            self.post_message(ClusterLost(error.failure, isinstance(error, AuthenticationFailed)))
-        except Refused as refused:
-            self.post_message(ClusterLost(refused.failure, final=True))
-        except Exception:  # the loop has to go on, whatever one read ran into
-            log.exception("reading for %s", self.place.view)
-            self.post_message(Said(INTERNAL, "failed"))
-        else:
-            self.post_message(ClusterReached())
-
-    async def _read_more(self) -> None:
-        """The slow reads of the visible view, with rest between them."""
-        from console.admin.errors import AdminError
-
-        pace = Pace(self.settings.refresh * 12)
-        while True:
-            await asyncio.sleep(0.5)
-            if self.live.paused or self.lost is not None or not pace.due():
-                continue
-            try:
-                with pace:
-                    await self.view.read_more()
-            except AdminError as error:
-                log.info("background read: %s", error.failure)
-            except Exception:  # as above
-                log.exception("background read for %s", self.place.view)
-
-    async def read_all_topics(self) -> None:
-        """All topics, where that is due: Metadata for everything is read no oftener than its cost allows."""
-        if self._topics.due():
-            with self._topics:
-                await self.session.read_topics()
-
-    async def sweep(self, resources: Sequence[ConfigResource]) -> None:
-        """Read the configs of many resources, with nine parts rest to one part work."""
-        loop = asyncio.get_running_loop()
-        for start in range(0, len(resources), SWEEP_CHUNK):
-            began = loop.time()
-            await self.session.read_configs(resources[start : start + SWEEP_CHUNK])
-            if start + SWEEP_CHUNK < len(resources):
-                await asyncio.sleep((DUTY - 1) * (loop.time() - began))
+    # -- what the session and the workers tell -------------------------------------------------------------------------
 
     @on(SessionTold)
     def _session_told(self, message: SessionTold) -> None:
         match message.event:
             case SnapshotChanged(old=old, new=new):
                 self.changed.note(changes(old, new), datetime.now(UTC))
-                self._tell_header()
+                self.frame.tell_header()
             case PlanChanged():
-                self._tell_tabs()
+                self.frame.tell_tabs()
+            case Progress(what=what, done=done, total=total):
+                if self.reading.held:
+                    self.say(f"{what}: {done} of {total}", "pending")
+                return
         self.view.update()
-        self._tell_footer()
-        self._tell_message()
+        self.frame.tell_message()
+        self.frame.tell_footer()
 
     @on(ClusterReached)
     def _cluster_reached(self) -> None:
         if self.lost is not None:
             self.lost = None
-            self._said = []
-            self._tell_message()
+            self.reading.lost = False
+            self.view.redraw()
+            self.frame.tell_message()
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
         log.warning("the cluster is out of reach: %s", message.failure)
+        known = self.lost is not None and self.lost.failure == message.failure
         self.lost = message
+        self.reading.lost = True
         if message.final:
-            self.live.paused = True
-            self._tell_tabs()
-        self.view.redraw()
-        self._tell_message()
+            self.reading.live.paused = True
+            self.frame.tell_tabs()
+        if not known:
+            self.view.redraw()
+            self.frame.tell_message()
+
+    @on(Said)
+    def _worker_said(self, message: Said) -> None:
+        self.say(message.text, message.meaning)
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Put a line on the message line, until the operator moves on."""
+        self.frame.say(text, meaning)
 
     def _handle_exception(self, error: Exception) -> None:
         """A mistake of ours ends the console with a line, not a traceback; the log has the rest."""
@@ -466,63 +333,17 @@ class Console(KeysInOrder["Context"]):
         log.critical("the console ended", exc_info=error)
         self.exit(return_code=1, message=f"kac: {INTERNAL}")
 
-    # -- the lines around the view -------------------------------------------------------------------------------------
-
-    def say(self, text: str, meaning: str = "") -> None:
-        """Put a line on the message line, until the cursor moves or another view opens."""
-        self._said = [(text, meaning)]
-        self._said_at = self.keys_seen
-        self._tell_message()
-
-    @on(Said)
-    def _said_so(self, message: Said) -> None:
-        self.say(message.text, message.meaning)
-
-    def _tell_message(self) -> None:
-        line = self._said or self._lost_line() or [*self.view.note()]
-        lines = wrap(line, max(20, self.size.width - 2))[:MESSAGE_LINES]
-        if self._message.size.height != (height := max(1, len(lines))):
-            self._message.styles.height = height
-        self._message.set(*([(" ", ""), *part] for part in lines))
-
-    def _lost_line(self) -> Line:
-        if self.lost is None:
-            return []
-        if not self.view.known():
-            return [("not connected", "failed"), ("" if self.lost.final else ": trying again; r tries now", "")]
-        return [("not connected: ", "failed"), (failure_text(self.lost.failure), "")]
-
-    def _tell_header(self) -> None:
-        snapshot = self.session.snapshot
-        if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
-            self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
-        self._header.set(header(snapshot, self._counted[2], self._who(), self.size.width))
-
-    def _who(self) -> Who:
-        context = self.session.context
-        return Who(context.name, context.read_only, principal(context))
-
-    def _tell_tabs(self) -> None:
-        self._tabs.set(chrome.tabs(self.place.pane, len(self.session.plan), self.live.paused))
-
-    def _tell_footer(self) -> None:
-        state = self.state()
-        keys = [key for key in (*keys_of(self.place.view), *GLOBAL) if not reason(key, state)]
-        line, self._footer_actions = chrome.footer(chrome.hints(keys, self.view.ENTER), self.size.width)
-        self._footer.set(line)
+    # -- what the widgets tell -----------------------------------------------------------------------------------------
 
     @on(LineView.Highlighted)
     def _cursor_moved(self) -> None:
-        # A refresh moves the cursor too, where its row is gone; that is no reason to take a message away.
-        if self.keys_seen > self._said_at:
-            self._said = []
-        self._tell_message()
-        self._tell_footer()
+        self.frame.forget(moved=True)
+        self.frame.tell_message()
+        self.frame.tell_footer()
 
     def on_resize(self) -> None:
         """The lines are made for a width."""
-        self._tell_header()
-        self._tell_footer()
+        self.frame.all()
         self.view.tell_where()
 
     @on(CommandBar.Changed, "#bar")
@@ -541,23 +362,12 @@ class Console(KeysInOrder["Context"]):
     async def _tab_pressed(self, message: TextLines.Pressed) -> None:
         number = chrome.tab_at(message.lines.piece_at(message.x))
         if number is not None:
-            await self.goto(pane(number))
+            await self.going.goto(pane(number))
 
     @on(TextLines.Pressed, "#footer")
     async def _footer_pressed(self, message: TextLines.Pressed) -> None:
-        piece = message.lines.piece_at(message.x)
-        if piece is not None and self._footer_actions[piece]:
-            await self.action_do(self._footer_actions[piece])
-
-
-def principal(context: Context) -> str:
-    """Who the brokers take us for, as far as the connection's settings say; brokers may map a certificate otherwise."""
-    settings = context.settings
-    if settings.sasl is not None:
-        return settings.sasl.username or settings.sasl.mechanism
-    if settings.tls is not None and settings.tls.key_store is not None:
-        return "certificate"
-    return "ANONYMOUS"
+        if action := self.frame.action_at(message.x):
+            await self.action_do(action)
 
 
 def run_console(client: AdminClient, context: Context, settings: ConsoleSettings | None = None) -> int:

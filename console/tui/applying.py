@@ -117,12 +117,15 @@ class Applying:
         from console.admin.errors import AdminError
         from console.commands.session import Refused
 
+        self._app.reading.held = True
         try:
             report = await work()
         except (AdminError, Refused) as error:
             log.warning("%s: %s", done, error.failure)
             self._app.post_message(Said(f"not {done}: {failure_text(error.failure)}", "failed"))
             return
+        finally:
+            self._app.reading.held = False
         self._app.post_message(Said(*report_text(report, done)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from console.present.sanitize import cell_width
@@ -61,9 +61,10 @@ class Hint(NamedTuple):
     rank: int
 
 
-def hints(keys: Iterable[Key], enter: str) -> list[Hint]:
-    """The footer's keys in their order; `enter` says what Enter does here, ``""`` for nothing."""
-    shown = [Hint(sign(key.keys.split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
+def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
+    """The footer's keys in their order; `enter` says what Enter does here, ``""`` for nothing. keys_of: action -> its
+    keys as they are set."""
+    shown = [Hint(sign(keys_of(key.id).split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
     if enter:
         shown.append(Hint("⏎", enter, "", 1))
     return sorted(shown, key=lambda hint: hint.rank)

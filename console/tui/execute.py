@@ -110,7 +110,7 @@ class Executor:
                 await read_needs(session, needs(statement, selected))
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
             case ShowPlan():
-                await app.goto(pane(PANES.index(keymap.PLAN) + 1))
+                await app.going.goto(pane(PANES.index(keymap.PLAN) + 1))
             case Check():
                 app.applying.check()
             case Apply(valid_only=valid_only):
@@ -167,9 +167,9 @@ class Executor:
         selected = self._app.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
             # The configs of the selected entity, as the help of the verb says.
-            self._app.open_resource(selected[0])
+            self._app.going.open_resource(selected[0])
             return
-        await self._app.goto(pane(PANES.index(name) + 1))
+        await self._app.going.goto(pane(PANES.index(name) + 1))
         self._app.view.take_filter(text)
 
     def _show(self, result: Result, statement: Statement) -> None:

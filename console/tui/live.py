@@ -1,4 +1,4 @@
-"""The live refresh: one loop that reads what is visible, and never two reads at a time."""
+"""When to read: one look at a time, later where the cluster is slow, at once when asked."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-DUTY = 10
-"""A read that took t seconds is followed by at least this many times t of rest, so that brokers stay under a tenth."""
+REST = 10
+"""A read that took t seconds is followed by at least this many times t without one, so that brokers stay under a tenth
+of their time."""
 
 
 class Live:
-    """Reads every few seconds, later where the cluster is slow, at once when asked; not while it is paused."""
+    """Reads every few seconds, never two at a time; not while it is paused."""
 
     def __init__(self, read: Callable[[], Awaitable[None]], every: float) -> None:
+        """every: seconds from the end of a read to the next, 0 for none that was not asked for."""
         self._read = read
         self._every = every
         self._wake = asyncio.Event()
-        self.paused = False
+        self.paused = every <= 0
 
     def now(self) -> None:
         """Read at once, or when the read under way has ended; also while paused."""
@@ -27,27 +29,30 @@ class Live:
         """Until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
+            # Whatever asked for this read is answered by it; what asks from here on wants another.
+            self._wake.clear()
             began = loop.time()
             await self._read()
-            rest = max(self._every, DUTY * (loop.time() - began))
-            await self._sleep(rest)
+            await self._sleep(max(self._every, REST * (loop.time() - began)))
 
     async def _sleep(self, seconds: float) -> None:
+        """Until it is time, or somebody asks; a pause that begins meanwhile counts."""
         while True:
             try:
                 await asyncio.wait_for(self._wake.wait(), None if self.paused else seconds)
             except TimeoutError:
                 if self.paused:
                     continue
-            self._wake.clear()
             return
 
 
 class Pace:
-    """When a costly read is due again: not before `every` seconds, nor before its own rest. Used with ``with``."""
+    """When a costly read is due again: not before `every` seconds, nor before `rest` times what it took. Used with
+    ``with``."""
 
-    def __init__(self, every: float) -> None:
+    def __init__(self, every: float, rest: float = REST) -> None:
         self._every = every
+        self._rest = rest
         self._next = 0.0
         self._began = 0.0
 
@@ -55,9 +60,13 @@ class Pace:
         """Whether it may be read now."""
         return time.monotonic() >= self._next
 
+    def hurry(self) -> None:
+        """It is due now: somebody asked."""
+        self._next = 0.0
+
     def __enter__(self) -> None:
         self._began = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         now = time.monotonic()
-        self._next = now + max(self._every, DUTY * (now - self._began))
+        self._next = now + max(self._every, self._rest * (now - self._began))

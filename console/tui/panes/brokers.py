@@ -60,7 +60,7 @@ class BrokersView(TableView[BrokerRow]):
     async def read(self) -> None:
         """Brokers and quorum, topics for the counts, and the brokers' own configs."""
         session = self.console.session
-        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.console.read_all_topics())
+        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.console.reading.all_topics())
         brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers]
         await session.read_configs([CLUSTER_DEFAULT, *brokers])
 
@@ -117,7 +117,7 @@ class BrokersView(TableView[BrokerRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.console.open_resource(self.target_of(row))
+            self.console.going.open_resource(self.target_of(row))
 
     def do_edit(self) -> None:
         """Set a config of the brokers meant, in the command bar."""

@@ -62,7 +62,7 @@ class EntitiesView(TableView[EntityRow]):
     async def read(self) -> None:
         """The names, and the configs of what is on the screen."""
         session = self.console.session
-        await self.console.read_all_topics()
+        await self.console.reading.all_topics()
         listed = tuple(sorted(await session.list_resources((CLIENT_METRICS, GROUP))))
         if listed != self._listed:
             self._listed = listed
@@ -71,7 +71,7 @@ class EntitiesView(TableView[EntityRow]):
 
     async def read_more(self) -> None:
         """The configs of all."""
-        await self.console.sweep([row.resource for row in self._everything()])
+        await self.console.reading.sweep([row.resource for row in self._everything()])
 
     def _everything(self) -> list[EntityRow]:
         known = self.snapshot
@@ -147,7 +147,7 @@ class EntitiesView(TableView[EntityRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.console.open_resource(row.resource)
+            self.console.going.open_resource(row.resource)
 
     def do_overrides(self) -> None:
         """Show all, or those that set something."""

@@ -88,4 +88,4 @@ class GroupsView(TableView[Group]):
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the lag by partition."""
         message.stop()
-        await self.console.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
+        await self.console.going.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))

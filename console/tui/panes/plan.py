@@ -128,7 +128,7 @@ class PlanView(View):
 
     def do_go_to(self) -> None:
         """Open the entity."""
-        self.console.open_target(self.about)
+        self.console.going.open_target(self.about)
 
     def do_script(self) -> None:
         """The same as a script, for the runbook."""

@@ -63,15 +63,16 @@ class TopicsView(TableView[Topic]):
         return snapshot.topics, snapshot.configs, snapshot.log_dirs, self.plan.staged, self.console.changed.version
 
     async def read(self) -> None:
-        """All topics, and the configs of those on the screen."""
+        """All topics, or those on the screen where all are not due; and the configs of these."""
         session = self.console.session
-        await session.read_topics()
+        if not await self.console.reading.all_topics():
+            await session.read_topics([topic.name for topic in self.visible_rows()])
         await session.read_configs([topic_resource(topic.name) for topic in self.visible_rows()])
 
     async def read_more(self) -> None:
         """Overrides and sizes of all topics."""
         session = self.console.session
-        await self.console.sweep([topic_resource(name) for name in session.snapshot.topics])
+        await self.console.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
         await session.read_log_dirs()
 
     def rows(self) -> list[Topic]:
@@ -135,7 +136,7 @@ class TopicsView(TableView[Topic]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open a topic."""
         message.stop()
-        self.console.open_resource(topic_resource(str(message.key)))
+        self.console.going.open_resource(topic_resource(str(message.key)))
 
     def do_internal(self) -> None:
         """Show or hide internal topics."""

@@ -1,0 +1,102 @@
+"""Going from view to view, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.model.acl import Acl
+from console.model.changes import Target
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.tui import keymap
+from console.tui.panes import make_view
+from console.tui.places import PANES, SECTIONS, Place, pane
+from console.tui.trail import Trail
+
+if TYPE_CHECKING:
+    from console.tui.app import Console
+    from console.tui.panes.view import View
+
+
+class Going:
+    """Shows one view at a time; each is made when it is first gone to, and kept, with its cursor."""
+
+    def __init__(self, app: Console, first: Place) -> None:
+        self._app = app
+        self.trail = Trail(first)
+        self._section = keymap.CONFIGS
+        self._views: dict[str, View] = {}
+
+    @property
+    def view(self) -> View:
+        """The view that is shown."""
+        return self._view(self.trail.place.view)
+
+    def _view(self, name: str) -> View:
+        if name not in self._views:
+            self._views[name] = make_view(name)
+        return self._views[name]
+
+    def show(self) -> None:
+        """Show the place in its view, with the keys."""
+        self.view.show(self.trail.place)
+        self.view.take_focus()
+        self._app.arrived()
+
+    async def goto(self, place: Place, *, aside: bool = False) -> None:
+        """Show a place; see `Trail.go`."""
+        if place == self.trail.place:
+            return
+        if place.pane != self.trail.place.pane:
+            # The marks of what changed have been seen.
+            self._app.changed.clear()
+        old, new = self.view, self._view(place.view)
+        self.trail.go(place, aside=aside)
+        with self._app.batch_update():
+            if new is not old:
+                old.display = False
+                if not new.is_attached:
+                    await self._app.query_one("#body").mount(new)
+                new.display = True
+            self._app.frame.forget()
+            self.show()
+
+    def open_resource(self, resource: ConfigResource) -> None:
+        """Show an entity inside the pane that is open: its configs, or of a topic the part that was last looked at."""
+        section = self._section if resource.type == TOPIC and self.trail.place.view == keymap.TOPICS else keymap.CONFIGS
+        self._app.run_worker(self.goto(Place(section, self.trail.place.pane, resource)), group="goto")
+
+    def open_target(self, target: Target | None) -> None:
+        """Show what an edit is about."""
+        match target:
+            case ConfigResource():
+                self.open_resource(target)
+            case QuotaEntity():
+                self._app.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto")
+            case Acl():
+                self._app.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto")
+            case str():
+                self.open_resource(topic_resource(target))
+
+    async def do_section(self, step: int = 1) -> None:
+        """The next part of the topic."""
+        place = SECTIONS.index(self.trail.place.view)
+        self._section = SECTIONS[(place + step) % len(SECTIONS)]
+        await self.goto(self.trail.place._replace(view=self._section), aside=True)
+
+    async def do_section_back(self) -> None:
+        """The part before."""
+        await self.do_section(-1)
+
+    async def do_back(self) -> None:
+        """A filter goes first, then the view."""
+        if self.view.filter_text:
+            self.view.take_filter("")
+        elif (place := self.trail.back()) is not None:
+            await self.goto(place)
+
+    async def do_last(self) -> None:
+        """The view before this one."""
+        if (place := self.trail.last()) is not None:
+            await self.goto(place)

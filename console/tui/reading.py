@@ -1,0 +1,126 @@
+"""What is read when: the visible view on each tick, what the header tells now and then, sweeps in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from console.model.config import ConfigResource
+from console.tui.live import REST, Live, Pace
+from console.tui.messages import ClusterLost, ClusterReached, Said
+
+if TYPE_CHECKING:
+    from textual.message import Message
+
+    from console.commands.session import Session
+    from console.tui.panes.view import View
+
+SWEEP_CHUNK = 2_000
+"""Resources that a background sweep reads at once, before it rests."""
+VITALS_EVERY = 10.0
+"""Seconds between looks at what the header tells."""
+VERSIONS_EVERY = 60.0
+SWEEP_EVERY = 12
+"""Ticks from one background sweep to the next."""
+METADATA_REST = 20
+"""Metadata for all topics is read no oftener than this many times what it last took."""
+INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
+
+log = logging.getLogger(__name__)
+
+
+class Reading:
+    """Reads for the view that is visible. A hidden view reads nothing; what fails is told, and the loop goes on."""
+
+    def __init__(
+        self, session: Session, view: Callable[[], View], post: Callable[[Message], bool], refresh: float
+    ) -> None:
+        """view: the visible one. post: tells the app. refresh: seconds between ticks, 0 for none."""
+        self._session = session
+        self._view = view
+        self._post = post
+        self._vitals = Pace(VITALS_EVERY)
+        self._versions = Pace(VERSIONS_EVERY)
+        self._topics = Pace(refresh * 0.9, METADATA_REST)
+        self._sweep_every = refresh * SWEEP_EVERY
+        self.live = Live(self._read, refresh)
+        self.lost = False
+        self.held = False
+        """True while a plan is being applied: half of it must not look like somebody else's change."""
+
+    def now(self) -> None:
+        """Read everything that is visible at once."""
+        for pace in (self._vitals, self._topics):
+            pace.hurry()
+        self.live.now()
+
+    async def _read(self) -> None:
+        from console.admin.errors import AdminError, AuthenticationFailed
+        from console.commands.session import Refused
+
+        if self.held:
+            return
+        try:
+            await self._look()
+        except AdminError as error:
+            self._post(ClusterLost(error.failure, isinstance(error, AuthenticationFailed)))
+        except Refused as refused:
+            self._post(ClusterLost(refused.failure, final=True))
+        except Exception:  # the loop has to go on, whatever one read ran into
+            log.exception("reading for %s", self._view().NAME)
+            self._post(Said(INTERNAL, "failed"))
+        else:
+            self._post(ClusterReached())
+
+    async def _look(self) -> None:
+        session, view = self._session, self._view()
+        if not session.snapshot.cluster.brokers:
+            await asyncio.gather(session.read_cluster(), view.read())
+        else:
+            await view.read()
+        if self._vitals.due():
+            with self._vitals:
+                await asyncio.gather(session.read_cluster(), session.read_quorum(), self._read_versions())
+                await self.all_topics()
+
+    async def _read_versions(self) -> None:
+        known = self._session.snapshot.versions.keys()
+        if self._versions.due() or known != {broker.id for broker in self._session.snapshot.cluster.brokers}:
+            with self._versions:
+                await self._session.read_versions()
+
+    async def all_topics(self) -> bool:
+        """Metadata for all topics, where that is due; whether it was."""
+        if not self._topics.due():
+            return False
+        with self._topics:
+            await self._session.read_topics()
+        return True
+
+    async def slowly(self) -> None:
+        """The slow reads of the visible view, with rest between them, until cancelled."""
+        from console.admin.errors import AdminError
+
+        pace = Pace(self._sweep_every)
+        while True:
+            await asyncio.sleep(0.5)
+            if self.live.paused or self.lost or self.held or not pace.due():
+                continue
+            try:
+                with pace:
+                    await self._view().read_more()
+            except AdminError as error:
+                log.info("background read: %s", error.failure)
+            except Exception:  # as above
+                log.exception("background read for %s", self._view().NAME)
+
+    async def sweep(self, resources: Sequence[ConfigResource]) -> None:
+        """Read the configs of many resources, with nine parts rest to one part work."""
+        loop = asyncio.get_running_loop()
+        for start in range(0, len(resources), SWEEP_CHUNK):
+            began = loop.time()
+            await self._session.read_configs(resources[start : start + SWEEP_CHUNK])
+            if start + SWEEP_CHUNK < len(resources):
+                await asyncio.sleep((REST - 1) * (loop.time() - began))
