@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from console.contexts import Context, Contexts
 from console.contexts.bootstrap import format_bootstrap
+from console.contexts.own_file import own_path
 from console.present.sanitize import clean
 
 NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --command-config FILE, or put one into {file}:
@@ -15,8 +16,8 @@ NONE = """No contexts are configured. Name a cluster with -b HOST:PORT or --comm
 
 def listing(found: Contexts) -> str:
     """The contexts as lines; `*` marks the one that is used where nobody names another."""
-    file = found.surroundings.shown(found.surroundings.config_folder() / "kac" / "config.toml")
-    rows: list[tuple[str, ...]] = [("", "NAME", "BROKERS", "SECURITY", "GUARDS", "FROM")]
+    file = found.surroundings.shown(own_path(found.surroundings))
+    rows: list[tuple[str, ...]] = [("", "Name", "Brokers", "Security", "Guards", "From")]
     rows += [_row(context, found.current) for context in found.contexts]
     lines = _aligned(rows) if len(rows) > 1 else NONE.format(file=file).splitlines()
     lines += [f"! {clean(b.name)}: {clean(b.problem)}  ({clean(b.origin)})" for b in found.broken]

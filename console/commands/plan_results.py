@@ -16,7 +16,7 @@ from console.present import names
 from console.present.failures import failure_text
 from console.present.values import side_text
 
-_DIFF_COLUMNS = (Column("ENTITY"), Column("KEY"), Column("CHANGE"), Column("OLD"), Column("NEW"), Column("STATE"))
+_DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
 
 def plan_table(plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = None) -> Table:
@@ -87,7 +87,7 @@ def report_table(report: ApplyReport, verb: str) -> Table:
         notes.append("nothing was sent to change the cluster" + (": the check failed" if failed else ""))
     requests = names.plural(len(report.results), "request")
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
-    columns = (Column("ENTITY"), Column("STATE"), Column("WHY"))
+    columns = (Column("Entity"), Column("State"), Column("Why"))
     return Table("outcomes", columns, rows, empty="nothing to do", notes=tuple(notes))
 
 
