@@ -65,7 +65,7 @@ def unit_help(key: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return f"'{text}'"
+    return f"'{text}'" if len(text) <= 60 else f"'{text[:57]}…'"
 
 
 def _amount(key: str, unit: Unit, text: str) -> int:

@@ -33,9 +33,8 @@ from console.plan.plan import EMPTY, stage
 from console.plan.predict import predict
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.random_plans import World, random_edits
-from tests.unit.test_plan_laws import differences
+from tests.support.snapshot_differences import differences
 
-PLANS = 200
 SETTLE_SECONDS = 15.0
 
 WORLD = World(
@@ -86,6 +85,11 @@ WORLD = World(
     secrets=("listener.name.x.ssl.keystore.password",),
     quotas=(1000, 1048576),  # so much that they don't hold up this very client
 )
+WORLD_3_9 = replace(
+    WORLD, brokers=(1,), groups=(), metrics=(), loggers=("kafka.log.LogCleaner", "kafka.log.LogManager")
+)
+"""Kafka 3.9 has no configs of groups, and tells no defaults of client metrics."""
+
 BROKER_KEYS = (
     *WORLD.values[BROKER],
     *WORLD.secrets,
@@ -103,21 +107,22 @@ FIRST = "random-0"
 
 
 @pytest.fixture
-def client(plain_cluster: KafkaCluster) -> Iterator[AdminClient]:
-    with AdminClient(ConnectionSettings(plain_cluster.addresses)) as client:
+def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
+    cluster: KafkaCluster = request.getfixturevalue(getattr(request, "param", "plain_cluster"))
+    with AdminClient(ConnectionSettings(cluster.addresses)) as client:
         yield client
 
 
-async def read_the_rest(link: Link) -> dict[ConfigResource, list[ConfigEntry]]:
+async def read_the_rest(link: Link, world: World) -> dict[ConfigResource, list[ConfigEntry]]:
     """The brokers' configs that no plan touches."""
-    listing = await describe_configs(link, map(broker_resource, WORLD.brokers))
+    listing = await describe_configs(link, map(broker_resource, world.brokers))
     return {r: [entry for entry in each if entry.name not in BROKER_KEYS] for r, each in listing.sets.items()}
 
 
-async def read(link: Link) -> Snapshot:
+async def read(link: Link, world: World) -> Snapshot:
     """All of the world that plans are made of, and nothing else."""
     listing, cluster, quotas, acls, scram = await asyncio.gather(
-        describe_topics(link, [FIRST, *WORLD.topics]),
+        describe_topics(link, [FIRST, *world.topics]),
         describe_cluster(link),
         describe_quotas(link),
         describe_acls(link),
@@ -128,13 +133,13 @@ async def read(link: Link) -> Snapshot:
         [
             *map(topic_resource, listing.topics),
             CLUSTER_DEFAULT,
-            *(ConfigResource(GROUP, name) for name in WORLD.groups),
-            *(ConfigResource(CLIENT_METRICS, name) for name in WORLD.metrics),
+            *(ConfigResource(GROUP, name) for name in world.groups),
+            *(ConfigResource(CLIENT_METRICS, name) for name in world.metrics),
         ],
     )
-    brokers = await describe_configs(link, map(broker_resource, WORLD.brokers), keys=BROKER_KEYS)
+    brokers = await describe_configs(link, map(broker_resource, world.brokers), keys=BROKER_KEYS)
     loggers = await describe_configs(
-        link, [ConfigResource(BROKER_LOGGER, str(broker)) for broker in WORLD.brokers], keys=WORLD.loggers
+        link, [ConfigResource(BROKER_LOGGER, str(broker)) for broker in world.brokers], keys=world.loggers
     )
     assert not brokers.failures
     assert not loggers.failures
@@ -161,11 +166,11 @@ def without_placement(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, topics={name: unplaced(topic) for name, topic in snapshot.topics.items()})
 
 
-def settled(client: AdminClient, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
+def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
     """What is read once every broker has caught up with the controller, and what is not as predicted even then."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
-        found = client.submit(read).result()
+        found = client.submit(read, world).result()
         left = differences(predicted, found)
         if not left or time.monotonic() > deadline:
             return found, left
@@ -177,25 +182,31 @@ def send(client: AdminClient, request: ChangeRequest) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_200_random_plans_leave_exactly_what_they_predicted(client: AdminClient) -> None:
+@pytest.mark.parametrize(
+    ("client", "world", "plans"),
+    [("plain_cluster", WORLD, 200), ("kafka39", WORLD_3_9, 40)],
+    ids=["4.3", "3.9"],
+    indirect=["client"],
+)
+def test_random_plans_leave_exactly_what_they_predicted(client: AdminClient, world: World, plans: int) -> None:
     rng = Random(20_250_512)
     send(client, CreateTopics((NewTopic(FIRST, 1, 1),)))
     # While somebody has a credential of each mechanism, Kafka's loss of credentials (see below) can't come in between.
     for mechanism in (1, 2):
         send(client, AlterScram({ScramUser("random-anchor", ScramMechanism(mechanism)): (4096, Secret("x"))}))
-    the_rest = client.submit(read_the_rest).result()
-    snapshot = client.submit(read).result()
+    the_rest = client.submit(read_the_rest, world).result()
+    snapshot = client.submit(read, world).result()
     staged = 0
-    for number in range(PLANS):
-        report = stage(EMPTY, random_edits(rng, WORLD, snapshot), snapshot)
+    for number in range(plans):
+        report = stage(EMPTY, random_edits(rng, world, snapshot), snapshot)
         predicted = without_placement(predict(snapshot, report.plan))
         for step in compile_plan(report.plan, Facts(configs=snapshot.configs, acls=len(snapshot.acls))):
             send(client, step.request)
-        snapshot, left = settled(client, predicted)
+        snapshot, left = settled(client, world, predicted)
         assert left == [], f"plan {number}: {report.plan.staged}"
         staged += len(report.plan)
-    assert staged > 3 * PLANS
-    assert client.submit(read_the_rest).result() == the_rest
+    assert staged > 3 * plans
+    assert client.submit(read_the_rest, world).result() == the_rest
 
 
 def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: AdminClient) -> None:
@@ -207,7 +218,7 @@ def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: 
     if others:
         send(client, AlterScram({}, tuple(others)))
     send(client, AlterScram({leaving: (4096, Secret("x"))}))
-    snapshot = replace(client.submit(read).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)})
+    snapshot = replace(client.submit(read, WORLD).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)})
     plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, Secret("y"))], snapshot).plan
     steps = compile_plan(plan, Facts())
     assert [bool(step.request.upserts) for step in steps if isinstance(step.request, AlterScram)] == [True, False]

@@ -38,6 +38,7 @@ from console.plan.staged import subject
 from console.plan.values import canonical
 from tests.support.model_cluster import ModelCluster
 from tests.support.random_plans import World, random_edits
+from tests.support.snapshot_differences import differences
 
 BROKER_VALUES = {
     "compression.type": ("lz4", "producer"),
@@ -110,23 +111,6 @@ def staged_on(rng: Random, snapshot: Snapshot) -> Plan:
     for _ in range(rng.randint(1, 3)):
         plan = stage(plan, random_edits(rng, WORLD, snapshot), snapshot).plan
     return plan
-
-
-def differences(left: Snapshot, right: Snapshot) -> list[str]:
-    """What differs, one line for each place, so that a failure can be read."""
-    found = []
-    for resource in sorted({*left.configs, *right.configs}):
-        a, b = left.configs.get(resource), right.configs.get(resource)
-        if a != b:
-            keys = sorted({e.name for e in a or ()} | {e.name for e in b or ()})
-            for key in keys:
-                one, other = a.get(key) if a else None, b.get(key) if b else None
-                if one != other:
-                    found.append(f"{resource} {key}: {one} / {other}")
-    parts = ("topics", "quotas", "acls", "scram")
-    return found + [
-        f"{p}: {getattr(left, p)} / {getattr(right, p)}" for p in parts if getattr(left, p) != getattr(right, p)
-    ]
 
 
 def unplaced(snapshot: Snapshot) -> Snapshot:
