@@ -143,16 +143,21 @@ class CommandBar(Widget, can_focus=True):
         highlight: Highlighter | None = None,
         complete: Completer | None = None,
         histories: Mapping[str, Sequence[str]] | None = None,
+        remember: Callable[[str], str] = str,
         upward: bool = False,
         name: str | None = None,
         id: str | None = None,
         classes: str | None = None,
     ) -> None:
-        """Create a closed bar; `histories` are entries by mode's name, `upward` puts candidates above the line."""
+        """Create a closed bar; `histories` are entries by mode's name, `upward` puts candidates above the line.
+
+        `remember` gives what is kept of an entry in the history: what must not be kept is taken out there.
+        """
         super().__init__(name=name, id=id, classes=classes)
         self._highlight = highlight
         self._complete = complete
         self._histories = {mode: LineHistory(entries) for mode, entries in (histories or {}).items()}
+        self._remember = remember
         self._upward = upward
         self._mode = COMMAND
         self._prompt = ""
@@ -258,7 +263,7 @@ class CommandBar(Widget, can_focus=True):
         """Hand the text over."""
         text = self._editor.text
         if self._mode.remembers:
-            self._histories.setdefault(self._mode.name, LineHistory()).add(text)
+            self._histories.setdefault(self._mode.name, LineHistory()).add(self._remember(text))
         if self._mode.masked:
             self._put(LineEditor())
         else:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from console.model.changes import Outcome
+from console.model.codes import BROKER_LOGGER, DYNAMIC_BROKER_LOGGER_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.plan.diff import DiffGroup, DiffLine
 from console.plan.plan import Plan
@@ -29,6 +30,11 @@ class ConfigRow(NamedTuple):
     def list_type(self) -> bool:
         """Whether the value is a list, which can be appended to."""
         return self.entry is not None and self.entry.type.name == "LIST"
+
+
+def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
+    """How many keys an entity sets itself; of loggers none, since a broker gives every level as its own."""
+    return 0 if resource.type == BROKER_LOGGER else len(entries.overrides(resource))
 
 
 def lines_of(groups: Iterable[DiffGroup], resource: ConfigResource) -> dict[str, DiffLine]:
@@ -63,8 +69,11 @@ def flags(row: ConfigRow) -> list[Cell]:
     """The letters of a row, a cell each: O or D, * or !, S, R."""
     failed = row.outcome is not None and not row.outcome.ok
     entry = row.entry
+    whose: Cell = ""
+    if entry is not None and entry.source != DYNAMIC_BROKER_LOGGER_CONFIG:
+        whose = ("O", "override") if row.override else ("D", "default")
     return [
-        ("O", "override") if row.override else ("D", "default") if entry is not None else "",
+        whose,
         ("!", "failed") if failed else ("*", "pending") if row.line else "",
         ("S", "sensitive") if entry is not None and entry.sensitive else "",
         ("R", "read-only") if entry is not None and entry.read_only else "",

@@ -9,6 +9,7 @@ from console.model.changes import Outcome, Status
 from console.model.config import ConfigResource, own_source
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.model.update_mode import UpdateMode, update_mode
 from console.plan.diff import DiffGroup, DiffLine, Side
 from console.plan.plan import Plan
 from console.present import names
@@ -82,7 +83,7 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
         list(old),
         list(new),
         _LETTERS[outcome.status] if outcome is not None else ("", ""),
-        line.verb if line.verb in ("append", "subtract") else "",
+        _note(line),
         (*_in_full(old, new), *_below(line, outcome)),
         arrow,
     )
@@ -95,6 +96,14 @@ def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: in
     if side.source is not None and not (new and own):
         line.append((f" ({names.source(side.source, broker)})", "muted"))
     return line
+
+
+def _note(line: DiffLine) -> str:
+    """What else is to know of a change: how the list is changed, that a broker has to be restarted."""
+    target = line.staged.edit.target
+    if isinstance(target, ConfigResource) and update_mode(target.type, line.key) is UpdateMode.RESTART:
+        return "needs a restart"
+    return line.verb if line.verb in ("append", "subtract") else ""
 
 
 def _in_full(old: Line, new: Line) -> Iterable[Span]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from console.commands.statements import Subject
     from console.contexts import Context
     from console.tui.applying import Applying
+    from console.tui.history_file import HistoryFile
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,10 @@ class Console(KeysInOrder["Context"]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
 
-    def __init__(self, session: Session, settings: ConsoleSettings | None = None) -> None:
+    def __init__(
+        self, session: Session, settings: ConsoleSettings | None = None, history: HistoryFile | None = None
+    ) -> None:
+        """history: where typed commands are kept, None for nowhere."""
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
@@ -69,7 +73,7 @@ class Console(KeysInOrder["Context"]):
         self.lost: ClusterLost | None = None
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
-        self.bar = Bar(self)
+        self.bar = Bar(self, history)
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -198,7 +202,9 @@ class Console(KeysInOrder["Context"]):
         from console.tui.help import help_lines
 
         keys, state = self.keys_here(), self.state()
-        self.show_text(f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys_of))
+        self.show_text(
+            f"keys: {self.place.view}", lambda _width: help_lines(keys, state, self.keys_of, self.view.sorts())
+        )
 
     def do_palette(self) -> None:
         """Find an action by its name."""
@@ -377,6 +383,7 @@ def run_console(client: AdminClient, context: Context, settings: ConsoleSettings
     it again on a client of its own.
     """
     from console.admin.client import AdminClient as Another
+    from console.tui.history_file import history_file
 
     if settings is None:
         from console.contexts import load
@@ -385,7 +392,7 @@ def run_console(client: AdminClient, context: Context, settings: ConsoleSettings
     chosen: Context | None = context
     mine = client
     while chosen is not None:
-        app = Console(_session(mine, chosen), settings)
+        app = Console(_session(mine, chosen), settings, history_file(os.environ))
         chosen = app.run(mouse=app.settings.mouse)
         if app.return_code:
             return app.return_code

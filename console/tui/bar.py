@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from console.commands.errors import LanguageError
     from console.tui.app import Console
     from console.tui.execute import Executor
+    from console.tui.history_file import HistoryFile
     from console.tui.typing import Typing
 
 
@@ -33,9 +34,17 @@ log = logging.getLogger(__name__)
 class Bar:
     """Opens the line in one of its modes and hands on what was entered."""
 
-    def __init__(self, app: Console) -> None:
+    def __init__(self, app: Console, history: HistoryFile | None) -> None:
+        """history: where commands outlive the session, None for nowhere."""
         self._app = app
-        self.line = CommandBar(id="bar", highlight=self._highlight, complete=self._complete)
+        self._history = history
+        self.line = CommandBar(
+            id="bar",
+            highlight=self._highlight,
+            complete=self._complete,
+            histories={COMMAND.name: history.read()} if history else None,
+            remember=self._remembered,
+        )
         self._filter_before = ""
         self._asked: asyncio.Future[Secret | None] | None = None
 
@@ -45,6 +54,15 @@ class Bar:
         from console.tui.execute import Executor
 
         return Executor(self._app, self._ask_secret)
+
+    def _remembered(self, text: str) -> str:
+        """What is kept of an entry: a command without its secrets, in the file too."""
+        from console.commands.redact import redact
+
+        kept = redact(text)
+        if self._history is not None and self.line.mode == COMMAND:
+            self._history.add(kept)
+        return kept
 
     def command(self, text: str) -> None:
         """Type a command, beginning with `text`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from console.present.sanitize import cell_width
 from console.present.spans import Line
@@ -16,7 +16,6 @@ MOVES = (
     ("h l ← →", "Columns that do not fit; in a tree, close and open"),
     ("⏎", "Go in"),
     ("Space", "Mark; x and e then mean all that is marked"),
-    ("⇧letter", "Sort: N name, O overrides, Z size, C changed, L lag or leaders, R under-replicated, P partitions"),
 )
 LETTERS = (
     ("O D", "override: set here; default: inherited, or nobody set it"),
@@ -26,8 +25,13 @@ LETTERS = (
 )
 
 
-def help_lines(keys: Iterable[Key], state: State, keys_of: Callable[[str], str]) -> list[Line]:
-    """The view's own keys, those that work everywhere, moving, and the letters in front of rows."""
+def help_lines(
+    keys: Iterable[Key], state: State, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
+) -> list[Line]:
+    """The view's own keys, those that work everywhere, moving, sorting, and the letters in front of rows.
+
+    sorts: pairs of a key and the column that it sorts by; once more turns the order round, a third time ends it.
+    """
     lines: list[Line] = []
     here = [key for key in keys if EVERYWHERE not in key.where]
     everywhere = [key for key in keys if EVERYWHERE in key.where]
@@ -38,6 +42,9 @@ def help_lines(keys: Iterable[Key], state: State, keys_of: Callable[[str], str])
             lines.append([])
     lines.append([("Moving", "header")])
     lines += [_line(sign, text, "") for sign, text in MOVES]
+    if sorts:
+        lines += [[], [("Sorting: once more turns it round, a third time ends it", "header")]]
+        lines.append([("  " + "   ".join(f"{sign} {column.lower()}" for sign, column in sorts), "")])
     lines += [[], [("Letters in front of a row", "header")]]
     lines += [_line(sign, text, "") for sign, text in LETTERS]
     return lines

@@ -10,14 +10,14 @@ from textual.timer import Timer
 
 from console.commands.quoting import quote
 from console.commands.unparse import subject_text
-from console.model.codes import TOPIC
+from console.model.codes import BROKER_LOGGER, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.config_details import described_by, details
-from console.present.configs import ConfigRow, config_cells, config_rows, lines_of
+from console.present.configs import ConfigRow, config_cells, config_rows, lines_of, own_count
 from console.present.names import HIDDEN, plural
 from console.present.spans import Cell, Line
 from console.present.topics import topic_marks
@@ -142,7 +142,9 @@ class ConfigsView(TableView[ConfigRow]):
         entries = self.snapshot.configs.get(self.resource)
         if entries is None:
             return []
-        own = len(entries.overrides(self.resource))
+        if self.resource.type == BROKER_LOGGER:
+            return [(plural(len(entries), "logger"), "muted")]
+        own = own_count(entries, self.resource)
         only: Line = [("only overrides  ", "pending")] if self._only_overrides else []
         told: Line = [(f"{plural(own, 'override')} of {len(entries)}", "muted")]
         if self.resource.type == TOPIC and self.resource.name in topic_marks(self.plan).deleted:

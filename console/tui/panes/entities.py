@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.present.configs import own_count
 from console.present.names import DEFAULT, resource_word
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line
@@ -92,7 +93,7 @@ class EntitiesView(TableView[EntityRow]):
 
     def _overrides(self, resource: ConfigResource) -> int | None:
         entries = self.snapshot.configs.get(resource)
-        return None if entries is None else len(entries.overrides(resource))
+        return None if entries is None else own_count(entries, resource)
 
     def rows(self) -> list[EntityRow]:
         """All entities, or those that set something."""

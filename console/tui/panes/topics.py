@@ -54,6 +54,7 @@ class TopicsView(TableView[Topic]):
         super().__init__()
         self._internal = False
         self._hidden = 0
+        self._unread = 0
         self._sizes: tuple[object, dict[str, int]] = (None, {})
         self._marks = topic_marks(EMPTY)
 
@@ -83,7 +84,8 @@ class TopicsView(TableView[Topic]):
         topics = [*self.snapshot.topics.values()]
         shown = topics if self._internal else [topic for topic in topics if not topic.internal]
         self._hidden = len(topics) - len(shown)
-        there = self.snapshot.topics
+        there, configs = self.snapshot.topics, self.snapshot.configs
+        self._unread = sum(topic_resource(name) not in configs for name in there)
         shown += [created_topic(name, parts) for name, parts in self._marks.created.items() if name not in there]
         return sorted(shown, key=SORTS["name"])
 
@@ -115,8 +117,11 @@ class TopicsView(TableView[Topic]):
 
     def status(self) -> Line:
         """How many are shown, and how many internal ones are not."""
+        reading: Line = []
+        if self.known() and self._unread > 0:
+            reading = [(f"overrides of {plural(self._unread, 'topic')} still to be read  ", "muted")]
         hidden: Line = [(f"{plural(self._hidden, 'internal topic')} hidden  ", "muted")] if self._hidden else []
-        return [*hidden, *super().status()]
+        return [*reading, *hidden, *super().status()]
 
     def note(self) -> Line:
         """What is wrong with the topic under the cursor, else what could not be read."""

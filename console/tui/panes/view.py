@@ -154,6 +154,10 @@ class View(Widget):
         """Whether the key under the cursor holds a list."""
         return False
 
+    def sorts(self) -> list[tuple[str, str]]:
+        """The keys that sort, and the columns that they sort by."""
+        return []
+
     def copied(self) -> str:
         """What `y` copies, ``""`` for nothing."""
         return ""
@@ -293,6 +297,10 @@ class TableView(View, Generic[Row]):
     def _row_of(self, key: Hashable | None) -> Row | None:
         index = None if key is None else self._all.index_of(key)
         return None if index is None else self._all.rows[index]
+
+    def sorts(self) -> list[tuple[str, str]]:
+        """The keys that sort, and the columns that they sort by."""
+        return [(column.sort_key, column.label) for column in self.table.columns if column.sort_key]
 
     def has_row(self) -> bool:
         """Whether there is a row under the cursor."""

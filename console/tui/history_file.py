@@ -1,0 +1,63 @@
+"""The commands of former sessions, a line each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from console.log_file import state_directory
+
+KEPT = 500
+"""Commands that are kept."""
+LONGEST = 2_000
+"""Characters; a longer command is not kept."""
+
+
+class HistoryFile:
+    """A file of one command a line, 0600, appended to and now and then cut. What can't be read or written is no
+    hindrance: the commands of this session are remembered all the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[str]:
+        """The commands, the oldest first; empty where there are none."""
+        try:
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        return [line for line in lines if line.strip()][-KEPT:]
+
+    def add(self, text: str) -> None:
+        """Remember a command, from which secrets have been taken out."""
+        if not text.strip() or len(text) > LONGEST or not text.isprintable():
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._cut(self.read())
+            with open(
+                os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
+            ) as file:
+                file.write(text + "\n")
+        except OSError:
+            return
+
+    def _cut(self, commands: Sequence[str]) -> None:
+        """Begin the file anew with its last half where it has grown full; put in place at once, never half written."""
+        if len(commands) < KEPT:
+            return
+        new = self._path.with_suffix(".new")
+        _write(new, os.O_TRUNC, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]))
+        new.replace(self._path)
+
+
+def _write(path: Path, how: int, text: str) -> None:
+    """Write text to a file that nobody else may read."""
+    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def history_file(environ: Mapping[str, str]) -> HistoryFile:
+    """The console's own, in the state directory."""
+    return HistoryFile(state_directory(environ) / "commands")
