@@ -159,7 +159,8 @@ def client_properties(mechanism: str, user: str, password: str, authority: Autho
 
 def format_arguments(cluster_id: str, properties: Path, scram_users: Mapping[str, str]) -> Sequence[str]:
     """Arguments of kafka.tools.StorageTool that make a node's storage, SCRAM credentials in it."""
-    arguments = ["format", "-t", cluster_id, "-c", str(properties)]
+    # One id in 64 begins with "-", which would be taken for an option if it stood alone.
+    arguments = ["format", f"--cluster-id={cluster_id}", "-c", str(properties)]
     for user, password in scram_users.items():
         for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
             arguments += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
