@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from console.admin.changes_delivery import Answer, deliver, refused
-from console.admin.errors import BrokerError
+from console.admin.errors import AdminError, BrokerError
 from console.admin.link import Link
+from console.admin.retry import until_settled
 from console.admin.routing import CONTROLLER
 from console.admin.scram import describe_scram
 from console.model.changes import AlterScram, Outcome, ScramUser, Status
@@ -19,6 +21,8 @@ from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 
 SALT_BYTES = 24
+DESCRIBED_WITHIN = 5.0
+"""Seconds in which a credential that was set is expected to be described."""
 _DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
 
 
@@ -76,7 +80,23 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
 
     for users in rounds(sound):
         outcomes |= await deliver(link, users, ask, look, validate_only=False)
+    await _until_described(
+        link, {user: request.upserts[user][0] for user in salted if outcomes[user].status is Status.APPLIED}
+    )
     return tuple(outcomes[user] for user in targets)
+
+
+async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:
+    """Brokers (3.9, 4.3) lose a credential that is set while the last other one of its mechanism is being deleted: a
+    deletion that comes next has to find these."""
+    if not upserted:
+        return
+
+    def missing(found: Mapping[ScramUser, int]) -> bool:
+        return any(found.get(user) != iterations for user, iterations in upserted.items())
+
+    with suppress(AdminError):
+        await until_settled(lambda: _iterations(link, list(upserted)), missing, within=DESCRIBED_WITHIN, attempts=20)
 
 
 def rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:

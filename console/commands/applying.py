@@ -25,8 +25,10 @@ from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.plan.compile import Facts, Step, compile_plan
-from console.plan.plan import Plan, Staged
+from console.plan.plan import Plan
+from console.plan.predict import default_partitions
 from console.plan.settle import record_check, settle
+from console.plan.staged import Staged
 
 if TYPE_CHECKING:
     from console.admin.link import Link
@@ -147,7 +149,8 @@ async def _facts(session: Session, plan: Plan) -> Facts:
         and resource.name.isdecimal()
     }
     reachable, incremental = await session.client.run(_probe, frozenset(named))
-    return Facts(reachable, incremental, session.snapshot.configs)
+    snapshot = session.snapshot
+    return Facts(reachable, incremental, snapshot.configs, len(snapshot.acls), default_partitions(snapshot))
 
 
 async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from console.model.changes import (
     AlterQuotas,
@@ -116,12 +117,10 @@ def _create_topics(some: list[Staged]) -> CreateTopics:
     for staged in some:
         if isinstance(staged.edit, SetConfig):
             configs[staged.edit.resource.name][staged.edit.key] = staged.edit.value
-    return CreateTopics(
-        tuple(
-            NewTopic(topic.name, topic.partitions, topic.replication, topic.assignments, configs[topic.name])
-            for topic in topics.values()
-        )
-    )
+    asked = [topic.timeout_ms for topic in topics.values() if topic.timeout_ms is not None]
+    together = tuple(replace(topic, configs=configs[topic.name]) for topic in topics.values())
+    # A request has one timeout; the topic that was given the longest decides.
+    return CreateTopics(together, max(asked)) if asked else CreateTopics(together)
 
 
 def _new_partitions(staged: Staged) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from console.model.changes import NewTopic
 from console.model.cluster import Topic
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, topic_resource
@@ -54,7 +54,7 @@ def _create(edit: CreateTopic, draft: Draft) -> Verdict:
         except ValueError as error:
             return Refused(edit, str(error), "Correct the value.")
     if configs != topic.configs:
-        edit = CreateTopic(NewTopic(name, topic.partitions, topic.replication, topic.assignments, configs))
+        edit = CreateTopic(replace(topic, configs=configs))
     return Staged(edit, None if draft.read("topics") else UNREAD)
 
 

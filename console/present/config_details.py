@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 
-from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override, without_override
-from console.model.inheritance import Inherited
+from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override
+from console.model.inheritance import Inheritance, Inherited
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
 from console.present import names
@@ -56,18 +56,19 @@ def _text(value: str | float | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def beneath(resource: ConfigResource, entry: ConfigEntry, broker: int | None) -> Line:
+def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, broker: int | None) -> Line:
     """``Without the override: 259200000 (3 d) from cluster <default>``; empty where the key is no override."""
     if not is_override(entry, resource):
         return []
-    below = without_override(entry, resource)
-    if below is None:
-        return [("Without the override: ", "muted"), ("nothing", "")]
-    return [
-        ("Without the override: ", "muted"),
-        (with_unit(entry.name, below.value, entry.sensitive), ""),
-        (f" from {names.source(below.source, broker)}", "muted"),
-    ]
+    below = Inheritance(snapshot).without_override(resource, entry.name)
+    said: Line = [("Without the override: ", "muted")]
+    if not below.known:
+        return [*said, ("not known: the brokers do not tell", "muted")]
+    if below.source is None:
+        return [*said, ("nothing", "")]
+    value = with_unit(entry.name, below.value, entry.sensitive or below.hidden)
+    there = f" {clean(below.name)}" if below.name not in ("", entry.name) else ""
+    return [*said, (value, ""), (f" from {names.source(below.source, broker)}{there}", "muted")]
 
 
 def chain(entry: ConfigEntry, broker: int | None) -> Line:
@@ -119,7 +120,7 @@ def details(
     lines.append(headline(resource, row))
     broker = described_by(resource, snapshot)
     if row.entry is not None:
-        lines += [line for line in (beneath(resource, row.entry, broker), chain(row.entry, broker)) if line]
+        lines += [line for line in (beneath(resource, row.entry, snapshot, broker), chain(row.entry, broker)) if line]
     if by_broker:
         lines += per_broker(row.key, by_broker)
     text = snapshot.documentation.get((int(resource.type), row.key))

@@ -23,7 +23,7 @@ _MANY = {"configs": "entities", "log_dirs": "brokers' disks"}
 def failure_text(failure: Failure) -> str:
     """The name, the broker's words, and what to do."""
     text = clean(str(failure), 400)
-    return f"{text}. {clean(failure.remedy, 300)}" if failure.remedy else text
+    return f"{text.rstrip('.')}. {clean(failure.remedy, 300)}" if failure.remedy else text
 
 
 def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
