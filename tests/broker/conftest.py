@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import uuid
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
 from tests.support.kafka_cluster import KafkaCluster, Security
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError
 
@@ -15,10 +18,11 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder needs brokers."""
+    """Everything in this folder needs brokers; what leaves its traces on the shared ones runs when nobody else will."""
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.broker)
+    items.sort(key=lambda item: item.get_closest_marker("untidy") is not None)
 
 
 def _running(version: str, brokers: int, security: Security = "plain") -> Iterator[KafkaCluster]:
@@ -48,6 +52,27 @@ def secure_cluster() -> Iterator[KafkaCluster]:
 def kafka39() -> Iterator[KafkaCluster]:
     """Kafka 3.9, one broker, PLAINTEXT, everybody a super user, request log on."""
     yield from _running(KAFKA_3_9, brokers=1)
+
+
+@pytest.fixture(params=["plain_cluster", "kafka39"])
+def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
+    """The plain cluster of each version in turn."""
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
+    return cluster
+
+
+@pytest.fixture
+async def link(kafka: KafkaCluster) -> AsyncIterator[Link]:
+    """Connected to it."""
+    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that nothing else has."""
+    return f"test-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
