@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -48,19 +47,6 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.kafka_cluster import KafkaCluster
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"lost-{uuid.uuid4().hex[:8]}"
-
-
-@pytest.fixture(params=["plain_cluster", "kafka39"])
-def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """Each of the two versions."""
-    cluster: KafkaCluster = request.getfixturevalue(request.param)
-    return cluster
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 
 import pytest
@@ -111,12 +110,6 @@ async def link(
     made = Link(ConnectionSettings(bootstrap=kafka39.addresses))
     yield made
     await made.close()
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"old-{uuid.uuid4().hex[:8]}"
 
 
 async def applied(link: Link, change: ChangeRequest, *, check: bool = False) -> None:

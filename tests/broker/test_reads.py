@@ -1,104 +1,48 @@
-"""Every read against real brokers, 4.3 and 3.9: what it finds, and how it fails."""
+"""Reads against real brokers, 4.3 and 3.9: what they find, and how they fail."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
-from types import ModuleType
-from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console.admin import acls, cluster, configs, groups, log_dirs, quotas, scram, topics
-from console.admin.changes import send
 from console.admin.errors import BrokerError
-from console.admin.group_describe import find_coordinators
 from console.admin.link import Link
-from console.admin.retry import until_settled
-from console.admin.routing import broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.acl import Acl, AclFilter
 from console.model.changes import (
-    AlterConfigs,
     AlterQuotas,
     AlterScram,
-    ChangeRequest,
-    ConfigOp,
     CreateAcls,
     CreateTopics,
     NewTopic,
-    Outcome,
     ScramUser,
 )
-from console.model.cluster import PartitionLag, ScramCredential
+from console.model.cluster import ScramCredential
 from console.model.codes import (
-    BROKER,
-    BROKER_LOGGER,
-    CLIENT_METRICS,
-    DEFAULT_CONFIG,
-    DELETE,
-    DYNAMIC_BROKER_CONFIG,
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    GROUP,
-    SET,
     AclOperation,
     AclResourceType,
     PatternType,
     Permission,
-    ResourceType,
     ScramMechanism,
 )
 from console.model.config import (
     CLUSTER_DEFAULT,
-    ConfigListing,
-    ConfigResource,
     broker_resource,
     topic_resource,
 )
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
 from console.model.secret import Secret
-from console.wire.schemas import for_version
+from tests.support.changing import applied
 from tests.support.kafka_cluster import KafkaCluster
 
 
-@pytest.fixture(params=["plain_cluster", "kafka39"])
-def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    """Each of the two versions."""
-    cluster: KafkaCluster = request.getfixturevalue(request.param)
-    return cluster
-
-
-@pytest.fixture
-async def link(kafka: KafkaCluster) -> AsyncIterator[Link]:
-    made = Link(ConnectionSettings(bootstrap=kafka.addresses))
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has."""
-    return f"reads-{uuid.uuid4().hex[:8]}"
-
-
 def is_4(kafka: KafkaCluster) -> bool:
+    """Of the newer of the two versions."""
     return kafka.version.startswith("4.")
-
-
-async def done(link: Link, change: ChangeRequest) -> tuple[Outcome, ...]:
-    outcomes = await send(link, change, validate_only=False)
-    assert all(outcome.ok for outcome in outcomes), outcomes
-    return outcomes
-
-
-async def make_topic(link: Link, name: str, partitions: int = 1, **overrides: str) -> None:
-    configs = {key.replace("_", "."): value for key, value in overrides.items()}
-    await done(link, CreateTopics((NewTopic(name, partitions, 1, configs=configs),)))
 
 
 # --- the cluster
@@ -144,7 +88,7 @@ async def test_the_quorum(kafka: KafkaCluster, link: Link) -> None:
 
 async def test_topics(kafka: KafkaCluster, link: Link, name: str) -> None:
     replication = len(kafka.broker_ids)
-    await done(link, CreateTopics((NewTopic(name, 3, replication),)))
+    assert await applied(link, CreateTopics((NewTopic(name, 3, replication),)))
     listing = await topics.describe_topics(link, [name, "no-such-topic", "bad name"])
     topic = listing.topics[name]
     assert [partition.number for partition in topic.partitions] == [0, 1, 2]
@@ -176,157 +120,6 @@ async def test_nothing_is_being_moved(link: Link) -> None:
     assert await topics.list_reassignments(link) == ()
 
 
-# --- configs
-
-
-async def test_topic_configs_are_what_kafka_configs_says(kafka: KafkaCluster, link: Link, name: str) -> None:
-    await make_topic(link, name, retention_ms="1000", cleanup_policy="compact,delete")
-    listing = await configs.describe_configs(link, [topic_resource(name)])
-    (entries,) = listing.sets.values()
-    output = await asyncio.to_thread(
-        kafka.run_admin_tool, "kafka.admin.ConfigCommand", "--describe", "--all", "--topic", name
-    )
-    line = re.compile(r"^  ([\w.]+)=(.*) sensitive=(\w+) synonyms=\{(.*)\}$", re.MULTILINE)
-    told = {key: (value, sensitive, synonyms) for key, value, sensitive, synonyms in line.findall(output)}
-    assert told == {
-        entry.name: (
-            entry.value,
-            str(entry.sensitive).lower(),
-            ", ".join(f"{s.source.name}:{s.name}={s.value}" for s in entry.synonyms),
-        )
-        for entry in entries
-    }
-    assert {entry.name for entry in entries.overrides(topic_resource(name))} == {"retention.ms", "cleanup.policy"}
-    assert [entry.name for entry in entries] == sorted(entry.name for entry in entries)
-
-
-async def test_types_and_documentation(link: Link, name: str) -> None:
-    await make_topic(link, name)
-    resource = topic_resource(name)
-    plain = (await configs.describe_configs(link, [resource])).sets[resource]
-    full = (await configs.describe_configs(link, [resource], documentation=True)).sets[resource]
-    assert {entry.documentation for entry in plain} == {None}
-    retention = full.get("retention.ms")
-    assert retention is not None
-    assert retention.type.name == "LONG"
-    assert retention.documentation is not None
-    assert "retain" in retention.documentation
-    bare = (await configs.describe_configs(link, [resource], synonyms=False)).sets[resource]
-    assert {entry.synonyms for entry in bare} == {()}
-    some = await configs.describe_configs(link, [resource], keys=["retention.ms", "no.such.key"])
-    assert [entry.name for entry in some.sets[resource]] == ["retention.ms"]
-
-
-async def test_many_topics_come_in_chunks_and_equal_sets_are_one(link: Link, name: str) -> None:
-    names = [f"{name}-{number}" for number in range(250)]
-    await done(link, CreateTopics(tuple(NewTopic(one, 1, 1) for one in names), timeout_ms=60_000))
-    resources = list(map(topic_resource, names))
-    parts: list[ConfigListing] = []
-    listing = await configs.describe_configs(link, resources, on_chunk=parts.append)
-    assert [len(part.sets) for part in parts] == [100, 100, 50]
-    assert {resource: s for part in parts for resource, s in part.sets.items()} == listing.sets
-    assert {part.described_by for part in parts} == {listing.described_by}
-    assert len({id(entries) for entries in listing.sets.values()}) == 1
-    again = await configs.describe_configs(link, resources)
-    assert again.described_by == listing.described_by
-    assert all(again.sets[resource] is listing.sets[resource] for resource in resources)
-
-
-async def test_each_failure_is_its_resources_own(kafka: KafkaCluster, link: Link, name: str) -> None:
-    await make_topic(link, name)
-    fine, gone = topic_resource(name), topic_resource("no-such-topic")
-    nobody, unknown = broker_resource(99), ConfigResource(ResourceType(99), "x")
-    word = ConfigResource(BROKER, "one")
-    listing = await configs.describe_configs(link, [gone, nobody, unknown, word, fine, broker_resource(1)])
-    assert listing.sets.keys() == {fine, broker_resource(1)}
-    assert listing.failures[gone].name == "UNKNOWN_TOPIC_OR_PARTITION"
-    assert "99" in listing.failures[nobody].message
-    assert listing.failures[word].name == "INVALID_REQUEST"
-    assert listing.failures[unknown].name == "INVALID_REQUEST"
-    assert all(failure.remedy for failure in listing.failures.values())
-
-
-async def test_brokers_describe_themselves(kafka: KafkaCluster, link: Link) -> None:
-    resources = [broker_resource(id_) for id_ in kafka.broker_ids]
-    loggers = [ConfigResource(BROKER_LOGGER, str(id_)) for id_ in kafka.broker_ids]
-    listing = await configs.describe_configs(link, [*resources, *loggers, CLUSTER_DEFAULT])
-    assert not listing.failures
-    for id_, resource in zip(kafka.broker_ids, resources, strict=True):
-        node = listing.sets[resource].get("node.id")
-        assert node is not None
-        assert node.value == str(id_)
-        assert node.read_only
-    for logger in loggers:
-        root = listing.sets[logger].get("root")
-        assert root is not None
-        assert (root.value, root.synonyms) == ("INFO", ())
-    assert listing.described_by in kafka.broker_ids
-
-
-async def test_where_a_topic_gets_a_value_from(kafka: KafkaCluster, link: Link, name: str) -> None:
-    """The topic's own value, one broker's, the cluster's and the default, as a chain."""
-    await make_topic(link, name, segment_ms="111000")
-    resource, describer = topic_resource(name), (await configs.describe_configs(link, [CLUSTER_DEFAULT])).described_by
-    assert describer is not None
-    changes = {
-        CLUSTER_DEFAULT: (ConfigOp("log.roll.ms", SET, "333000"),),
-        broker_resource(describer): (ConfigOp("log.roll.ms", SET, "222000"),),
-    }
-    await done(link, AlterConfigs(changes, broker=describer))
-    try:
-        listing = await configs.describe_configs(link, [resource, CLUSTER_DEFAULT, broker_resource(describer)])
-        entry = listing.sets[resource].get("segment.ms")
-        assert entry is not None
-        assert [(s.name, s.value, s.source) for s in entry.synonyms][:3] == [
-            ("segment.ms", "111000", DYNAMIC_TOPIC_CONFIG),
-            ("log.roll.ms", "222000", DYNAMIC_BROKER_CONFIG),
-            ("log.roll.ms", "333000", DYNAMIC_DEFAULT_BROKER_CONFIG),
-        ]
-        assert entry.synonyms[-1].source == DEFAULT_CONFIG
-        default = listing.sets[CLUSTER_DEFAULT].get("log.roll.ms")
-        assert default is not None
-        assert (default.value, default.source) == ("333000", DYNAMIC_DEFAULT_BROKER_CONFIG)
-    finally:
-        undo = {resource: (ConfigOp("log.roll.ms", DELETE),) for resource in changes}
-        await done(link, AlterConfigs(undo, broker=describer))
-
-
-async def test_a_hidden_value_is_none(link: Link) -> None:
-    """A key that the broker does not know is taken for a secret."""
-    resource = broker_resource(1)
-    await done(link, AlterConfigs({resource: (ConfigOp("reads.own.key", SET, "x"),)}, broker=1))
-    try:
-        (entries,) = (await configs.describe_configs(link, [resource])).sets.values()
-        entry = entries.get("reads.own.key")
-        assert entry is not None
-        assert entry.hidden
-        assert entry.synonyms[0].value is None
-        assert entries.get("reads.absent") is None
-    finally:
-        await done(link, AlterConfigs({resource: (ConfigOp("reads.own.key", DELETE),)}, broker=1))
-
-
-async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link: Link, name: str) -> None:
-    metrics, group = ConfigResource(CLIENT_METRICS, name), ConfigResource(GROUP, name)
-    ops: dict[ConfigResource, tuple[ConfigOp, ...]] = {metrics: (ConfigOp("interval.ms", SET, "60000"),)}
-    if is_4(kafka):
-        ops[group] = (ConfigOp("consumer.session.timeout.ms", SET, "50000"),)
-    await done(link, AlterConfigs(ops))
-    listed = await configs.list_config_resources(link, [CLIENT_METRICS, GROUP])
-    assert [resource for resource in listed if resource.name == name] == sorted(ops)
-    listing = await configs.describe_configs(link, ops)
-    entry = listing.sets[metrics].get("interval.ms")
-    assert entry is not None
-    assert (entry.value, entry.source.name) == ("60000", "DYNAMIC_CLIENT_METRICS_CONFIG")
-    if is_4(kafka):
-        entry = listing.sets[group].get("consumer.session.timeout.ms")
-        assert entry is not None
-        assert (entry.value, entry.source.name) == ("50000", "DYNAMIC_GROUP_CONFIG")
-        assert topic_resource("x") not in await configs.list_config_resources(link, [BROKER])
-    else:
-        assert await configs.list_config_resources(link, [GROUP]) == ()
-
-
 # --- quotas
 
 
@@ -343,7 +136,7 @@ async def test_quotas_and_their_filters(link: Link, name: str) -> None:
         half: {"controller_mutation_rate": 0.5},
         ip: {"connection_creation_rate": 10.0},
     }
-    await done(link, AlterQuotas(made))
+    assert await applied(link, AlterQuotas(made))
     try:
         everything = await quotas.describe_quotas(link)
         assert {entity: everything[entity] for entity in made} == made
@@ -364,7 +157,7 @@ async def test_quotas_and_their_filters(link: Link, name: str) -> None:
             await found(QuotaMatch("client-id-prefix", Match.ANY_NAME), strict=False)
         assert refused.value.failure.remedy
     finally:
-        await done(link, AlterQuotas({entity: dict.fromkeys(values) for entity, values in made.items()}))
+        assert await applied(link, AlterQuotas({entity: dict.fromkeys(values) for entity, values in made.items()}))
     assert not made.keys() & (await quotas.describe_quotas(link)).keys()
 
 
@@ -380,7 +173,7 @@ async def test_acls_and_their_filters(link: Link, name: str) -> None:
         Acl(topic, name, prefixed, f"User:{name}", "10.0.0.1", AclOperation.parse("all"), deny),
         Acl(group, name, literal, f"User:{name}", "*", read, allow),
     )
-    await done(link, CreateAcls(made))
+    assert await applied(link, CreateAcls(made))
     assert set(made) <= set(await acls.describe_acls(link))
     assert await acls.describe_acls(link, AclFilter(principal=f"User:{name}")) == tuple(sorted(made))
     assert await acls.describe_acls(link, AclFilter(resource_type=group, resource_name=name)) == (made[2],)
@@ -395,7 +188,7 @@ async def test_scram_users(link: Link, name: str) -> None:
         ScramUser(name, sha256): (4096, Secret("secret-1")),
         ScramUser(name, sha512): (8192, Secret("secret-2")),
     }
-    await done(link, AlterScram(upserts))
+    assert await applied(link, AlterScram(upserts))
     expected = (ScramCredential(sha256, 4096), ScramCredential(sha512, 8192))
     assert await scram.describe_scram(link, [name, "no-such-user"]) == {name: expected}
     assert (await scram.describe_scram(link))[name] == expected
@@ -406,7 +199,7 @@ async def test_scram_users(link: Link, name: str) -> None:
 
 
 async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
-    await done(link, CreateTopics((NewTopic(name, 2, len(kafka.broker_ids)),)))
+    assert await applied(link, CreateTopics((NewTopic(name, 2, len(kafka.broker_ids)),)))
     listing = await log_dirs.describe_log_dirs(link)
     assert tuple(listing.dirs) == kafka.broker_ids
     assert not listing.failures
@@ -421,121 +214,6 @@ async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
         ]
     assert tuple((await log_dirs.describe_log_dirs(link, [1])).dirs) == (1,)
     assert "99" in (await log_dirs.describe_log_dirs(link, [99])).failures[99].message
-
-
-# --- groups
-
-
-@pytest.fixture
-async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
-    """A group of one live member: 3 of 5 records of partition 0 read, partition 1 assigned without a commit."""
-    await make_topic(link, name, partitions=2)
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
-    await producer.start()
-    for number in range(5):
-        await producer.send_and_wait(name, str(number).encode(), partition=0)
-    await producer.stop()
-    consumer = AIOKafkaConsumer(
-        name, bootstrap_servers=kafka.bootstrap, group_id=name, client_id="reader", enable_auto_commit=False
-    )
-    await consumer.start()
-    (place,) = (place for place in consumer.assignment() if place.partition == 0)
-    await consumer.commit({place: 3})
-    yield name
-    await consumer.stop()
-
-
-async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
-    listing = await groups.list_groups(link)
-    listed = listing.groups[consumed]
-    assert (listed.state, listed.type, listed.protocol, listed.members) == ("Stable", "classic", "consumer", None)
-    assert not listing.failures
-    assert consumed not in (await groups.list_groups(link, ["Empty"])).groups
-    described = await groups.describe_groups(link, [consumed, "no-such-group"])
-    group = described.groups[consumed]
-    assert (group.state, group.coordinator) == ("Stable", listed.coordinator)
-    assert group.members is not None
-    (member,) = group.members
-    assert (member.client_id, member.host) == ("reader", "/127.0.0.1")
-    assert member.assignment == ((consumed, 0), (consumed, 1))
-    assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
-    lag = await groups.group_lag(link, consumed)
-    assert lag.partitions == (
-        PartitionLag(consumed, 0, committed=3, end=5, lag=2, member=member.member_id),
-        PartitionLag(consumed, 1, committed=-1, end=0, lag=-1, member=member.member_id),
-    )
-    assert (lag.total, lag.failures) == (2, ())
-    with pytest.raises(BrokerError, match="GROUP_ID_NOT_FOUND"):
-        await groups.group_lag(link, "no-such-group")
-
-
-def joining(protocol: str, group: str) -> Callable[[ModuleType], Any]:
-    """The first heartbeat of a member of a group of one of the newer protocols, for the topic of the group's name."""
-    member = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
-
-    def ask(kio: ModuleType) -> Any:
-        if protocol == "share":
-            return for_version(kio.ShareGroupHeartbeatRequest, **member, subscribed_topic_names=(group,))
-        if protocol == "consumer":
-            return for_version(
-                kio.ConsumerGroupHeartbeatRequest,
-                **member,
-                rebalance_timeout=timedelta(seconds=60),
-                subscribed_topic_names=(group,),
-                topic_partitions=(),
-            )
-        part = kio.Subtopology(
-            subtopology_id="0",
-            source_topics=(group,),
-            state_changelog_topics=(),
-            repartition_source_topics=(),
-            copartition_groups=(),
-        )
-        return for_version(
-            kio.StreamsGroupHeartbeatRequest,
-            **member,
-            endpoint_information_epoch=0,
-            rebalance_timeout=timedelta(seconds=60),
-            topology=kio.Topology(epoch=1, subtopologies=(part,)),
-            active_tasks=(),
-            standby_tasks=(),
-            warmup_tasks=(),
-            process_id="p",
-            client_tags=(),
-            task_offsets=None,
-            task_end_offsets=None,
-        )
-
-    return ask
-
-
-@pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
-async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
-    """KIP-848, KIP-932 and KIP-1071: brokers describe each kind by a call of its own."""
-    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    try:
-        await make_topic(link, name, partitions=2)
-        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
-
-        async def beat() -> Any:
-            return await link.call(f"{protocol}_group_heartbeat", joining(protocol, name), to=broker(coordinator))
-
-        response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
-        assert response.error_code == 0, response
-        listed = (await groups.list_groups(link)).groups[name]
-        assert listed.type == protocol
-        described = await groups.describe_groups(link, [name])
-        group = described.groups[name]
-        assert (group.type, group.coordinator, described.failures) == (protocol, coordinator, {})
-        assert group.members is not None
-        (member,) = group.members
-        assert (member.member_id, member.host) == (f"{name}-member", "/127.0.0.1")
-        if protocol == "consumer":
-            lag = await groups.group_lag(link, name)
-            assert lag.failures == ()
-            assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
-    finally:
-        await link.close()
 
 
 # --- without rights, without brokers
@@ -588,7 +266,7 @@ async def test_what_is_not_allowed_is_said_for_each(alice: Link) -> None:
 async def test_a_dead_broker_is_a_failure_and_not_an_end(own_cluster: KafkaCluster, name: str) -> None:
     link = Link(ConnectionSettings(bootstrap=own_cluster.addresses))
     try:
-        await done(link, CreateTopics((NewTopic(name, 1, assignments=((3, 1),)),)))
+        assert await applied(link, CreateTopics((NewTopic(name, 1, assignments=((3, 1),)),)))
         group = "reads-group"
         resources = [topic_resource(name), *(broker_resource(id_) for id_ in own_cluster.broker_ids)]
         before = await configs.describe_configs(link, resources)

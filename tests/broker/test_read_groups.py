@@ -1,0 +1,135 @@
+"""Groups of every protocol, their members and lag, read from real brokers, 4.3 and 3.9."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console.admin import groups
+from console.admin.errors import BrokerError
+from console.admin.group_describe import find_coordinators
+from console.admin.link import Link
+from console.admin.retry import until_settled
+from console.admin.routing import broker
+from console.admin.settings import ConnectionSettings
+from console.model.cluster import PartitionLag
+from console.wire.schemas import for_version
+from tests.support.changing import make_topic
+from tests.support.kafka_cluster import KafkaCluster
+
+
+@pytest.fixture
+async def consumed(kafka: KafkaCluster, link: Link, name: str) -> AsyncIterator[str]:
+    """A group of one live member: 3 of 5 records of partition 0 read, partition 1 assigned without a commit."""
+    await make_topic(link, name, partitions=2)
+    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap)
+    await producer.start()
+    for number in range(5):
+        await producer.send_and_wait(name, str(number).encode(), partition=0)
+    await producer.stop()
+    consumer = AIOKafkaConsumer(
+        name, bootstrap_servers=kafka.bootstrap, group_id=name, client_id="reader", enable_auto_commit=False
+    )
+    await consumer.start()
+    (place,) = (place for place in consumer.assignment() if place.partition == 0)
+    await consumer.commit({place: 3})
+    yield name
+    await consumer.stop()
+
+
+async def test_groups(kafka: KafkaCluster, link: Link, consumed: str) -> None:
+    listing = await groups.list_groups(link)
+    listed = listing.groups[consumed]
+    assert (listed.state, listed.type, listed.protocol, listed.members) == ("Stable", "classic", "consumer", None)
+    assert not listing.failures
+    assert consumed not in (await groups.list_groups(link, ["Empty"])).groups
+    described = await groups.describe_groups(link, [consumed, "no-such-group"])
+    group = described.groups[consumed]
+    assert (group.state, group.coordinator) == ("Stable", listed.coordinator)
+    assert group.members is not None
+    (member,) = group.members
+    assert (member.client_id, member.host) == ("reader", "/127.0.0.1")
+    assert member.assignment == ((consumed, 0), (consumed, 1))
+    assert described.failures["no-such-group"].name == "GROUP_ID_NOT_FOUND"
+    lag = await groups.group_lag(link, consumed)
+    assert lag.partitions == (
+        PartitionLag(consumed, 0, committed=3, end=5, lag=2, member=member.member_id),
+        PartitionLag(consumed, 1, committed=-1, end=0, lag=-1, member=member.member_id),
+    )
+    assert (lag.total, lag.failures) == (2, ())
+    with pytest.raises(BrokerError, match="GROUP_ID_NOT_FOUND"):
+        await groups.group_lag(link, "no-such-group")
+
+
+def joining(protocol: str, group: str) -> Callable[[ModuleType], Any]:
+    """The first heartbeat of a member of a group of one of the newer protocols, for the topic of the group's name."""
+    member = {"group_id": group, "member_id": f"{group}-member", "member_epoch": 0, "client_id": "x"}
+
+    def ask(kio: ModuleType) -> Any:
+        if protocol == "share":
+            return for_version(kio.ShareGroupHeartbeatRequest, **member, subscribed_topic_names=(group,))
+        if protocol == "consumer":
+            return for_version(
+                kio.ConsumerGroupHeartbeatRequest,
+                **member,
+                rebalance_timeout=timedelta(seconds=60),
+                subscribed_topic_names=(group,),
+                topic_partitions=(),
+            )
+        part = kio.Subtopology(
+            subtopology_id="0",
+            source_topics=(group,),
+            state_changelog_topics=(),
+            repartition_source_topics=(),
+            copartition_groups=(),
+        )
+        return for_version(
+            kio.StreamsGroupHeartbeatRequest,
+            **member,
+            endpoint_information_epoch=0,
+            rebalance_timeout=timedelta(seconds=60),
+            topology=kio.Topology(epoch=1, subtopologies=(part,)),
+            active_tasks=(),
+            standby_tasks=(),
+            warmup_tasks=(),
+            process_id="p",
+            client_tags=(),
+            task_offsets=None,
+            task_end_offsets=None,
+        )
+
+    return ask
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "share", "streams"])
+async def test_groups_of_the_newer_protocols(plain_cluster: KafkaCluster, name: str, protocol: str) -> None:
+    """KIP-848, KIP-932 and KIP-1071: brokers describe each kind by a call of its own."""
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    try:
+        await make_topic(link, name, partitions=2)
+        (coordinator,) = (await find_coordinators(link, [name]))[0].values()
+
+        async def beat() -> Any:
+            return await link.call(f"{protocol}_group_heartbeat", joining(protocol, name), to=broker(coordinator))
+
+        response = await until_settled(beat, lambda answer: answer.error_code != 0, within=20)
+        assert response.error_code == 0, response
+        listed = (await groups.list_groups(link)).groups[name]
+        assert listed.type == protocol
+        described = await groups.describe_groups(link, [name])
+        group = described.groups[name]
+        assert (group.type, group.coordinator, described.failures) == (protocol, coordinator, {})
+        assert group.members is not None
+        (member,) = group.members
+        assert (member.member_id, member.host) == (f"{name}-member", "/127.0.0.1")
+        if protocol == "consumer":
+            lag = await groups.group_lag(link, name)
+            assert lag.failures == ()
+            assert all(row.committed == -1 and row.lag == -1 for row in lag.partitions)
+    finally:
+        await link.close()
