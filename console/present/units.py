@@ -18,17 +18,17 @@ def number(value: float) -> str:
 
 
 def _scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """`value` in the largest unit that is exact and below 1,000 of it, else rounded in the largest that fits."""
+    """`value` in the largest unit of which it is a whole number below 1,000, else in the largest that fits: with two
+    decimals where they are exact, with ``≈`` where not."""
     for name, size in units:
         if value >= size and value % size == 0 and value // size < 1000:
             return f"{int(value // size)} {name}{suffix}"
     for name, size in units:
         if value >= size:
-            return (
-                f"≈ {value / size:.3g} {name}{suffix}"
-                if value / size < 1000
-                else f"≈ {value / size:,.0f} {name}{suffix}"
-            )
+            scaled = value / size
+            if value * 100 % size == 0 and scaled < 1000:
+                return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {name}{suffix}"
+            return f"≈ {scaled:.3g} {name}{suffix}" if scaled < 1000 else f"≈ {scaled:,.0f} {name}{suffix}"
     return f"{number(value)} {base}{suffix}"
 
 

@@ -36,10 +36,7 @@ class HistoryFile:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._cut(self.read())
-            with open(
-                os.open(self._path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8"
-            ) as file:
-                file.write(text + "\n")
+            _write(self._path, os.O_APPEND, text + "\n")
         except OSError:
             return
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from console.commands.entities import ACL_TYPES
-from console.commands.quoting import quote
+from console.commands.quoting import quote, quote_beside_equals, quoted
 from console.commands.unparse import subject_text
 from console.model.acl import Acl
+from console.model.codes import BROKER
+from console.model.config import ConfigResource
 from console.model.secret import Secret
+from console.model.update_mode import UpdateMode, update_mode
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -38,13 +41,13 @@ def command(edit: Edit) -> str:
     """The command that stages an edit."""
     match edit:
         case SetConfig(resource, key, value):
-            return f"set {subject_text(resource)} {_assign(key, value)}"
+            return f"set {subject_text(resource)} {_assign(key, value, resource)}"
         case AppendConfig(resource, key, value):
-            return f"append {subject_text(resource)} {_assign(key, value)}"
+            return f"append {subject_text(resource)} {_assign(key, value, resource)}"
         case SubtractConfig(resource, key, value):
-            return f"subtract {subject_text(resource)} {_assign(key, value)}"
+            return f"subtract {subject_text(resource)} {_assign(key, value, resource)}"
         case UnsetConfig(resource, key):
-            return f"unset {subject_text(resource)} {quote(key)}"
+            return f"unset {subject_text(resource)} {_key(key, resource)}"
         case SetQuota(entity, key, value):
             return f"set {subject_text(entity)} {quote(key)}={value:.17g}"
         case UnsetQuota(entity, key):
@@ -65,8 +68,17 @@ def command(edit: Edit) -> str:
             return f"scram delete {quote(user.user)} {user.mechanism.label}"
 
 
-def _assign(key: str, value: str | Secret) -> str:
-    return f"{quote(key)}={ASK if isinstance(value, Secret) else quote(value) if value else ''}"
+def _key(key: str, resource: ConfigResource | None = None) -> str:
+    """A broker's key that is none of Kafka's dynamic ones may be a plug-in's own, which is quoted to say that it is
+    meant."""
+    if resource is not None and resource.type == BROKER and update_mode(resource.type, key) is UpdateMode.RESTART:
+        return quoted(key)
+    return quote_beside_equals(key)
+
+
+def _assign(key: str, value: str | Secret, resource: ConfigResource | None = None) -> str:
+    text = ASK if isinstance(value, Secret) else quote(value) if value else ""
+    return f"{_key(key, resource)}={text}"
 
 
 def _access(acl: Acl) -> str:

@@ -18,7 +18,9 @@ def test_what_comes_through_is_printable_and_short(text: str, limit: int) -> Non
     assert shown.isprintable()
     assert len(shown) <= limit
     assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") for char in shown)
-    assert not any(unicodedata.bidirectional(char) in ("RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI") for char in shown)
+    assert not any(
+        unicodedata.bidirectional(char) in ("RLO", "LRO", "RLE", "LRE", "PDF", "RLI", "LRI") for char in shown
+    )
 
 
 @given(anything)

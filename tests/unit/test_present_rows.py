@@ -1,0 +1,472 @@
+"""Rows, header and details: what an operator reads, from a snapshot and a plan."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.acl import Acl
+from console.model.changes import NewTopic
+from console.model.cluster import (
+    Broker,
+    BrokerVersion,
+    ClusterInfo,
+    LogDir,
+    Partition,
+    Quorum,
+    QuorumReplica,
+    ReplicaSize,
+    Topic,
+)
+from console.model.codes import (
+    BROKER_LOGGER,
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    AclOperation,
+    AclResourceType,
+    ConfigSource,
+    ConfigType,
+    PatternType,
+    Permission,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, topic_resource
+from console.model.failure import Failure
+from console.model.inheritance import Inherited
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import ReadFailure, Snapshot
+from console.plan.diff import diff
+from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
+from console.plan.plan import EMPTY, Plan, stage
+from console.present.acls import acl_cells, acl_rows, touches_topic
+from console.present.brokers import broker_cells, broker_loads, broker_rows, disk
+from console.present.changed import Change, Changed, changes
+from console.present.config_details import beneath, chain, details, headline, per_broker
+from console.present.configs import ConfigRow, config_cells, config_rows, flags, lines_of
+from console.present.documentation import plain_text
+from console.present.failures import unread
+from console.present.header import Who, controller, facts, header
+from console.present.names import quota_entity
+from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
+from console.present.sanitize import cell_width
+from console.present.spans import Cell, plain
+from console.present.topics import TopicFacts, partition_cells, topic_cells, topic_marks, trouble
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+ORDERS = topic_resource("orders")
+LONG, LIST, PASSWORD = ConfigType(5), ConfigType(7), ConfigType(9)
+RETENTION = ConfigEntry(
+    "retention.ms",
+    "86400000",
+    DYNAMIC_TOPIC_CONFIG,
+    type=LONG,
+    synonyms=(
+        Synonym("retention.ms", "86400000", DYNAMIC_TOPIC_CONFIG),
+        Synonym("log.retention.ms", "259200000", DYNAMIC_DEFAULT_BROKER_CONFIG),
+        Synonym("log.retention.hours", "168", DEFAULT_CONFIG),
+    ),
+)
+SEGMENT = ConfigEntry("segment.bytes", "1073741824", DEFAULT_CONFIG, type=ConfigType(3))
+HIDDEN = ConfigEntry("ssl.secret", None, DYNAMIC_TOPIC_CONFIG, sensitive=True, type=PASSWORD)
+
+
+def texts(cells: list[Cell]) -> list[str]:
+    return [plain(cell) for cell in cells]
+
+
+def snapshot(**parts: object) -> Snapshot:
+    known = Snapshot(
+        cluster=ClusterInfo("c-1", 3, (Broker(1, "b1", 9092, "r1"), Broker(2, "b2", 9092))),
+        topics={"orders": Topic("orders", (Partition(0, 1, (1, 2), (1, 2)),))},
+        configs={ORDERS: ConfigSet((RETENTION, SEGMENT))},
+        configs_from=1,
+        read_at=dict.fromkeys(("cluster", "topics", "configs", "quotas", "acls", "groups"), NOW),
+    )
+    return replace(known, **parts)  # type: ignore[arg-type]
+
+
+def staged(*edits: object, known: Snapshot | None = None) -> Plan:
+    report = stage(EMPTY, edits, known or snapshot())  # type: ignore[arg-type]
+    assert not report.refused, report.refused
+    return report.plan
+
+
+# -- header --------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.text(max_size=60),
+    st.text(max_size=60),
+    st.booleans(),
+    st.integers(20, 200),
+    st.integers(0, 10**6),
+)
+def test_the_header_fits_its_width_and_always_says_whether_it_may_change_things(
+    name: str, principal: str, read_only: bool, width: int, missing: int
+) -> None:
+    counted = replace(facts(snapshot()), under_replicated=missing)
+    line = header(snapshot(), counted, Who(name, read_only, principal), width)
+    assert cell_width(plain(line)) <= width
+    assert ("RO" if read_only else "RW") in plain(line)
+
+
+def test_the_header_of_a_wide_screen_has_it_all() -> None:
+    known = snapshot(
+        versions={1: BrokerVersion("4.3", {}), 2: BrokerVersion("3.9", {})},
+        quorum=Quorum(2, 5, 10, (QuorumReplica(2, 10, 0),), ()),
+        topics={
+            "orders": Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (1, 2)))),
+            "__x": Topic("__x", (), internal=True),
+        },
+    )
+    line = plain(header(known, facts(known), Who("prod", False, "alice"), 120))
+    assert line.split("  ") == [
+        " prod",
+        "RW",
+        "c-1",
+        "kafka 3.9–4.3",
+        "2 brokers",
+        "ctrl 2",
+        "1 topic",
+        "URP 1",
+        "OFFLINE 1",
+        "alice",
+    ]
+
+
+def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:
+    assert controller(snapshot()) is None
+    assert controller(snapshot(quorum=Quorum(2, 5, 10, (), ()))) == 2
+    assert controller(snapshot(read_at={"quorum": NOW})) == 3
+
+
+# -- topics and brokers --------------------------------------------------------------------------------------------
+
+
+def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
+    topic = Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (2,))))
+    marks = topic_marks(staged(GrowTopic("orders", 4), SetConfig(ORDERS, "retention.ms", "1"), known=snapshot()))
+    told = texts(topic_cells(topic, TopicFacts(2, 1 << 30, NOW), marks))
+    assert told[:9] == ["!", "*", "orders", "2→4", "2", "2", "1", "2", "1.0 GiB"]
+    healthy = Topic("t", (Partition(0, 1, (1,), (1,)),))
+    assert texts(topic_cells(healthy, TopicFacts(0), topic_marks(EMPTY))) == ["", "", "t", "1", "1", "", "", "", "", ""]
+    assert texts(topic_cells(healthy, TopicFacts(), topic_marks(EMPTY)))[7] == "·"
+
+
+def test_topics_to_be_created_and_deleted() -> None:
+    marks = topic_marks(staged(CreateTopic(NewTopic("new", 6, 3)), DeleteTopic("orders")))
+    assert marks.created == {"new": 6}
+    assert marks.deleted == {"orders"}
+
+
+def test_trouble_names_the_worst_first() -> None:
+    partitions = (Partition(0, 1, (1, 2, 3), (1,)), Partition(1, 2, (1, 2, 3), (1, 2, 3)))
+    assert plain(trouble(Topic("t", partitions), 2)) == (
+        "t: ISR below min.insync.replicas (2) on 1 partition; leaders on 1"
+    )
+    assert plain(trouble(Topic("t", partitions), 1)) == "t: 1 partition under-replicated; missing from the ISR: 2, 3"
+    gone = (Partition(0, -1, (1,), ()),)
+    assert plain(trouble(Topic("t", gone), 1)) == "t: 1 of 1 partitions have no leader"
+    assert trouble(Topic("t", (partitions[1],)), 2) == []
+
+
+def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
+    assert texts(partition_cells(Partition(3, 1, (1, 2), (1,))))[-1] == "missing 2"
+    assert texts(partition_cells(Partition(3, 2, (1, 2), (1, 2))))[-1] == "preferred 1"
+    assert texts(partition_cells(Partition(3, 1, (1, 2), (1, 2))))[-1] == ""
+    assert texts(partition_cells(Partition(3, -1, (1, 2), ())))[-1] == "no leader"
+
+
+def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
+    topics = {"t": Topic("t", (Partition(0, 1, (1, 2, 9), (1, 2)), Partition(1, 2, (2, 9), (2,))))}
+    known = snapshot(topics=topics, quorum=Quorum(2, 7, 9, (QuorumReplica(1, 5, 4), QuorumReplica(2, 9, 0)), ()))
+    rows = broker_rows(known, EMPTY, broker_loads(known))
+    assert [row.key for row in rows] == ["", "1", "2", "9"]
+    cells = {row.key: texts(broker_cells(row)) for row in rows}
+    assert cells["2"][2] == "2 ctrl"
+    assert cells["2"][-1] == "leader, epoch 7"
+    assert cells["1"][-1] == "voter, lag 4"
+    assert cells["1"][6:8] == ["1", "1"]
+    assert cells["9"][0] == "!"
+    assert cells["9"][3] == "down, or not known"
+    assert cells["9"][8] == "2"
+
+
+def test_disk_says_how_full_and_what_failed() -> None:
+    replica = ReplicaSize("t", 0, 3 << 30, 0, False)
+    assert plain(disk((LogDir("/a", (replica,), 100 << 30, 5 << 30),))) == "3.0 GiB  95% full"
+    assert plain(disk((LogDir("/a", (replica,)),))) == "3.0 GiB"
+    failed = LogDir("/b", (), failure=Failure("KAFKA_STORAGE_ERROR"))
+    assert plain(disk((LogDir("/a", (replica,)), failed))) == "1 of 2 dirs failed"
+
+
+# -- configs -------------------------------------------------------------------------------------------------------
+
+
+def rows_of(*edits: object, only: bool = False) -> list[ConfigRow]:
+    known = snapshot()
+    plan = staged(*edits, known=known)
+    lines = lines_of(diff(plan, known), ORDERS)
+    return config_rows(ORDERS, known.configs[ORDERS], lines, plan, overrides_only=only)
+
+
+def test_overrides_and_staged_keys_come_first() -> None:
+    assert [row.key for row in rows_of()] == ["retention.ms", "segment.bytes"]
+    assert [row.key for row in rows_of(only=True)] == ["retention.ms"]
+    assert [row.key for row in rows_of(SetConfig(ORDERS, "segment.bytes", "1048576"), only=True)] == [
+        "retention.ms",
+        "segment.bytes",
+    ]
+
+
+def test_a_key_that_only_the_plan_names_has_a_row() -> None:
+    edit = SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2")
+    known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
+    plan = staged(edit, known=known)
+    lines = lines_of(diff(plan, known), CLUSTER_DEFAULT)
+    rows = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=True)
+    assert [row.key for row in rows] == ["log.cleaner.threads"]
+
+
+def test_letters_say_the_state_without_colour() -> None:
+    read_only = replace(SEGMENT, read_only=True)
+    letters = [
+        "".join(plain(cell) or "." for cell in flags(row))
+        for row in (
+            ConfigRow("retention.ms", RETENTION, None, None, True),
+            ConfigRow("ssl.secret", HIDDEN, None, None, True),
+            ConfigRow("segment.bytes", read_only, None, None, False),
+            *rows_of(SetConfig(ORDERS, "retention.ms", "1"))[:1],
+        )
+    ]
+    assert letters == ["O...", "O.S.", "D..R", "O*.."]
+
+
+def test_log_levels_are_no_overrides() -> None:
+    resource = ConfigResource(BROKER_LOGGER, "1")
+    entry = ConfigEntry("root", "INFO", ConfigSource(6))
+    rows = config_rows(resource, ConfigSet((entry,)), {}, EMPTY, overrides_only=False)
+    assert plain(flags(rows[0])[0]) == ""
+
+
+def test_a_pending_row_shows_old_and_new() -> None:
+    cells = texts(config_cells(rows_of(SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1, changed=False))
+    assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
+    cells = texts(config_cells(rows_of(UnsetConfig(ORDERS, "retention.ms"))[0], 1, changed=False))
+    assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
+
+
+def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
+    assert texts(config_cells(ConfigRow("ssl.secret", HIDDEN, None, None, True), 1, changed=False))[5] == "······"
+    known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
+    plan = staged(SetConfig(CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
+    lines = lines_of(diff(plan, known), CLUSTER_DEFAULT)
+    row = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=False)[0]
+    told = " ".join(texts(config_cells(row, 1, changed=False)))
+    assert "······" in told
+    assert "hunter2" not in told
+
+
+def test_an_empty_value_is_not_an_absent_one() -> None:
+    empty = replace(SEGMENT, value="")
+    absent = replace(SEGMENT, value=None)
+    shown = [
+        texts(config_cells(ConfigRow("k", entry, None, None, False), 1, changed=False))[5] for entry in (empty, absent)
+    ]
+    assert shown == ['""', "–"]
+
+
+def test_details_tell_type_chain_and_what_lies_beneath() -> None:
+    row = rows_of()[0]
+    assert plain(headline(ORDERS, row)) == "1 d   long, ms"
+    assert plain(beneath(ORDERS, RETENTION, snapshot(), 1)) == (
+        "Without the override: 259200000 (3 d) from cluster <default> log.retention.ms"
+    )
+    assert plain(chain(RETENTION, 1)) == (
+        "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168"
+    )
+    assert beneath(ORDERS, SEGMENT, snapshot(), 1) == []
+    pending = rows_of(SetConfig(ORDERS, "retention.ms", "604800000"))[0]
+    assert plain(headline(ORDERS, pending)).startswith("1 d → 7 d")
+
+
+def test_details_of_a_brokers_key_say_when_it_takes_effect() -> None:
+    entry = ConfigEntry("log.dirs", "/a", ConfigSource(4), type=ConfigType(2))
+    broker = ConfigResource(ORDERS.type.__class__(4), "1")
+    assert "needs a restart" in plain(headline(broker, ConfigRow("log.dirs", entry, None, None, False)))
+
+
+def test_brokers_that_give_different_values_are_named() -> None:
+    gives = {
+        1: Inherited("604800000", DEFAULT_CONFIG, "log.retention.hours"),
+        2: Inherited("604800000", DEFAULT_CONFIG, "log.retention.hours"),
+        3: Inherited("5000", DYNAMIC_BROKER_CONFIG, "log.retention.ms"),
+    }
+    assert plain(per_broker("retention.ms", gives)[0]) == (
+        "Brokers differ: 1, 2 give 604800000 (7 d) (default log.retention.hours); "
+        "3 gives 5000 (5 s) (broker log.retention.ms)"
+    )
+
+
+def test_documentation_is_wrapped_below() -> None:
+    known = snapshot(documentation={(2, "retention.ms"): "<p>one</p><ul><li>two &lt;b&gt;</li></ul>"})
+    lines = [plain(line) for line in details(ORDERS, rows_of()[0], known, {}, 40)]
+    assert lines[-2:] == ["one", "• two <b>"]
+
+
+def test_documentation_becomes_plain_text() -> None:
+    html = (
+        'A list. Format: <code>&lt;name&gt;:<b>x</b></code>, see <a href="#y">y</a>.<br>For <listener>:'
+        "<ul><li>first\nline</li><li>\x1b[31mred</li></ul><p>End.</p>"
+    )
+    assert plain_text(html) == (
+        "A list. Format: <name>:x, see y.",
+        "For <listener>:",
+        "• first line",
+        "• \\x1b[31mred",
+        "End.",
+    )
+
+
+@given(st.text(max_size=300))
+def test_no_documentation_reaches_the_terminal_raw(html: str) -> None:
+    assert all(line.isprintable() for line in plain_text(html))
+
+
+# -- quotas --------------------------------------------------------------------------------------------------------
+
+ALICE = QuotaEntity.of({"user": "alice"})
+PAIR = QuotaEntity.of({"user": "alice", "client-id": "checkout"})
+BOB_ANY = QuotaEntity.of({"user": "bob", "client-id": None})
+
+
+def test_the_quota_tree_has_every_default_and_users_with_their_clients() -> None:
+    foreign = QuotaEntity.of({"client-id-prefix": "x"})
+    tree = QuotaTree({PAIR: {"producer_byte_rate": 5.0}, foreign: {"x": 1.0}}, staged=[BOB_ANY])
+    assert set(DEFAULTS) <= set(tree.roots)
+    assert [quota_entity(root) for root in tree.roots] == [
+        "user <default>",
+        "user alice",
+        "user bob",
+        "client <default>",
+        "ip <default>",
+        "client-id-prefix x",
+    ]
+    assert tree.children(ALICE) == [PAIR]
+    assert tree.children(QuotaEntity.of({"user": "bob"})) == [BOB_ANY]
+
+
+def test_a_name_that_looks_like_the_default_is_told_from_it() -> None:
+    assert quota_entity(QuotaEntity.of({"user": "<default>"})) == "user '<default>'"
+    assert quota_entity(QuotaEntity.of({"user": None})) == "user <default>"
+
+
+def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> None:
+    quotas = {
+        ALICE: {"consumer_byte_rate": 50e6},
+        QuotaEntity.of({"user": "alice", "client-id": None}): {"producer_byte_rate": 1e6},
+        QuotaEntity.of({"user": None}): {"producer_byte_rate": 10e6, "consumer_byte_rate": 20e6},
+    }
+    told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3)]
+    assert told == [
+        "produce 1 MB/s ×3 = 3 MB/s user alice client <default> over user <default> 10 MB/s",
+        "consume 50 MB/s ×3 = 150 MB/s user alice over user <default> 20 MB/s; all the user's clients share it",
+        "request no limit",
+        "ctrl no limit",
+    ]
+    user, client = whose(BOB_ANY)
+    assert user == "bob"
+    assert client not in ("bob", "")
+
+
+# -- ACLs ----------------------------------------------------------------------------------------------------------
+
+
+def acl(principal: str, name: str, pattern: str = "LITERAL", permission: str = "ALLOW", type_: str = "TOPIC") -> Acl:
+    return Acl(
+        AclResourceType.parse(type_),
+        name,
+        PatternType.parse(pattern),
+        principal,
+        "*",
+        AclOperation.parse("READ"),
+        Permission.parse(permission),
+    )
+
+
+def test_acls_in_groups_with_what_is_staged() -> None:
+    there = (acl("User:b", "x"), acl("User:a", "x"), acl("User:a", "y"))
+    known = snapshot(acls=tuple(sorted(there)))
+    plan = staged(AddAcl(acl("User:c", "z")), RemoveAcl(there[0]), known=known)
+    rows = acl_rows(known.acls, plan, "principal")
+    assert [(row.acl.principal, row.acl.resource_name, row.staged, row.first) for row in rows] == [
+        ("User:a", "x", "", True),
+        ("User:a", "y", "", False),
+        ("User:b", "x", "-", True),
+        ("User:c", "z", "+", True),
+    ]
+    assert [row.acl.resource_name for row in acl_rows(known.acls, plan, "resource")] == ["x", "x", "y", "z"]
+    assert texts(acl_cells(rows[0], "principal"))[:3] == ["", "User:a", "topic x"]
+    assert texts(acl_cells(rows[0], "resource"))[:3] == ["", "topic x", "User:a"]
+
+
+def test_which_acls_touch_a_topic() -> None:
+    assert touches_topic(acl("User:a", "orders"), "orders")
+    assert touches_topic(acl("User:a", "ord", "PREFIXED"), "orders")
+    assert touches_topic(acl("User:a", "*"), "orders")
+    assert not touches_topic(acl("User:a", "order"), "orders")
+    assert not touches_topic(acl("User:a", "orders", type_="GROUP"), "orders")
+
+
+# -- what changed, what failed -------------------------------------------------------------------------------------
+
+
+def test_a_first_read_is_no_change_and_equal_states_are_none() -> None:
+    assert list(changes(Snapshot(), snapshot())) == []
+    moved_isr = Topic("orders", (Partition(0, 1, (1, 2), (2, 1), leader_epoch=5),))
+    assert list(changes(snapshot(), snapshot(topics={"orders": moved_isr}))) == []
+
+
+def test_changes_by_entity_and_key() -> None:
+    other = ConfigSet((replace(RETENTION, value="5"), replace(SEGMENT, documentation="now with documentation")))
+    new = snapshot(
+        topics={"orders": Topic("orders", (Partition(0, 2, (1, 2), (2,)),)), "more": Topic("more", ())},
+        configs={ORDERS: other, topic_resource("more"): ConfigSet(())},
+        quotas={ALICE: {"consumer_byte_rate": 1.0}},
+        acls=(acl("User:a", "x"),),
+    )
+    assert set(changes(snapshot(), new)) == {
+        Change(ORDERS, ""),
+        Change(topic_resource("more"), ""),
+        Change(ORDERS, "retention.ms"),
+        Change(ALICE, "consumer_byte_rate"),
+        Change(acl("User:a", "x"), ""),
+    }
+
+
+def test_marks_stay_until_they_are_cleared() -> None:
+    seen = Changed()
+    before = seen.version
+    seen.note([Change(ORDERS, "retention.ms")], NOW)
+    assert seen.version is not before
+    assert seen.when(ORDERS) == NOW
+    assert seen.when(ORDERS, "retention.ms") == NOW
+    assert seen.when(ORDERS, "segment.bytes") is None
+    seen.clear()
+    assert seen.when(ORDERS) is None
+
+
+def test_what_could_not_be_read_is_counted_and_named() -> None:
+    why = Failure("TOPIC_AUTHORIZATION_FAILED", "", "Ask for DESCRIBE on the topic.")
+    one = snapshot(failures=(ReadFailure("topics", "a\x1b", why),))
+    assert plain(unread(one, {"topics"})) == (
+        "a\\x1b not shown: TOPIC_AUTHORIZATION_FAILED. Ask for DESCRIBE on the topic."
+    )
+    two = snapshot(failures=(ReadFailure("topics", "a", why), ReadFailure("topics", "b", why)))
+    assert plain(unread(two, {"topics"})).startswith("2 topics not shown: TOPIC_AUTHORIZATION_FAILED")
+    whole = snapshot(failures=(ReadFailure("acls", "", Failure("SECURITY_DISABLED", "No Authorizer")),))
+    assert plain(unread(whole, {"acls"})) == "acls not read: SECURITY_DISABLED: No Authorizer"
+    assert unread(one, {"groups"}) == []

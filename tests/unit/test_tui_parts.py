@@ -1,0 +1,202 @@
+"""The parts of the console that need no screen: the keymap, the way back, wrapped lines, the plan as a script."""
+
+import os
+import stat
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.commands.grammar import parse
+from console.commands.interpret import to_edits
+from console.commands.verbs import Where
+from console.model.config import broker_resource
+from console.model.secret import Secret
+from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, UpsertScram
+from console.plan.plan import EMPTY, Plan, stage
+from console.plan.staged import Staged
+from console.present.sanitize import cell_width
+from console.present.spans import plain
+from console.tui import chrome, keymap, palette
+from console.tui.conditions import State, reason
+from console.tui.history_file import KEPT, HistoryFile
+from console.tui.keymap import EVERYWHERE, KEYS
+from console.tui.places import Place, pane
+from console.tui.plan_script import command, script
+from console.tui.text_lines import wrap
+from console.tui.trail import Trail
+from tests.support.random_plans import random_edits
+from tests.unit.test_plan_laws import WORLD, busy_cluster
+
+NOTHING = State(read_only=None, row=False, list_key=False, topic=False, staged=False, past=False, future=False)
+
+
+# -- keys ----------------------------------------------------------------------------------------------------------
+
+
+def test_no_key_means_two_things_in_one_view() -> None:
+    for view in {view for key in KEYS for view in key.where} - {EVERYWHERE}:
+        there = [key for key in KEYS if view in key.where or EVERYWHERE in key.where]
+        taken = [one for key in there for one in key.keys.split(",")]
+        assert len(taken) == len(set(taken)), view
+
+
+def test_no_key_takes_those_that_move_or_that_screens_and_multiplexers_use() -> None:
+    taken = {one for key in KEYS for one in key.keys.split(",")}
+    assert not taken & {"j", "k", "g", "G", "h", "l", "up", "down", "enter", "space", "pageup", "pagedown"}
+    assert not taken & {"ctrl+a", "ctrl+b", "ctrl+s", "ctrl+z", "ctrl+c"}
+
+
+def test_every_key_is_declared_with_a_help_and_known_needs() -> None:
+    for key in KEYS:
+        assert key.help
+        assert not key.help.endswith(".")
+        reason(key, NOTHING)
+
+
+def test_a_key_that_does_nothing_says_why() -> None:
+    assert "nothing is staged" in reason(keymap.BY_ID["apply"], NOTHING)
+    assert "prod is read-only" in reason(keymap.BY_ID["edit"], NOTHING._replace(read_only="prod", row=True))
+    assert reason(keymap.BY_ID["edit"], NOTHING._replace(row=True)) == ""
+
+
+@given(st.integers(20, 200), st.sampled_from(sorted({v for key in KEYS for v in key.where})))
+def test_the_footer_fits_and_always_offers_help(width: int, view: str) -> None:
+    keys = [key for key in KEYS if view in key.where or EVERYWHERE in key.where]
+    line, actions = chrome.footer(chrome.hints(keys, "open", lambda action: keymap.BY_ID[action].keys), width)
+    assert cell_width(plain(line)) <= width
+    assert plain(line).rstrip().endswith("? help")
+    assert len(line) == len(actions)
+
+
+def test_a_remapped_key_is_the_one_that_the_footer_shows() -> None:
+    line, _ = chrome.footer(chrome.hints([keymap.BY_ID["edit"]], "", lambda _: "f4"), 80)
+    assert "f4 edit" in plain(line)
+
+
+def test_tabs_are_found_by_where_they_stand() -> None:
+    line = chrome.tabs(2, 3, paused=True)
+    assert "7 Plan*3" in plain(line)
+    assert "paused" in plain(line)
+    place = next(place for place, (text, _) in enumerate(line) if text.startswith("4 "))
+    assert chrome.tab_at(place) == 4
+    assert chrome.tab_at(len(line) - 1) is None
+    assert chrome.tab_at(None) is None
+
+
+def test_the_palette_finds_by_words_and_puts_what_works_first() -> None:
+    keys = list(keymap.keys_of(keymap.PLAN))
+
+    def why(key: keymap.Key) -> str:
+        return reason(key, NOTHING._replace(row=True))
+
+    found = palette.candidates(keys, "plan", why)
+    assert {"check", "apply", "drop"} <= {candidate.text for candidate in found}
+    assert found[0].text == "drop"
+    assert palette.chosen(keys, "apply", why) == keymap.BY_ID["apply"]
+    assert palette.chosen(keys, "no such thing", why) is None
+
+
+# -- the way back --------------------------------------------------------------------------------------------------
+
+
+def test_the_way_back_is_the_way_that_was_gone() -> None:
+    trail = Trail(pane(2))
+    topic = Place(keymap.CONFIGS, 2, "orders")
+    trail.go(topic)
+    trail.go(topic._replace(view=keymap.TOPIC), aside=True)
+    trail.go(pane(7))
+    assert trail.last() == topic._replace(view=keymap.TOPIC)
+    back = trail.back()
+    assert back == topic._replace(view=keymap.TOPIC)
+    trail.go(back)
+    assert trail.back() == pane(2)
+    trail.go(pane(2))
+    assert trail.back() is None
+
+
+def test_a_place_inside_a_pane_leads_up_to_it() -> None:
+    assert Trail(Place(keymap.CONFIGS, 3, "x")).back() == pane(3)
+
+
+# -- lines ---------------------------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.tuples(st.text("ab 日-", max_size=30), st.sampled_from(["", "muted"])), max_size=6),
+    st.integers(8, 60),
+    st.integers(0, 4),
+)
+def test_wrapped_lines_fit_and_lose_nothing_but_blanks(line: list[tuple[str, str]], width: int, indent: int) -> None:
+    lines = wrap(line, width, indent)
+    assert all(cell_width(plain(part)) <= width for part in lines)
+    assert "".join("".join(plain(part).split()) for part in lines) == "".join(plain(line).split())
+
+
+# -- the plan as a script ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_script_of_a_plan_stages_the_same_edits(seed: int) -> None:
+    rng = Random(seed)
+    known = busy_cluster(rng).describe()
+    plan = stage(EMPTY, random_edits(rng, WORLD, known), known).plan
+    for edit in (staged.edit for staged in plan.staged):
+        if _never_typed(edit):
+            continue
+        if isinstance(edit, UpsertScram) or _holds_secret(edit):
+            assert "?" in command(edit)
+            continue
+        again = [one for statement in parse(command(edit), Where.BAR) for one in to_edits(statement, known, plan=plan)]
+        assert again == [edit]
+
+
+def test_a_script_holds_no_secrets() -> None:
+    edit = SetConfig(broker_resource(1), "listener.name.x.ssl.key.password", Secret("hunter2"))
+    text = script(Plan((Staged(edit, None),)))
+    assert text == "set broker 1 listener.name.x.ssl.key.password=?"
+
+
+def _never_typed(edit: Edit) -> bool:
+    """What a plan may hold and the language refuses: a right that Kafka never asks for, a plug-in's key in the clear."""
+    if isinstance(edit, AddAcl | RemoveAcl):
+        return edit.acl.resource_type.name == "CLUSTER" and edit.acl.operation.name == "READ"
+    return edit.key == "a.plugin.key"
+
+
+def _holds_secret(edit: object) -> bool:
+    values = [edit.value] if isinstance(edit, SetConfig) else []
+    values += list(edit.topic.configs.values()) if isinstance(edit, CreateTopic) else []
+    return any(isinstance(value, Secret) for value in values)
+
+
+# -- history -------------------------------------------------------------------------------------------------------
+
+
+def test_commands_are_kept_for_the_next_session_and_for_nobody_else(tmp_path: Path) -> None:
+    file = HistoryFile(tmp_path / "kac" / "commands")
+    assert file.read() == []
+    file.add("set topic a retention.ms=1d")
+    file.add("   ")
+    file.add("two\nlines")
+    assert HistoryFile(tmp_path / "kac" / "commands").read() == ["set topic a retention.ms=1d"]
+    assert stat.S_IMODE((tmp_path / "kac" / "commands").stat().st_mode) == 0o600
+
+
+def test_a_long_history_is_cut_to_its_last_half(tmp_path: Path) -> None:
+    file = HistoryFile(tmp_path / "commands")
+    for number in range(KEPT + 1):
+        file.add(f"undo {number}")
+    kept = file.read()
+    assert len(kept) == KEPT // 2 + 1
+    assert kept[-1] == f"undo {KEPT}"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_history_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    file = HistoryFile(tmp_path / "kac" / "commands")
+    file.add("undo")
+    assert file.read() == []
