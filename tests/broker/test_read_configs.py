@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import signal
 
 from console.admin import configs
 from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
 from console.model.changes import (
     AlterConfigs,
     ConfigOp,
@@ -188,3 +191,21 @@ async def test_client_metrics_and_groups_with_configs(kafka: KafkaCluster, link:
         assert topic_resource("x") not in await configs.list_config_resources(link, [BROKER])
     else:
         assert await configs.list_config_resources(link, [GROUP]) == ()
+
+
+async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, name: str) -> None:
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses, request_timeout=2))
+    try:
+        await make_topic(link, name)
+        before = await configs.describe_configs(link, [topic_resource(name)])
+        assert before.described_by is not None
+        hanging = plain_cluster._processes[before.described_by].pid
+        os.kill(hanging, signal.SIGSTOP)
+        try:
+            after = await configs.describe_configs(link, [topic_resource(name)])
+        finally:
+            os.kill(hanging, signal.SIGCONT)
+        assert after.described_by not in (None, before.described_by)
+        assert after.sets.keys() == before.sets.keys()
+    finally:
+        await link.close()
