@@ -172,12 +172,19 @@ def _console(options: argparse.Namespace) -> int:
     context = _context(options)
     if context is None:
         return USAGE
+    from console.contexts import load
+    from console.tui.connecting import Connecting
+
     _log()
-    client = _client(context)
+    found = load(os.environ, Path.home())
+    for problem in found.own_problems:
+        complain(f"warning: {problem}")
+    connecting = Connecting(_client)
     try:
-        # The client connects on its own thread while Textual is imported here.
+        # The first reads are on their way while Textual is imported here.
+        session = connecting.session(context)
         from console.tui.app import run_console
 
-        return run_console(client, context)
+        return run_console(session, found.settings, connecting.session)
     finally:
-        client.close()
+        connecting.close()

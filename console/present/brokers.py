@@ -112,7 +112,7 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
     if not dirs or min(d.total_bytes for d in dirs) <= 0:
         return used
     full = 100 * (total - usable) / total
-    return [(used, ""), (f"  {full:.0f}% full", "failed" if full >= 90 else "muted")]
+    return [(used, ""), (f"  {full:.0f}%", "failed" if full >= 90 else "muted")]
 
 
 def broker_cells(row: BrokerRow) -> list[Cell]:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -43,7 +42,6 @@ from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.admin.client import AdminClient
     from console.commands.session import Session
     from console.commands.statements import Subject
     from console.contexts import Context
@@ -376,39 +374,17 @@ class Console(KeysInOrder["Context"]):
             await self.action_do(action)
 
 
-def run_console(client: AdminClient, context: Context, settings: ConsoleSettings | None = None) -> int:
-    """Open the console on a client that was started; the result is the exit code.
+def run_console(session: Session, settings: ConsoleSettings, connect: Callable[[Context], Session]) -> int:
+    """Open the console on a session; the result is the exit code.
 
-    settings: of our own file, which is read where they are not given. Going to another context ends the app and opens
-    it again on a client of its own.
+    settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
+    the app and opens it again.
     """
-    from console.admin.client import AdminClient as Another
     from console.tui.history_file import history_file
 
-    if settings is None:
-        from console.contexts import load
-
-        settings = load(os.environ, Path.home()).settings
-    chosen: Context | None = context
-    mine = client
-    while chosen is not None:
-        app = Console(_session(mine, chosen), settings, history_file(os.environ))
-        chosen = app.run(mouse=app.settings.mouse)
-        if app.return_code:
-            return app.return_code
-        if chosen is not None:
-            mine.close()
-            mine = Another(chosen.settings)
-            mine.start()
-    mine.close()
-    return 0
-
-
-def _session(client: AdminClient, context: Context) -> Session:
-    """A session whose first reads are on their way."""
-    from console.admin import cluster, topics
-    from console.commands.session import Session
-    from console.tui.head_start import HeadStart
-
-    ahead = HeadStart(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
-    return Session(ahead, context)
+    while True:
+        app = Console(session, settings, history_file(os.environ))
+        chosen = app.run(mouse=settings.mouse)
+        if app.return_code or chosen is None:
+            return app.return_code or 0
+        session = connect(chosen)

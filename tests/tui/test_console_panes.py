@@ -93,7 +93,7 @@ async def test_brokers_with_the_quorum_and_the_cluster_default_on_top() -> None:
         rows = [it.line("<default>"), it.line("localhost:9093"), it.line("localhost:9094")]
         assert [it.lines.index(row) for row in rows] == sorted(it.lines.index(row) for row in rows)
         assert "2 ctrl" in rows[2]
-        await it.shows("60% full")
+        await it.shows("60%")
         await it.press("enter")
         await it.shows("broker <default>")
 

@@ -197,7 +197,7 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
 
 def test_disk_says_how_full_and_what_failed() -> None:
     replica = ReplicaSize("t", 0, 3 << 30, 0, False)
-    assert plain(disk((LogDir("/a", (replica,), 100 << 30, 5 << 30),))) == "3.0 GiB  95% full"
+    assert plain(disk((LogDir("/a", (replica,), 100 << 30, 5 << 30),))) == "3.0 GiB  95%"
     assert plain(disk((LogDir("/a", (replica,)),))) == "3.0 GiB"
     failed = LogDir("/b", (), failure=Failure("KAFKA_STORAGE_ERROR"))
     assert plain(disk((LogDir("/a", (replica,)), failed))) == "1 of 2 dirs failed"
