@@ -12,7 +12,7 @@ TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
-.PHONY: help demo test test-fast test-brokers check format lock dev-venv run-venv clean
+.PHONY: help demo test test-fast test-brokers check docs pictures format lock dev-venv run-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,13 @@ check: dev-venv  ## format, lint, types, and who may import whom
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/lint-imports
+
+docs: dev-venv  ## the pages made from the registry of verbs and the keymap
+	$(BIN)/python -m console.commands.reference > docs/commands.md
+	$(BIN)/python -m console.tui.keys_page > docs/keys.md
+
+pictures: dev-venv  ## the pictures in screenshots/, from the running console (needs Java 17)
+	$(BIN)/python -m screenshots.take
 
 format: dev-venv  ## put the code in its form
 	$(BIN)/ruff format $(CHECKED)

@@ -10,18 +10,19 @@ import asyncio
 import re
 import sys
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
 from console.contexts import Context
+from console.contexts.console_settings import ConsoleSettings
 from console.tui.app import Console
 from tests.support.demo_data import demo_cluster, seed
 
 HERE = Path(__file__).parent
-SMALL, LARGE = (80, 24), (120, 40)
+SIZES = {"-120x40": (120, 40), "": (80, 24)}
+"""Suffix of the file -> columns, rows. Only the last walks to the end: what was applied can't be applied twice."""
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 Step = tuple[str, ...]
@@ -61,6 +62,9 @@ WALK: dict[str, Step] = {
 }
 
 
+LAST = "plan-applied"
+
+
 def plain(svg: str) -> str:
     """Without fonts from the web: the viewer's own monospaced one serves, and no picture calls anywhere."""
     svg = WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
@@ -84,12 +88,19 @@ def shown(app: Console) -> str:
     return "\n".join("".join(segment.text for segment in strip) for strip in strips)
 
 
-async def walk(client: AdminClient, size: tuple[int, int], suffix: str) -> None:
+def pictures() -> set[str]:
+    """The names of all pictures, without the ending."""
+    return {name + suffix for suffix in SIZES for name in WALK if name != LAST or suffix == ""}
+
+
+async def walk(client: AdminClient, suffix: str) -> None:
     """Press every key of the walk and keep a picture after each part."""
     context = Context("demo", "pictures", client.settings)
-    app = Console(Session(client, replace(context, color=None)))
-    async with app.run_test(size=size) as pilot:
+    app = Console(Session(client, context), ConsoleSettings(theme="dark"))
+    async with app.run_test(size=SIZES[suffix]) as pilot:
         for name, steps in WALK.items():
+            if name + suffix not in pictures():
+                continue
             for step in steps:
                 kind, _, rest = step.partition(":")
                 if kind == "see":
@@ -109,8 +120,8 @@ def main() -> int:
     with demo_cluster() as cluster:
         seed(cluster.addresses)
         with AdminClient(ConnectionSettings(cluster.addresses)) as client:
-            asyncio.run(walk(client, SMALL, ""))
-            asyncio.run(walk(client, LARGE, "-120x40"))
+            for suffix in SIZES:
+                asyncio.run(walk(client, suffix))
     return 0
 
 

@@ -1,0 +1,83 @@
+"""The page on the keys, from the keymap: ``python -m console.tui.keys_page > docs/keys.md``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from console.tui.chrome import signs
+from console.tui.help import LETTERS, MOVES
+from console.tui.keymap import (
+    ACLS,
+    BROKERS,
+    CONFIGS,
+    ENTITIES,
+    EVERYWHERE,
+    GROUP,
+    GROUPS,
+    KEYS,
+    PLAN,
+    QUOTAS,
+    TOPIC,
+    TOPICS,
+    Key,
+)
+
+_VIEWS = (
+    (EVERYWHERE, "Everywhere"),
+    (BROKERS, "Brokers"),
+    (TOPICS, "Topics"),
+    (TOPIC, "The partitions of a topic"),
+    (ENTITIES, "Everything that has configs"),
+    (CONFIGS, "The configs of an entity"),
+    (QUOTAS, "Quotas"),
+    (ACLS, "ACLs"),
+    (GROUPS, "Groups"),
+    (GROUP, "The lag of a group"),
+    (PLAN, "The plan"),
+)
+_INTRODUCTION = """\
+# Keys
+
+This page is made from the keymap (`python -m console.tui.keys_page`); do not edit it by hand. `?` shows the same for
+the view that is open, with the reason where a key does nothing. Other keys can be given to an action by its name:
+
+```toml
+[settings.keys]
+refresh = "f5"
+quit = ["ctrl+q"]
+```
+"""
+
+
+def keys_page() -> str:
+    """The page, in Markdown."""
+    return "\n".join(_page()) + "\n"
+
+
+def _page() -> Iterator[str]:
+    yield _INTRODUCTION
+    yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOVES))
+    for view, title in _VIEWS:
+        rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
+        if rows:
+            yield from _table(title, iter(rows))
+    yield from _table("Letters in front of a row", ((f"`{letters}`", text, "") for letters, text in LETTERS))
+
+
+def _sentence(key: Key) -> str:
+    return key.help.replace("|", "\\|")
+
+
+def _table(title: str, rows: Iterator[tuple[str, str, str]]) -> Iterator[str]:
+    listed = list(rows)
+    named = any(action for _, _, action in listed)
+    yield f"## {title}\n"
+    yield "| key | does | action |\n|---|---|---|" if named else "| | |\n|---|---|"
+    for keys, text, action in listed:
+        yield f"| {keys} | {text} | {action} |" if named else f"| {keys} | {text} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(keys_page())
