@@ -113,30 +113,47 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
 
 
 def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
-    """A line in pieces of at most `width` cells, broken at blanks where there are any; all but the first indented."""
+    """A line in pieces of at most `width` cells (two at least), broken at blanks where there are any; all but the first
+    indented, unless that would leave them less than half."""
+    width = max(width, 2)
+    indent = indent if indent <= width // 2 and width - indent >= 2 else 0
     first, *rest = _wrap(line, width, width - indent)
     return [joined(first), *(joined([(" " * indent, ""), *part] if indent else part) for part in rest)]
 
 
 def _wrap(line: Line, width: int, below: int) -> list[Line]:
+    """Pieces of which the first has `width` cells and all others `below`, two at least, so that any character fits."""
     lines: list[Line] = [[]]
-    left = width
+    room = width
     for text, meaning in line:
         for word in re.findall(r" +|[^ ]+", text):
             rest = word
-            while rest and (cell_width(rest) > left):
-                if left < width and cell_width(rest) <= width:
-                    rest = "" if rest.isspace() else rest
-                else:
-                    head = fit(rest, left + 1)[:-1] if left else ""
+            while rest:
+                wide = cell_width(rest)
+                if wide <= room:
+                    if lines[-1] or len(lines) == 1 or not rest.isspace():
+                        lines[-1].append((rest, meaning))
+                        room -= wide
+                    break
+                head = "" if rest.isspace() or (lines[-1] and wide <= below) else _head(rest, room)
+                if head:
                     lines[-1].append((head, meaning))
-                    rest = rest[len(head) :]
+                rest = "" if rest.isspace() else rest[len(head) :]
                 lines.append([])
-                left = width = below
-            if rest and not (rest.isspace() and left == width and len(lines) > 1):
-                lines[-1].append((rest, meaning))
-                left -= cell_width(rest)
+                room = below
+    while len(lines) > 1 and not lines[-1]:
+        lines.pop()
     return lines
+
+
+def _head(text: str, width: int) -> str:
+    """The longest beginning of a text that takes at most `width` cells."""
+    used = 0
+    for place, char in enumerate(text):
+        used += cell_width(char)
+        if used > width:
+            return text[:place]
+    return text
 
 
 def joined(line: Line) -> Line:
