@@ -200,7 +200,13 @@ async def test_scram_users(link: Link, name: str) -> None:
 
 async def test_log_dirs(kafka: KafkaCluster, link: Link, name: str) -> None:
     assert await applied(link, CreateTopics((NewTopic(name, 2, len(kafka.broker_ids)),)))
-    listing = await log_dirs.describe_log_dirs(link)
+    async with asyncio.timeout(30):
+        # Every broker makes the folders when the news of the topic reaches it.
+        while True:
+            listing = await log_dirs.describe_log_dirs(link)
+            replicas = [each for dirs in listing.dirs.values() for only in dirs for each in only.replicas]
+            if sum(replica.topic == name for replica in replicas) == 2 * len(kafka.broker_ids):
+                break
     assert tuple(listing.dirs) == kafka.broker_ids
     assert not listing.failures
     for dirs in listing.dirs.values():
