@@ -11,6 +11,7 @@ from console.commands.known_values import LEVELS, QUOTA_HELP, QUOTA_SAMPLES, SAM
 from console.commands.vocabulary import base_key
 from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
+from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
 from console.plan.units import SIZES, TIMES, Unit, unit_of
 from console.plan.values import LIST, parse_quota, parse_value
@@ -48,12 +49,13 @@ def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
 
 
 def default_of(entry: ConfigEntry | None) -> str | None:
-    """Kafka's own default of a key, as far as the broker tells it."""
+    """Kafka's own default of a key, in the key's own unit, as far as the broker tells it."""
     if entry is None:
         return None
     if entry.is_default:
         return entry.value
-    return next((synonym.value for synonym in entry.synonyms if synonym.source == DEFAULT_CONFIG), None)
+    told = (synonym for synonym in entry.synonyms if synonym.source == DEFAULT_CONFIG)
+    return next((in_terms_of(entry.name, synonym.name, synonym.value) for synonym in told), None)
 
 
 def config_candidates(

@@ -182,7 +182,7 @@ def _told(entry: ConfigEntry, resource: ConfigResource) -> Inherited | None:
 def _default(entry: ConfigEntry) -> str | None:
     for synonym in entry.synonyms:
         if synonym.source == DEFAULT_CONFIG:
-            return synonym.value
+            return in_terms_of(entry.name, synonym.name, synonym.value)
     return entry.value if entry.source == DEFAULT_CONFIG else None
 
 

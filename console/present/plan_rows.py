@@ -6,11 +6,12 @@ from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from console.model.changes import Outcome, Status
-from console.model.config import ConfigResource, own_source
+from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
 from console.plan.diff import DiffGroup, DiffLine, Side
+from console.plan.edits import Slot
 from console.plan.plan import Plan
 from console.present import names
 from console.present.config_details import described_by
@@ -31,6 +32,13 @@ _LETTERS: dict[Status, Span] = {
 
 ROOM, OLD_ROOM = 36, 32
 """Cells that both sides together, and the old one alone, have beside a key at 80 columns."""
+
+
+class RowKey(NamedTuple):
+    """What a row is about. key: a topic that is created has a row for each of its configs, all in one slot."""
+
+    slot: Slot
+    key: str
 
 
 class PlanRow(NamedTuple):
@@ -73,12 +81,12 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     if isinstance(target, ConfigResource | QuotaEntity) and line.key:
         broker = described_by(target, snapshot) if isinstance(target, ConfigResource) else None
         name = clean(line.key)
-        old = _side(target, line.key, line.old, broker, new=False)
-        new = _side(target, line.key, line.new, broker, new=True)
+        old = _side(target, line.key, line.old, broker)
+        new = _side(target, line.key, line.new, broker, "pending")
     else:
         name, old, new = _whole(line), [], []
     return PlanRow(
-        line.staged.edit.slot,
+        RowKey(line.staged.edit.slot, line.key),
         name,
         list(old),
         list(new),
@@ -89,11 +97,10 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
     )
 
 
-def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: int | None, *, new: bool) -> Line:
-    """A side of a change; where a new value comes from is told only where that is not the entity itself."""
-    line: Line = [(side_human(target, key, side) or side_text(target, key, side), "pending" if new else "")]
-    own = isinstance(target, ConfigResource) and side.source == own_source(target)
-    if side.source is not None and not (new and own):
+def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: int | None, meaning: str = "") -> Line:
+    """A side of a change, and where its value comes from."""
+    line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
+    if side.source is not None:
         line.append((f" ({names.source(side.source, broker)})", "muted"))
     return line
 

@@ -13,7 +13,7 @@ from console.plan.diff import DiffGroup as PlannedGroup
 from console.plan.diff import diff
 from console.plan.edits import Slot
 from console.present.names import plural, target
-from console.present.plan_rows import PlanRow, plan_groups, tally
+from console.present.plan_rows import PlanRow, RowKey, plan_groups, tally
 from console.present.spans import Line
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
@@ -90,14 +90,14 @@ class PlanView(View):
     def slot(self) -> Slot | None:
         """The edit under the cursor, None on an entity's title."""
         key = self.list.cursor_key
-        return key if isinstance(key, Slot) else None
+        return key.slot if isinstance(key, RowKey) else None
 
     @property
     def about(self) -> Target | None:
         """What the line under the cursor is about."""
         key = self.list.cursor_key
-        if isinstance(key, Slot):
-            return key.target
+        if isinstance(key, RowKey):
+            return key.slot.target
         return key[1] if isinstance(key, tuple) else None
 
     def target(self) -> ConfigResource | QuotaEntity | None:
