@@ -20,7 +20,7 @@ from tests.support.kafka_jars import KAFKA_4_3, jars, java
 def timed(command: Sequence[str]) -> float:
     """Milliseconds from start to exit; the output is read and thrown away."""
     start = time.perf_counter()
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(command, capture_output=True)
     if done.returncode:
         raise RuntimeError(f"{command}: {done.stderr.decode(errors='replace')[-500:]}")
     return (time.perf_counter() - start) * 1e3

@@ -89,7 +89,8 @@ async def read_undecoded(link: Any, names: list[str]) -> list[memoryview]:
             return kio.DescribeConfigsRequest(resources=resources, include_synonyms=True, include_documentation=False)
 
         async with gate:
-            return (await link.call_raw("describe_configs", build)).body
+            body: memoryview = (await link.call_raw("describe_configs", build)).body
+            return body
 
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]
     return list(await asyncio.gather(*map(read, chunks)))
