@@ -120,7 +120,7 @@ class Runner:
                 return
 
     def exit_code(self) -> int:
-        """As GRAMMAR says: failures beat edits that were left."""
+        """Failures beat edits that were left."""
         if self.failed:
             return FAILED
         if self.session.plan:

@@ -319,7 +319,7 @@ class Console(KeysInOrder["Context"]):
             self.frame.tell_tabs()
         if not known:
             self.view.redraw()
-            self.frame.tell_message()
+            self.frame.forget()
 
     @on(Said)
     def _worker_said(self, message: Said) -> None:

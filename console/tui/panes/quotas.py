@@ -155,9 +155,8 @@ class QuotasView(View):
             entities = [*self._of.roots, *(child for root in self._of.roots for child in self._of.children(root))]
             hits = TextSearch(map(quota_entity, entities)).hits(self._filter)
             keep = frozenset(entities[index] for index in hits)
-        self.entities.empty = (
-            f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)" if self._filter else "reading…"
-        )
+        nothing = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)"
+        self.entities.empty = nothing if self._filter and self.known() else self.nothing_yet()
         if self.known():
             self.entities.set_source(_Source(self, self._of, keep))
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
@@ -329,7 +330,8 @@ class TableView(View, Generic[Row]):
         self._filter = ""
         self.table.set_marks(())
 
-    def on_row_table_sort_requested(self, message: RowTable.SortRequested) -> None:
+    @on(RowTable.SortRequested)
+    def _sort_requested(self, message: RowTable.SortRequested) -> None:
         """Order by a column; once more turns it round, a third time goes back to the view's own order."""
         message.stop()
         match self._sort:
