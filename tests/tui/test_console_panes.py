@@ -14,7 +14,7 @@ async def test_topics_with_the_header_and_the_keys() -> None:
             assert part in header, header
         assert "2 Topics" in it.lines[1]
         assert "live" in it.lines[1]
-        assert it.line("Name").split() == ["Name", "Parts", "RF", "URP", "Off", "Over", "Size", "Changed"]
+        assert it.line("Name").split() == ["Name", "Part", "RF", "URP", "Off", "Over", "Size", "Changed"]
         await it.until(lambda: "10 MiB" in it.line("orders"))
         assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
         assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]

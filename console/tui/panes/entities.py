@@ -38,7 +38,7 @@ class EntitiesView(TableView[EntityRow]):
         Column("staged", width=2, gutter=True),
         Column("kind", "Kind", width=14),
         Column("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N", priority=95),
-        Column("over", "Over", width=4, align="right", priority=80, sort_key="O"),
+        Column("over", "Over", width=5, align="right", priority=80, sort_key="O"),
         Column("changed", "Changed", width=8, priority=30, sort_key="C"),
     )
     EMPTY = "nothing here sets anything: `o` shows all"

@@ -29,7 +29,7 @@ class GroupsView(TableView[Group]):
         Column("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
         Column("state", "State", min_width=8, max_width=20, priority=80, sort_key="S"),
         Column("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
-        Column("members", "Members", width=7, align="right", priority=60, sort_key="M"),
+        Column("members", "Memb", width=6, align="right", priority=60, sort_key="M"),
         Column("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
         Column("coordinator", "Coord", width=5, align="right", priority=30),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import NamedTuple
+
 from textual.app import ComposeResult
 
 from console.commands.unparse import subject_text
@@ -19,6 +22,12 @@ from console.tui import keymap
 from console.tui.panes.view import View, bindings
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
+
+
+class AppliedKey(NamedTuple):
+    """The key of a line that was applied: that of the line when it was staged."""
+
+    staged: Hashable
 
 
 class PlanView(View):
@@ -45,7 +54,7 @@ class PlanView(View):
     def inputs(self) -> tuple[object, ...]:
         """The plan, and what is there now of what it changes."""
         known = self.snapshot
-        return self.plan, known.configs, known.quotas, known.acls, known.topics
+        return self.plan, self.console.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
         """What the plan changes, so that somebody else's changes show."""
@@ -61,12 +70,24 @@ class PlanView(View):
         plan, known = self.plan, self.snapshot
         self._groups = diff(plan, known)
         self._requests = len(compile_plan(plan, Facts(configs=known.configs))) if plan.staged else None
-        self.list.set_groups(
-            [
-                DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
-                for group in plan_groups(self._groups, plan, known)
-            ]
-        )
+        groups = [
+            DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
+            for group in plan_groups(self._groups, plan, known)
+        ]
+        self.list.set_groups([*groups, *self._applied()])
+
+    def _applied(self) -> list[DiffGroup]:
+        """What the last apply changed, until something new is staged."""
+        applied = self.console.session.applied
+        if applied is None:
+            return []
+        at = applied.at.astimezone().strftime("%H:%M:%S")
+        return [
+            DiffGroup(
+                AppliedKey(group.key), f"{group.title}   applied {at}", [_applied_line(row) for row in group.rows]
+            )
+            for group in plan_groups(applied.groups, applied.plan, self.snapshot)
+        ]
 
     def status(self) -> Line:
         """How many edits and requests, and how the check went."""
@@ -96,6 +117,8 @@ class PlanView(View):
     def about(self) -> Target | None:
         """What the line under the cursor is about."""
         key = self.list.cursor_key
+        if isinstance(key, AppliedKey):
+            key = key.staged
         if isinstance(key, RowKey):
             return key.slot.target
         return key[1] if isinstance(key, tuple) else None
@@ -109,6 +132,9 @@ class PlanView(View):
         """Take the edit, or on a title all edits of the entity, out of the plan."""
         about, slot = self.about, self.slot
         if about is None:
+            return
+        if isinstance(self.list.cursor_key, AppliedKey):
+            self.console.say("this was applied already; stage the opposite to take it back", "muted")
             return
         count = self.console.session.discard(about, slot.key if slot else None)
         self.console.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
@@ -147,3 +173,7 @@ class PlanView(View):
 
 def _line(row: PlanRow) -> DiffLine:
     return DiffLine(row.key, row.name, row.old, row.new, row.status, row.note, row.below, row.arrow)
+
+
+def _applied_line(row: PlanRow) -> DiffLine:
+    return _line(row)._replace(key=AppliedKey(row.key))

@@ -1,0 +1,320 @@
+"""Keys, the command bar, filters, the live refresh, and what goes wrong."""
+
+import asyncio
+
+import pytest
+
+from console.admin.errors import AuthenticationFailed, Unreachable
+from console.contexts.console_settings import ConsoleSettings, KeyRemap
+from console.model.config import topic_resource
+from console.model.failure import Failure
+from console.tui.keymap import KEYS
+from tests.tui.console_app import cluster, driven
+from tests.tui.model_client import ModelClient
+
+ORDERS = topic_resource("orders")
+REFUSED = Failure("UNREACHABLE", "127.0.0.1:9: nothing listens there (connection refused)", "Check the port.")
+
+
+async def test_what_is_typed_ahead_goes_where_the_key_before_it_led() -> None:
+    async with driven() as it:
+        # All at once, as over a slow link: none of these letters may be taken for a key of the table.
+        await it.pilot.press(*"7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
+        await it.settle()
+        await it.shows("staged: topic orders")
+        assert it.app.place.view == "plan"
+        assert len(it.app.session.plan) == 1
+
+
+async def test_every_key_of_every_view_does_something_or_says_why_not() -> None:
+    async with driven(size=(100, 30)) as it:
+        for number in "1234567":
+            for key in KEYS:
+                if key.id in ("quit", "pause"):
+                    continue
+                await it.press(number)
+                view = it.app.place.view
+                if view in key.where or "everywhere" in key.where:
+                    await it.press(key.keys.split(",")[0])
+                if it.app.bar.line.is_open:
+                    it.app.bar.line.close()
+                while len(it.app.screen_stack) > 1:
+                    it.app.pop_screen()
+                await it.settle()
+        assert it.client.sent == [] or all(validate_only for _, validate_only in it.client.sent)
+
+
+async def test_keys_can_be_remapped() -> None:
+    settings = ConsoleSettings(refresh=0.2, keys={"quotas": KeyRemap(("f4", "4"), "here")})
+    async with driven(settings=settings) as it:
+        await it.shows("orders")
+        await it.press("f4")
+        await it.shows("user alice")
+
+
+async def test_a_filter_holds_while_it_is_typed_and_goes_with_escape() -> None:
+    async with driven() as it:
+        await it.press("slash")
+        await it.type("pay")
+        assert "payments" in it.text
+        assert "orders" not in it.text
+        assert "1 of 3" in it.text
+        await it.press("enter")
+        assert "/pay" in it.lines[2]
+        await it.press("escape")
+        assert "orders" in it.text
+        await it.press("slash")
+        await it.type("!pay")
+        assert "payments" not in it.text
+        await it.press("escape")
+        assert "payments" in it.text
+        await it.press("slash")
+        await it.type("/(")
+        await it.press("enter")
+        await it.shows("not a regular expression")
+
+
+async def test_a_filter_that_nothing_passes_says_how_to_go_on() -> None:
+    async with driven() as it:
+        await it.press("slash")
+        await it.type("zzz")
+        await it.press("enter")
+        await it.shows("no row passes /zzz")
+
+
+async def test_sorting_by_a_letter() -> None:
+    async with driven() as it:
+        await it.press("P")
+        await it.shows("Part▴")
+        rows = [it.lines.index(it.line(name)) for name in ("orders", "audit", "payments")]
+        assert rows == sorted(rows)
+        await it.press("P")
+        rows = [it.lines.index(it.line(name)) for name in ("payments", "audit", "orders")]
+        assert rows == sorted(rows)
+        await it.press("P")
+        assert "Part▴" not in it.text
+        assert "Part▾" not in it.text
+
+
+async def test_an_error_in_a_command_stays_in_the_bar_with_its_place() -> None:
+    async with driven() as it:
+        await it.command("set topic orders retention.ms=soon")
+        await it.shows("retention.ms")
+        assert it.app.bar.line.is_open
+        assert it.app.bar.line.text == "set topic orders retention.ms=soon"
+        await it.press("escape")
+        await it.command("set topic ordrs retention.ms=1d")
+        await it.shows("orders")
+        assert it.app.bar.line.is_open
+        await it.press("escape")
+        await it.command("frobnicate")
+        assert it.app.bar.line.is_open
+        assert not it.app.session.plan
+
+
+async def test_completion_offers_keys_with_their_documentation() -> None:
+    async with driven() as it:
+        await it.press("colon")
+        await it.type("set topic orders ret")
+        await it.shows("retention.ms=")
+        await it.press("tab")
+        assert it.app.bar.line.text == "set topic orders retention.ms="
+
+
+async def test_the_palette_runs_an_action_by_its_name() -> None:
+    async with driven() as it:
+        await it.press("ctrl+p")
+        await it.type("quota")
+        await it.shows("The quotas of users")
+        await it.press("enter")
+        await it.shows("user alice")
+
+
+async def test_queries_are_answered_above_the_panes() -> None:
+    async with driven() as it:
+        await it.command("effective user alice client checkout")
+        await it.shows("5 MB/s")
+        await it.press("escape")
+        await it.command("show topic orders")
+        await it.shows("604800000")
+        await it.press("escape")
+        await it.command("help set")
+        await it.shows("Examples")
+        await it.press("escape")
+        await it.shows("? help")
+
+
+async def test_panes_by_name_with_a_filter() -> None:
+    async with driven() as it:
+        await it.command("quotas alice")
+        await it.shows("user alice")
+        assert "client <default>" not in it.text.split("effective")[0]
+        await it.command("topics pay")
+        await it.shows("payments")
+        assert "orders" not in it.text
+        await it.command("q")
+        assert it.app._exit
+
+
+async def test_help_lists_the_keys_of_the_view_with_reasons() -> None:
+    async with driven(size=(100, 50)) as it:
+        await it.press("question_mark")
+        await it.shows("keys: topics")
+        await it.shows("Show or hide internal topics")
+        assert "there is nothing to undo" in it.line("Take back the last change")
+        await it.shows("O over")
+        await it.press("escape")
+        await it.shows("payments")
+
+
+async def test_copying_goes_through_the_terminal() -> None:
+    async with driven() as it:
+        await it.press("j", "y")
+        assert it.app.clipboard == "orders"
+        await it.press("enter")
+        await it.shows("2 overrides")
+        await it.press("j", "y")
+        assert it.app.clipboard == "retention.ms=604800000"
+
+
+async def test_a_change_by_somebody_is_marked_and_the_cursor_stays() -> None:
+    async with driven() as it:
+        await it.press("G")
+        await it.until(lambda: it.line("orders").split()[3] == "2")
+        it.client.cluster.configs[ORDERS]["flush.ms"] = "5"
+        it.client.cluster.topics["aaa"] = 1
+        await it.shows("aaa")
+        await it.until(lambda: ":" in it.line("orders"))
+        assert it.line("payments").startswith("▸")
+        await it.press("r")
+        await it.until(lambda: ":" not in it.line("orders"))
+
+
+async def test_a_pause_reads_nothing_until_it_ends() -> None:
+    async with driven() as it:
+        await it.press("p")
+        await it.shows("paused at")
+        assert "paused" in it.lines[1]
+        await it.settle()
+        await asyncio.sleep(0.3)
+        asked = len(it.client.asked)
+        it.client.cluster.topics["late"] = 1
+        await asyncio.sleep(0.6)
+        assert len(it.client.asked) == asked
+        assert "late" not in it.text
+        await it.press("r")
+        await it.shows("late")
+        await it.press("p")
+        await it.shows("live again")
+
+
+async def test_a_hidden_view_reads_nothing() -> None:
+    async with driven() as it:
+        await it.press("4")
+        await it.shows("user alice")
+        await it.press("5")
+        await it.shows("no ACLs")
+        it.client.asked.clear()
+        await it.until(lambda: it.client.asked.count("describe_acls") >= 3)
+        assert "describe_quotas" not in it.client.asked
+        assert "describe_configs" not in it.client.asked
+
+
+async def test_a_cluster_that_is_not_there_is_told_of_calmly_and_tried_again() -> None:
+    client = ModelClient(cluster(), lost=Unreachable(REFUSED))
+    async with driven(client, settings=ConsoleSettings(refresh=0.2)) as it:
+        await it.shows("nothing listens there (connection refused)")
+        await it.shows("Check the port.")
+        await it.shows("r tries now")
+        await it.press("4")
+        await it.shows("nothing listens there (connection refused)")
+        await it.press("2")
+        client.lost = None
+        await it.shows("payments")
+        assert "not connected" not in it.text
+
+
+async def test_a_cluster_that_goes_away_keeps_what_was_read_and_what_is_staged() -> None:
+    async with driven() as it:
+        await it.command("set topic orders retention.ms=1d")
+        it.client.lost = Unreachable(REFUSED)
+        await it.shows("not connected: UNREACHABLE")
+        assert "payments" in it.text
+        assert len(it.app.session.plan) == 1
+        await it.press("7", "c")
+        await it.shows("not checked")
+        assert len(it.app.session.plan) == 1
+        it.client.lost = None
+        await it.press("2")
+        await it.until(lambda: "not connected" not in it.text)
+
+
+async def test_wrong_credentials_are_not_tried_again_by_themselves() -> None:
+    why = Failure("AUTHENTICATION_FAILED", "bob was refused", "Check the password.")
+    client = ModelClient(cluster(), lost=AuthenticationFailed(why))
+    async with driven(client, settings=ConsoleSettings(refresh=0.1)) as it:
+        await it.shows("bob was refused")
+        await it.shows("r tries again")
+        await it.settle()
+        asked = len(client.asked)
+        await asyncio.sleep(0.5)
+        assert len(client.asked) == asked
+        client.lost = None
+        await it.press("r")
+        await it.shows("payments")
+
+
+async def test_a_pane_without_the_right_says_so_and_the_others_go_on() -> None:
+    from console.admin.errors import BrokerError
+
+    class Denied(ModelClient):
+        def _describe_acls(self) -> object:
+            raise BrokerError(
+                Failure("SECURITY_DISABLED", "No Authorizer is configured.", "Set authorizer.class.name.")
+            )
+
+    async with driven(Denied(cluster())) as it:
+        await it.press("5")
+        await it.shows("acls not read: SECURITY_DISABLED")
+        await it.press("4")
+        await it.shows("user alice")
+
+
+async def test_a_mistake_of_ours_in_a_read_is_said_and_the_loop_goes_on() -> None:
+    class Broken(ModelClient):
+        broken = True
+
+        def _describe_quotas(self) -> object:
+            if self.broken:
+                raise ZeroDivisionError
+            return super()._describe_quotas()
+
+    client = Broken(cluster())
+    async with driven(client) as it:
+        await it.press("4")
+        await it.shows("something went wrong in kac itself")
+        client.broken = False
+        await it.shows("user alice")
+
+
+async def test_the_mouse_works_too() -> None:
+    async with driven() as it:
+        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quotas") + 2, 0))
+        await it.settle()
+        await it.shows("user alice")
+        await it.pilot.click("#footer", offset=(it.lines[-1].index("? help"), 0))
+        await it.settle()
+        await it.shows("keys: quotas")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (40, 12)])
+async def test_every_view_is_drawn_at_any_size(size: tuple[int, int]) -> None:
+    async with driven(size=size) as it:
+        for number in "1234567":
+            await it.press(number)
+            assert it.lines[-1].endswith("? help")
+            assert all(len(line) <= size[0] for line in it.lines)
+            await it.pilot.resize_terminal(size[0] + 7, size[1] + 3)
+            await it.pilot.pause()
+            await it.pilot.resize_terminal(*size)
+            await it.pilot.pause()
