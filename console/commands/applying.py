@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.model.changes import (
@@ -25,6 +26,7 @@ from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.plan.compile import Facts, Step, compile_plan
+from console.plan.diff import DiffGroup, diff
 from console.plan.plan import Plan
 from console.plan.predict import default_partitions
 from console.plan.settle import record_check, settle
@@ -63,6 +65,15 @@ class ApplyReport:
         return not any(result.failed for result in self.results)
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC."""
+
+    groups: tuple[DiffGroup, ...]
+    plan: Plan
+    at: datetime
+
+
 async def check_plan(session: Session) -> ApplyReport:
     """Send every request that has a validate-only twin as one; nothing changes."""
     return await _check(session, session.plan)
@@ -83,6 +94,7 @@ async def apply_plan(session: Session, *, valid_only: bool) -> ApplyReport:
         return checked
     plan = Plan(tuple(staged for staged in session.plan.staged if _valid(session.plan, staged)))
     steps = compile_plan(plan, await _facts(session, plan))
+    before = diff(plan, session.snapshot)
     results: list[StepResult] = []
     for done, step in enumerate(steps):
         session.progress("apply", done, len(steps))
@@ -91,10 +103,23 @@ async def apply_plan(session: Session, *, valid_only: bool) -> ApplyReport:
         results.append(StepResult(step, outcomes))
         log.info("applied %s: %s", type(step.request).__name__, _tally(outcomes))
     session.progress("apply", len(steps), len(steps))
-    session.replan(settle(session.plan, [(r.step, r.outcomes) for r in results]))
+    answered = [(result.step, result.outcomes) for result in results]
+    session.applied = _applied(before, record_check(plan, answered))
+    session.replan(settle(session.plan, answered))
     await _describe_again(session, results)
     refused = tuple(result for result in checked.results if result.failed)
     return ApplyReport((*results, *refused), sent=bool(steps))
+
+
+def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
+    """The lines that were applied; None where there are none."""
+    done = {s.edit.slot for s in plan.staged if (outcome := plan.outcome(s.edit)) and outcome.status is Status.APPLIED}
+    groups = []
+    for group in before:
+        lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
+        if lines:
+            groups.append(DiffGroup(group.target, lines))
+    return Applied(tuple(groups), plan, datetime.now(UTC)) if groups else None
 
 
 def _valid(plan: Plan, staged: Staged) -> bool:

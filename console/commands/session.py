@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from console.commands.applying import ApplyReport, apply_plan, check_plan
+from console.commands.applying import Applied, ApplyReport, apply_plan, check_plan
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.model import refresh
 from console.model.changes import Target
@@ -55,6 +55,7 @@ class Session:
         self.context = context
         self.snapshot = Snapshot()
         self.plan: Plan = EMPTY
+        self.applied: Applied | None = None
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._applying = False
 
@@ -277,6 +278,7 @@ class Session:
     def stage(self, edits: Sequence[Edit]) -> StageReport:
         """Put edits into the plan; what is refused or a no-op is named in the report. Raises Refused."""
         self.refuse_if_read_only()
+        self.applied = None
         report = planning.stage(self.plan, edits, self.snapshot)
         self._replan(report.plan)
         return report

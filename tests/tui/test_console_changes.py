@@ -282,3 +282,20 @@ async def test_somebody_elses_change_is_told_in_the_plan() -> None:
         await it.press("7")
         await it.shows("changed by somebody since it was staged")
         assert "1 h" in it.line("retention.ms")
+
+
+async def test_what_was_applied_stays_on_its_rows_until_something_new_is_staged() -> None:
+    async with driven() as it:
+        await it.command("set topic orders retention.ms=1d")
+        await it.press("7", "A")
+        await it.shows("IncrementalAlterConfigs")
+        await it.press("y")
+        await it.shows("applied: 1 entity")
+        await it.shows("topic orders   applied ")
+        assert "7 d (topic) → 1 d (topic)" in " ".join(it.line("retention.ms").split())
+        assert it.line("retention.ms").strip().startswith("✓")
+        await it.press("j", "x")
+        await it.shows("applied already")
+        await it.command("set topic orders retention.ms=2d")
+        await it.shows("1 edit on 1 entity")
+        assert "   applied " not in it.text

@@ -91,6 +91,8 @@ class PlanView(View):
 
     def status(self) -> Line:
         """How many edits and requests, and how the check went."""
+        if not self.plan.staged and self.console.session.applied is not None:
+            return [("nothing is staged", "muted")]
         return tally(self.plan, self._requests)
 
     def crumbs(self) -> Line:
