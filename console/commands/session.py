@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from console.commands.applying import Applied, ApplyReport, apply_plan, check_plan
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.model import refresh
 from console.model.changes import Target
@@ -23,6 +22,7 @@ from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
 
 if TYPE_CHECKING:
+    from console.commands.applying import Applied, ApplyReport
     from console.contexts import Context
 
 T = TypeVar("T")
@@ -303,11 +303,14 @@ class Session:
 
     async def check(self) -> ApplyReport:
         """Let the brokers validate the plan; nothing changes. Raises Refused, AdminError."""
+        from console.commands.applying import check_plan
+
         return await self._working(check_plan)
 
     async def apply(self, valid_only: bool = False) -> ApplyReport:
         """Check, then send the plan: nothing where a check fails, unless `valid_only`. Settles the plan and describes
         again what it touched. Never cancelled midway. Raises Refused, AdminError."""
+        from console.commands.applying import apply_plan
 
         async def work(session: Session) -> ApplyReport:
             return await apply_plan(session, valid_only=valid_only)
