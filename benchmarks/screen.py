@@ -23,6 +23,8 @@ from console.model.config import topic_resource
 
 IDLE = 30.0
 ROW = b"service-0000.events"
+VISIBLE = 40
+"""The number of the second topic in the order of names; it has no overrides."""
 
 
 def first_rows(command: list[str]) -> tuple[float, int]:
@@ -33,11 +35,11 @@ def first_rows(command: list[str]) -> tuple[float, int]:
 
 
 def alter(address: str, operation: ConfigOp) -> None:
-    """Another client changes the first topic."""
+    """Another client changes a topic that is on the screen, so that it has one override more, or less."""
     host, _, port = address.rpartition(":")
     client = AdminClient(ConnectionSettings(((host, int(port)),)))
     client.start()
-    request = AlterConfigs({topic_resource(topic_name(1)): (operation,)})
+    request = AlterConfigs({topic_resource(topic_name(VISIBLE)): (operation,)})
     client.submit(changes.send, request, validate_only=False).result(30)
     client.close()
 
@@ -58,6 +60,8 @@ def at_rest(command: list[str], address: str) -> None:
         changed = terminal.listen(15.0)
         alter(address, ConfigOp("retention.ms", DELETE))
         report("changed value", bytes=len(changed), seen=changed.decode(errors="replace"))
+        if not changed:
+            raise RuntimeError("the change was not shown within 15 s")
         report_ratio("one changed value: bytes", len(changed), 300)
         report_ratio("memory, MiB", terminal.memory() / 2**20, 120)
 

@@ -37,7 +37,6 @@ from console.tui.places import Place, pane
 from console.tui.reading import INTERNAL, Reading
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, native_ansi, suitable
-from widgets.command_bar import CommandBar
 from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.tui.applying import Applying
     from console.tui.history_file import HistoryFile
+    from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,6 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.tabs
         with Container(id="body"):
             yield self.view
-        yield self.bar.line
         yield self.frame.message
         yield self.frame.footer
 
@@ -144,6 +143,7 @@ class Console(KeysInOrder["Context"]):
         if why := reason(BY_ID[action], self.state()):
             self.say(why, "muted")
             return
+        await self.bar.ready()
         if action in keymap.PANE_KEYS:
             await self.going.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
@@ -301,7 +301,8 @@ class Console(KeysInOrder["Context"]):
         self.frame.tell_footer()
 
     @on(ClusterReached)
-    def _cluster_reached(self) -> None:
+    async def _cluster_reached(self) -> None:
+        await self.bar.ready()
         if self.lost is not None:
             self.lost = None
             self.reading.lost = False
@@ -350,16 +351,16 @@ class Console(KeysInOrder["Context"]):
         self.frame.all()
         self.view.tell_where()
 
-    @on(CommandBar.Changed, "#bar")
-    def _bar_changed(self, message: CommandBar.Changed) -> None:
+    def on_command_bar_changed(self, message: CommandBar.Changed) -> None:
+        """Something was typed."""
         self.bar.changed(message)
 
-    @on(CommandBar.Closed, "#bar")
-    def _bar_closed(self, message: CommandBar.Closed) -> None:
+    def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
+        """Esc in the command bar."""
         self.bar.closed(message)
 
-    @on(CommandBar.Submitted, "#bar")
-    def _bar_submitted(self, message: CommandBar.Submitted) -> None:
+    def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
+        """Enter in the command bar."""
         self.bar.submitted(message)
 
     @on(TextLines.Pressed, "#tabs")

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
-from console.tui import palette
-from widgets.bar_lines import Candidate
-from widgets.command_bar import COMMAND, FILTER, SECRET, BarMode, CommandBar
 from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
@@ -22,9 +19,12 @@ if TYPE_CHECKING:
     from console.tui.execute import Executor
     from console.tui.history_file import HistoryFile
     from console.tui.typing import Typing
+    from widgets.bar_lines import Candidate
+    from widgets.command_bar import CommandBar
 
 
-PALETTE = BarMode("palette", "»", completes=True, remembers=False)
+COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
+"""The names of the line's modes."""
 READ_AFTER = 0.15
 """Seconds without a key before what the completion lacks is read."""
 
@@ -38,15 +38,26 @@ class Bar:
         """history: where commands outlive the session, None for nowhere."""
         self._app = app
         self._history = history
-        self.line = CommandBar(
+        self._filter_before = ""
+        self._asked: asyncio.Future[Secret | None] | None = None
+
+    @cached_property
+    def line(self) -> CommandBar:
+        """The line itself, made after the first screen is shown: that need not wait for it."""
+        from widgets.command_bar import CommandBar
+
+        return CommandBar(
             id="bar",
             highlight=self._highlight,
             complete=self._complete,
-            histories={COMMAND.name: history.read()} if history else None,
+            histories={COMMAND: self._history.read()} if self._history else None,
             remember=self._remembered,
         )
-        self._filter_before = ""
-        self._asked: asyncio.Future[Secret | None] | None = None
+
+    async def ready(self) -> None:
+        """Put the line into the screen, where it is not there yet."""
+        if not self.line.is_attached:
+            await self._app.screen_stack[0].mount(self.line, after="#body")
 
     @cached_property
     def _executor(self) -> Executor:
@@ -55,30 +66,41 @@ class Bar:
 
         return Executor(self._app, self._ask_secret)
 
+    def _open(self, mode: str, text: str = "", prompt: str | None = None) -> None:
+        from widgets import command_bar
+
+        modes = {
+            COMMAND: command_bar.COMMAND,
+            FILTER: command_bar.FILTER,
+            SECRET: command_bar.SECRET,
+            PALETTE: command_bar.BarMode(PALETTE, "»", completes=True, remembers=False),
+        }
+        self.line.open(modes[mode], text, prompt=prompt)
+
     def _remembered(self, text: str) -> str:
         """What is kept of an entry: a command without its secrets, in the file too."""
         from console.commands.redact import redact
 
         kept = redact(text)
-        if self._history is not None and self.line.mode == COMMAND:
+        if self._history is not None and self.line.mode.name == COMMAND:
             self._history.add(kept)
         return kept
 
     def command(self, text: str) -> None:
         """Type a command, beginning with `text`."""
-        self.line.open(COMMAND, text)
+        self._open(COMMAND, text)
         if text:
             self._app.run_worker(self._read_for(text), group="typing", name="typing", exclusive=True)
 
     def filter(self, text: str) -> None:
         """Type a filter, beginning with the one that holds."""
         self._filter_before = text
-        self.line.open(FILTER, text)
+        self._open(FILTER, text)
 
     async def _ask_secret(self, prompt: str) -> Secret | None:
         """Ask for a secret, hidden; None where the operator goes back."""
         self._asked = asyncio.get_running_loop().create_future()
-        self.line.open(SECRET, prompt=f"{prompt}:")
+        self._open(SECRET, prompt=f"{prompt}:")
         return await self._asked
 
     @cached_property
@@ -91,26 +113,28 @@ class Bar:
         return Typing(self._app, names)
 
     def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
-        return self._typing.highlight(text) if self.line.mode == COMMAND else ()
+        return self._typing.highlight(text) if self.line.mode.name == COMMAND else ()
 
     def _complete(self, text: str, cursor: int) -> Sequence[Candidate]:
-        if self.line.mode == PALETTE:
+        if self.line.mode.name == PALETTE:
+            from console.tui import palette
+
             return palette.candidates(self._app.keys_here(), text, self._app.reason)
         return self._typing.complete(text, cursor)
 
     def palette(self) -> None:
         """Find an action by its name."""
-        self.line.open(PALETTE)
+        self._open(PALETTE)
 
     def changed(self, message: CommandBar.Changed) -> None:
         """A filter holds while it is typed; one that is no pattern yet changes nothing. For a command, what its
         completion lacks is read."""
-        if message.mode == FILTER.name:
+        if message.mode == FILTER:
             try:
                 self._app.view.take_filter(message.text)
             except BadQuery:
                 return
-        elif message.mode == COMMAND.name:
+        elif message.mode == COMMAND:
             self._app.run_worker(self._read_for(message.text), group="typing", name="typing", exclusive=True)
 
     async def _read_for(self, text: str) -> None:
@@ -129,19 +153,19 @@ class Bar:
 
     def closed(self, message: CommandBar.Closed) -> None:
         """Esc: the filter from before holds again; nothing else happens."""
-        if message.mode == FILTER.name:
+        if message.mode == FILTER:
             self._app.view.take_filter(self._filter_before)
-        elif message.mode == SECRET.name:
+        elif message.mode == SECRET:
             self._answer(None)
 
     def submitted(self, message: CommandBar.Submitted) -> None:
         """Enter."""
-        if message.mode == FILTER.name:
+        if message.mode == FILTER:
             self._filtered(message.text)
-        elif message.mode == SECRET.name:
+        elif message.mode == SECRET:
             self.line.close()
             self._answer(Secret(message.text))
-        elif message.mode == PALETTE.name:
+        elif message.mode == PALETTE:
             self._picked(message.text)
         else:
             self._commanded(message.text)
@@ -160,6 +184,8 @@ class Bar:
         self.line.close()
 
     def _picked(self, text: str) -> None:
+        from console.tui import palette
+
         key = palette.chosen(self._app.keys_here(), text, self._app.reason)
         if key is None:
             self.line.show_error("no action of that name")
@@ -180,7 +206,7 @@ class Bar:
         async def work() -> None:
             error = await self._executor.run(statements)
             if error is not None:
-                self.line.open(COMMAND, text)
+                self._open(COMMAND, text)
                 self._show(error)
 
         self._app.run_worker(work(), group="command", name="command")

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
 
+from rich.style import Style
 from textual import events
+from textual.color import Color
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
 from console.present.sanitize import cell_width, fit
-from console.present.spans import MEANINGS, Line
+from console.present.spans import Line
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
+
+_BOLD = frozenset({"pending", "failed", "danger", "strong"})
 
 
 class TextLines(Widget):
     """As many lines as it is high; longer ones are cut. `set` paints the lines that look different."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"text--{meaning}" for meaning in MEANINGS}
-
     DEFAULT_CSS = """
     TextLines {
         height: 1;
         width: 1fr;
-        & > .text--override { color: $override; }
-        & > .text--default { color: $default; text-style: $default-text-style; }
-        & > .text--sensitive { color: $sensitive; }
-        & > .text--read-only { color: $read-only; text-style: $read-only-text-style; }
-        & > .text--pending { color: $pending; text-style: bold; }
-        & > .text--failed { color: $failed; text-style: bold; }
-        & > .text--changed { color: $changed; text-style: $changed-text-style; }
-        & > .text--danger { color: $danger; text-style: bold; }
-        & > .text--ok { color: $ok; }
-        & > .text--muted { color: $muted; text-style: $muted-text-style; }
-        & > .text--strong { text-style: bold; }
-        & > .text--header { color: $heading; text-style: $heading-text-style; }
     }
     """
 
@@ -91,6 +80,16 @@ class TextLines(Widget):
         super().notify_style_update()
         self._painter.forget_styles()
 
+    def get_component_rich_style(
+        self,
+        *names: str,
+        partial: bool = False,  # noqa: ARG002
+        default: Style | None = None,  # noqa: ARG002
+    ) -> Style:
+        """The look of a meaning, straight from the theme: as component classes, a dozen for each of these lines, they
+        would take longer to style than all the rest of the first screen."""
+        return look(self.app.theme_variables, names[0].partition("--")[2])
+
     def _line_at(self, y: int) -> PaintedLine:
         left = self.size.width
         spans = []
@@ -103,6 +102,17 @@ class TextLines(Widget):
     def render_line(self, y: int) -> Strip:
         """Draw one line."""
         return self._painter.strip(y)
+
+
+def look(variables: Mapping[str, str], meaning: str) -> Style:
+    """The style of a meaning in a theme: its colour, and bold where the meaning is one that has to be seen."""
+    name = {"header": "heading"}.get(meaning, meaning)
+    named = variables.get(f"{name}-text-style", "none")
+    return Style(
+        color=Color.parse(variables[name]).rich_color if name in variables else None,
+        bold=True if meaning in _BOLD or named == "bold" else None,
+        dim=True if named == "dim" else None,
+    )
 
 
 def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
