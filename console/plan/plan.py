@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.changes import Outcome, Target
 from console.model.codes import TOPIC
 from console.model.snapshot import Snapshot
-from console.plan import acl_rules, config_rules, quota_rules, scram_rules, topic_rules
-from console.plan.draft import Draft
 from console.plan.edits import AclEdit, ConfigEdit, CreateTopic, Edit, QuotaEdit, ScramEdit, Slot
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, subject
+
+if TYPE_CHECKING:
+    from console.plan.draft import Draft
 
 __all__ = [
     "EMPTY",
@@ -84,6 +85,9 @@ class StageReport:
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot) -> StageReport:
     """Put edits into the plan, one step to undo. What would change nothing is dropped, what contradicts the plan or
     can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten."""
+    # The rules are read when something is first staged, not when a console starts.
+    from console.plan.draft import Draft
+
     draft = Draft(plan.staged, snapshot)
     added: dict[Slot, Staged] = {}
     replaced: list[Staged] = []
@@ -119,6 +123,8 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot) -> StageReport:
 
 
 def _judge(edit: Edit, draft: Draft) -> Verdict:
+    from console.plan import acl_rules, config_rules, quota_rules, scram_rules, topic_rules
+
     if isinstance(edit, ConfigEdit):
         return config_rules.judge(edit, draft)
     if isinstance(edit, QuotaEdit):
