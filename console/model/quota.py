@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -26,33 +26,39 @@ class QuotaPart(NamedTuple):
     name: str | None
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class QuotaEntity:
+class QuotaEntity(tuple[QuotaPart, ...]):
     """Who a quota is for: a set of (type, name or default), kept in the order user, client-id, ip, others.
 
-    A type that other brokers add (``client-id-prefix``) is kept as it came.
+    A type that other brokers add (``client-id-prefix``) is kept as it came. A tuple of its own class: a cluster may
+    have a million, each made and hashed once for every read.
     """
 
-    parts: tuple[QuotaPart, ...]
+    __slots__ = ()
 
-    DEFAULT: ClassVar[None] = None
+    @property
+    def parts(self) -> tuple[QuotaPart, ...]:
+        """Its components."""
+        return tuple(self)
 
     @classmethod
     def of(cls, parts: Mapping[str, str | None]) -> QuotaEntity:
         """From ``{"user": "alice", "client-id": None}``; None is the default, an absent type is absent."""
         return cls(tuple(QuotaPart(t, parts[t]) for t in sorted(parts, key=part_order)))
 
+    def __repr__(self) -> str:
+        return f"QuotaEntity({self.as_dict()!r})"
+
     def as_dict(self) -> dict[str, str | None]:
         """The form of JSON output: a null name is the default."""
-        return dict(self.parts)
+        return dict(self)
 
     def has(self, type_: str) -> bool:
         """Whether the entity has a component of this type."""
-        return any(part.type == type_ for part in self.parts)
+        return any(part.type == type_ for part in self)
 
     def name_of(self, type_: str) -> str | None:
         """The component's name, None for the default; raises KeyError where the type is absent."""
-        for part in self.parts:
+        for part in self:
             if part.type == type_:
                 return part.name
         raise KeyError(type_)

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from console.model.cluster import LogDir, Partition, Topic
-from console.model.config import topic_resource
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic
 from console.plan.plan import Plan
@@ -42,8 +43,8 @@ def topic_marks(plan: Plan) -> TopicMarks:
                 grown[name] = count
             case edit:
                 target = edit.target
-                if isinstance(target, tuple) and target == topic_resource(str(target[1])):
-                    edited.add(str(target[1]))
+                if isinstance(target, ConfigResource) and target.type == TOPIC:
+                    edited.add(target.name)
     return TopicMarks(created, frozenset(deleted), grown, frozenset(edited))
 
 

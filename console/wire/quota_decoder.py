@@ -177,7 +177,7 @@ class _Decoder:
                 entity, values, offset = self._piece_by_piece(offset)
                 result[entity] = values
             else:
-                result[QuotaEntity(tuple(parts))] = values
+                result[QuotaEntity(parts)] = values
                 offset = at + size
         return result, offset
 
