@@ -56,8 +56,9 @@ class Bar:
 
     async def ready(self) -> None:
         """Put the line into the screen, where it is not there yet."""
-        if not self.line.is_attached:
-            await self._app.screen_stack[0].mount(self.line, after="#body")
+        screens = self._app.screen_stack
+        if screens and not self.line.is_attached:
+            await screens[0].mount(self.line, after="#body")
 
     @cached_property
     def _executor(self) -> Executor:

@@ -28,20 +28,24 @@ async def test_what_is_typed_ahead_goes_where_the_key_before_it_led() -> None:
 
 async def test_every_key_of_every_view_does_something_or_says_why_not() -> None:
     async with driven(size=(100, 30)) as it:
+        pressed = set()
         for number in "1234567":
+            await it.press(number)
+            view = it.app.place.view
             for key in KEYS:
-                if key.id in ("quit", "pause"):
+                here = view in key.where or ("everywhere" in key.where and number == "2")
+                if not here or key.id in ("quit", "pause"):
                     continue
-                await it.press(number)
-                view = it.app.place.view
-                if view in key.where or "everywhere" in key.where:
-                    await it.press(key.keys.split(",")[0])
+                pressed.add(key.id)
+                await it.pilot.press(key.keys.split(",")[0])
                 if it.app.bar.line.is_open:
                     it.app.bar.line.close()
                 while len(it.app.screen_stack) > 1:
                     it.app.pop_screen()
-                await it.settle()
-        assert it.client.sent == [] or all(validate_only for _, validate_only in it.client.sent)
+                if it.app.place.view != view:
+                    await it.press(number)
+        assert {"edit", "apply", "check", "effective", "revoke", "create", "internal", "script"} <= pressed
+        assert all(validate_only for _, validate_only in it.client.sent)
 
 
 async def test_keys_can_be_remapped() -> None:
@@ -231,7 +235,7 @@ async def test_a_cluster_that_is_not_there_is_told_of_calmly_and_tried_again() -
         await it.press("2")
         client.lost = None
         await it.shows("payments")
-        assert "not connected" not in it.text
+        await it.until(lambda: "not connected" not in it.text)
 
 
 async def test_a_cluster_that_goes_away_keeps_what_was_read_and_what_is_staged() -> None:
