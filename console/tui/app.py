@@ -302,12 +302,12 @@ class Console(KeysInOrder["Context"]):
 
     @on(ClusterReached)
     async def _cluster_reached(self) -> None:
-        await self.bar.ready()
         if self.lost is not None:
             self.lost = None
             self.reading.lost = False
             self.view.redraw()
             self.frame.tell_message()
+        await self.bar.ready()
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
