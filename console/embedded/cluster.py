@@ -12,6 +12,8 @@ from console.embedded.clock import Clock, SystemClock
 from console.embedded.context import Authorizer
 from console.embedded.counters import Counters
 from console.embedded.registry import advertised
+from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.sasl.exchange import enabled_mechanisms
 from console.embedded.server.dispatch import Dispatcher
 from console.embedded.server.gate import Gate
 from console.embedded.server.listener import Listener
@@ -19,7 +21,7 @@ from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.propagation import Propagation
 from console.embedded.state.tables import View
-from console.embedded.state.values import BrokerNode
+from console.embedded.state.values import BrokerNode, ScramKey
 from console.embedded.versions.release import release
 
 
@@ -50,6 +52,10 @@ class EmbeddedCluster:
                 Dispatcher(self, broker_id), broker_id, self.spec.host, port, authenticate=self.spec.sasl is not None
             )
         self.state.move_controller(1)
+        self.mechanisms = enabled_mechanisms(self.spec.sasl)
+        for user, password in (self.spec.sasl.scram if self.spec.sasl else {}).items():
+            for mechanism in ScramHash:
+                self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
 

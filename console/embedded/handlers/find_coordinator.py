@@ -12,6 +12,12 @@ from console.wire.schemas import for_version
 _COORDINATOR_NOT_AVAILABLE, _GROUP_REFUSED, _INVALID_REQUEST, _TRANSACTION_REFUSED = 15, 30, 42, 53
 _GROUP, _TRANSACTION = 0, 1
 _SEVERAL_FROM = 4
+_MESSAGES = {
+    _GROUP_REFUSED: "Group authorization failed.",
+    _TRANSACTION_REFUSED: "Transactional Id authorization failed.",
+    _INVALID_REQUEST: "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details.",
+}
 
 
 class _Found(NamedTuple):
@@ -27,12 +33,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
     kind = getattr(request, "key_type", _GROUP)
     if context.version < _SEVERAL_FROM:
         found = _find(context, kind, request.key)
-        return for_version(schema.FindCoordinatorResponse, throttle_time=NO_TIME, error_message=None, **found._asdict())
+        message = _MESSAGES.get(found.error_code, "NONE" if not found.error_code else None)
+        return for_version(
+            schema.FindCoordinatorResponse, throttle_time=NO_TIME, error_message=message, **found._asdict()
+        )
     return schema.FindCoordinatorResponse(
         throttle_time=NO_TIME,
         coordinators=tuple(
-            schema.Coordinator(key=key, error_message=None, **_find(context, kind, key)._asdict())
+            schema.Coordinator(key=key, error_message=_MESSAGES.get(found.error_code, ""), **found._asdict())
             for key in request.coordinator_keys
+            for found in (_find(context, kind, key),)
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,21 +15,27 @@ from console.embedded.handlers.common import (
     TOPIC_OPERATIONS,
     told_controller,
 )
+from console.embedded.server.error_answers import error_answer
 from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.topic_names import is_legal
 from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
+from console.wire.server_schemas import messages
 
 _UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _REPLICA_NOT_AVAILABLE = 3, 5, 9
 _INVALID_TOPIC, _TOPIC_AUTHORIZATION_FAILED, _UNKNOWN_TOPIC_ID = 17, 29, 100
-_ALL_IF_EMPTY = 0
+_INVALID_REQUEST, _UNKNOWN_SERVER_ERROR = 42, -1
+_METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
 _ZERO_ID = UUID(int=0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-13. All topics: an empty array in v0, null since; an empty array is none since v1."""
     view, schema = context.view, context.schema
+    refused = _impossible(request, context)
+    if refused is not None:
+        return refused
     alive = frozenset(broker.id for broker in view.brokers.values() if broker.alive)
     maker = _Maker(context, alive, getattr(request, "include_topic_authorized_operations", False))
     if request.topics is None or (context.version == _ALL_IF_EMPTY and not request.topics):
@@ -52,6 +59,23 @@ async def handle(request: Any, context: RequestContext) -> Any:
         cluster_authorized_operations=operations,
         error_code=0,
     )
+
+
+def _impossible(request: Any, context: RequestContext) -> Any:
+    """The answer to topics that are named as their version can't, None where there is nothing to say against them."""
+    for topic in request.topics or ():
+        named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
+        if context.version < _BY_ID_FROM and (topic_id or not named):
+            code = _INVALID_REQUEST
+        elif not named and not topic_id:
+            code = _UNKNOWN_SERVER_ERROR
+        else:
+            continue
+        found = messages(_METADATA, context.version)
+        assert found is not None
+        answer: Any = error_answer(request, found, code)
+        return replace(answer, topics=tuple(replace(each, name=each.name or "") for each in answer.topics))
+    return None
 
 
 class _Maker:
@@ -106,6 +130,9 @@ class _Maker:
         return self._refused(_UNKNOWN_TOPIC, name)
 
     def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
+        operations = NO_OPERATIONS
+        if self._operations and name is not None and code != _TOPIC_AUTHORIZATION_FAILED:
+            operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", name)
         return for_version(
             self._schema.MetadataResponseTopic,
             error_code=code,
@@ -113,7 +140,7 @@ class _Maker:
             topic_id=topic_id,
             is_internal=name in (GROUP_TOPIC, TRANSACTION_TOPIC),
             partitions=(),
-            topic_authorized_operations=NO_OPERATIONS,
+            topic_authorized_operations=operations,
         )
 
     def _topic(self, topic: Topic) -> Any:

@@ -30,6 +30,8 @@ async def serve(
             if answer is not None:
                 writer.write(answer)
                 await writer.drain()
+            if session.ending:
+                raise CloseConnection(session.ending)
     except asyncio.IncompleteReadError as end:
         if end.partial:
             log.info("%s left in the middle of a frame", session)

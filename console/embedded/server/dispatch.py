@@ -29,7 +29,9 @@ log = logging.getLogger("console.embedded")
 API_VERSIONS = 18
 _UNSUPPORTED_VERSION = 35
 _UNKNOWN_SERVER_ERROR = -1
-_BEFORE_AUTHENTICATION = frozenset({API_VERSIONS, 17, 36})
+_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
+_TO_BEGIN_WITH = (API_VERSIONS, _SASL_HANDSHAKE)
+_ILLEGAL_SASL_STATE = 34
 
 
 class Dispatcher:
@@ -43,21 +45,20 @@ class Dispatcher:
         """The response frame, None where the request wants none. Raises CloseConnection."""
         session.requests += 1
         if session.raw_tokens:
-            return await self._raw_token(session, frame)
+            return self._raw_token(session, frame)
         try:
             head = read_head(frame)
             if head.key == API_VERSIONS and messages(head.key, head.version) is None:
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
-            if not session.authenticated and head.key not in _BEFORE_AUTHENTICATION:
+            if not session.authenticated and session.mechanism is None and head.key not in _TO_BEGIN_WITH:
                 raise CloseConnection(f"{found.api} came before authentication")
             client_id, offset = read_client_id(frame, flexible=is_flexible(found.request))
             request = decode_request(found.request, frame[offset:])
         except MalformedFrame as error:
             raise CloseConnection(f"can't read a request: {error}") from error
         context = self._context(session, client_id, found)
-        answer = await self._cluster.gate.answer(request, context, found, frame, head.correlation_id, self._handled)
-        return answer
+        return await self._cluster.gate.answer(request, context, found, frame, head.correlation_id, self._handled)
 
     def _known(self, key: int, version: int) -> Messages:
         versions = self._cluster.advertised.get(key)
@@ -84,6 +85,10 @@ class Dispatcher:
 
     async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
         """The handler's response; a handler that fails is the cluster's own fault, and told as Kafka tells its own."""
+        session = context.session
+        if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
+            session.ending = f"{found.api} came in the middle of authentication"
+            return error_answer(request, found, _ILLEGAL_SASL_STATE)
         try:
             return await handler_of(found)(request, context)
         except CloseConnection:
@@ -106,14 +111,13 @@ class Dispatcher:
         self._cluster.counters.add("api_versions", self._broker_id, "", len(frame) + 4, len(data))
         return data
 
-    async def _raw_token(self, session: Session, frame: bytes) -> bytes:
+    def _raw_token(self, session: Session, frame: bytes) -> bytes:
         """A SASL token without a header, answered alike (SaslHandshake v0)."""
         from console.embedded.sasl.exchange import SaslFailure, step
 
         try:
-            token = step(self._cluster, session, frame)
+            token: bytes = step(self._cluster.view_of(self._broker_id), session, frame)
         except SaslFailure as failure:
             raise CloseConnection(f"authentication failed: {failure}") from failure
-        if session.authenticated:
-            session.raw_tokens = False
+        session.raw_tokens = not session.authenticated
         return len(token).to_bytes(4, "big") + token

@@ -17,6 +17,7 @@ class Session:
 
     principal: who it is, None until it has authenticated where that is needed. mechanism: what a handshake chose.
     exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a header (SaslHandshake v0).
+    ending: why the connection closes once the answer in hand is out, ``""`` while it stays.
     software: name and version that the client gave in ApiVersions.
     """
 
@@ -27,6 +28,7 @@ class Session:
     mechanism: str | None = None
     exchange: Any = None
     raw_tokens: bool = False
+    ending: str = ""
     software: tuple[str, str] = ("", "")
     number: int = field(default_factory=lambda: next(_numbers))
     requests: int = 0

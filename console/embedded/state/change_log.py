@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 RETENTION = 15 * 60.0
 """Seconds that an entry stays (KIP-21's change notifications)."""
 MAX_ENTRIES = 200_000
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Change:
     """One entry. table: the table's name; before and after: the value or ABSENT; at: Unix seconds."""
 
     offset: int

@@ -65,7 +65,7 @@ class Tables:
     def before(self, changes: Iterable[Change], offset: int) -> View:
         """The tables as they were before these changes, which are all that were made since; in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
-        for change in sorted(changes, reverse=True):
+        for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
         return View(
             **{
