@@ -40,6 +40,7 @@ class ManualClock:
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+        self._slept = asyncio.Event()
 
     def time(self) -> float:
         """Seconds since 1970."""
@@ -52,7 +53,14 @@ class ManualClock:
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._sleepers.append((self._now + seconds, future))
+        self._slept.set()
         await future
+
+    async def asleep(self) -> None:
+        """Wait until somebody waits for a later time."""
+        while not any(not future.done() for _, future in self._sleepers):
+            self._slept.clear()
+            await self._slept.wait()
 
     def advance(self, seconds: float) -> None:
         """Move the time; to be called on the cluster's loop."""

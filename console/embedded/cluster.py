@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from base64 import urlsafe_b64encode
+from collections.abc import Coroutine
 from dataclasses import replace
 from types import TracebackType
 from typing import Self
@@ -11,6 +14,8 @@ from uuid import uuid4
 from console.embedded.clock import Clock, SystemClock
 from console.embedded.context import Authorizer
 from console.embedded.counters import Counters
+from console.embedded.faults.faults import Faults
+from console.embedded.recording import Recording
 from console.embedded.registry import advertised
 from console.embedded.sasl.credentials import ScramHash, credential_of
 from console.embedded.sasl.exchange import enabled_mechanisms
@@ -23,6 +28,8 @@ from console.embedded.state.propagation import Propagation
 from console.embedded.state.tables import View
 from console.embedded.state.values import BrokerNode, ScramKey
 from console.embedded.versions.release import release
+
+log = logging.getLogger("console.embedded")
 
 
 class EmbeddedCluster:
@@ -38,6 +45,8 @@ class EmbeddedCluster:
         self.release = release(self.spec.versions)
         self.state = ClusterState(self.spec.cluster_id or _cluster_id(), self.release, self.clock)
         self.counters = Counters()
+        self.faults = Faults()
+        self.recording: Recording | None = None
         self.forwarding = self.release.kraft if self.spec.forwarding is None else self.spec.forwarding
         self.propagation = Propagation(self.state, self.spec.propagation_delay)
         self.advertised = advertised(self.release, proposals=self.spec.proposals)
@@ -45,6 +54,7 @@ class EmbeddedCluster:
         self.authorizer: Authorizer | None = None
         self.gate = Gate(self)
         self._listeners: dict[int, Listener] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         for broker_id in range(1, self.spec.brokers + 1):
             port = self.spec.port + broker_id - 1 if self.spec.port else 0
             self.state.put_broker(BrokerNode(broker_id, self.spec.host, port, self.spec.racks.get(broker_id)))
@@ -77,6 +87,9 @@ class EmbeddedCluster:
 
     async def stop(self) -> None:
         """Close every socket and connection."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         for listener in self._listeners.values():
             await listener.stop()
 
@@ -133,6 +146,31 @@ class EmbeddedCluster:
         await self._listeners[broker_id].start()
         self.state.broker_back(broker_id)
         self.propagation.resumed(broker_id)
+
+    def down_for(self, broker_id: int, seconds: float) -> None:
+        """Take a broker down now, and bring it back later."""
+
+        async def down_and_up() -> None:
+            await self.broker_down(broker_id)
+            await self.clock.sleep(seconds)
+            await self.broker_up(broker_id)
+
+        self.run(down_and_up())
+
+    def run(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Have something done beside, until it ends or the cluster does."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def settled(self) -> None:
+        """Wait until everything that is done beside has ended."""
+        await asyncio.gather(*self._tasks)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("something beside the requests failed", exc_info=error)
 
 
 def _cluster_id() -> str:

@@ -30,6 +30,9 @@ async def serve(
             if answer is not None:
                 writer.write(answer)
                 await writer.drain()
+            if session.mute:
+                await asyncio.sleep(session.mute)
+                session.mute = 0.0
             if session.ending:
                 raise CloseConnection(session.ending)
     except asyncio.IncompleteReadError as end:

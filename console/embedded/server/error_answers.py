@@ -8,6 +8,8 @@ from datetime import timedelta
 from types import UnionType
 from typing import Any, TypeGuard, get_args, get_origin
 
+from kio.static.constants import EntityType
+
 from console.wire.server_schemas import Messages
 
 ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -92,6 +94,10 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
             if echoed and not _has_error(element):  # the entity of a quota
                 return tuple(_entity(element, item, items, code, message) for item in echoed)
         return ()
+    if (
+        getattr(source, "__type__", None) is EntityType.request
+    ):  # only items are named again, nothing of the request itself
+        return zero(field)
     for name in (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
             return getattr(source, name)

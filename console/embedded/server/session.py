@@ -18,6 +18,7 @@ class Session:
     principal: who it is, None until it has authenticated where that is needed. mechanism: what a handshake chose.
     exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a header (SaslHandshake v0).
     ending: why the connection closes once the answer in hand is out, ``""`` while it stays.
+    mute: seconds to take no more requests.
     software: name and version that the client gave in ApiVersions.
     """
 
@@ -29,6 +30,7 @@ class Session:
     exchange: Any = None
     raw_tokens: bool = False
     ending: str = ""
+    mute: float = 0.0
     software: tuple[str, str] = ("", "")
     number: int = field(default_factory=lambda: next(_numbers))
     requests: int = 0
