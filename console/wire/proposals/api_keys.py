@@ -33,3 +33,5 @@ DESCRIBE_CLIENT_QUOTAS: Final = 48
 # KIP-21 names two errors and gives them no numbers.
 INVALID_ENTITY_CONFIG: Final = 10_000
 INVALID_ENTITY: Final = 10_001
+# KIP-133 names an error that Kafka has no number for.
+UNSUPPORTED_OPERATION: Final = 10_002

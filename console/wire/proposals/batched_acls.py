@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kio.static.primitive import i8, i16, i32
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import DESCRIBE_ACLS
 from console.wire.proposals.entity import FlexiblePart, FlexibleRequest, FlexibleResponse
@@ -18,13 +18,13 @@ class _Part(FlexiblePart):
 class DescribeAclsFilter(_Part):
     """As the one filter of v3; null matches any."""
 
-    resource_type_filter: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type_filter: int = field(metadata={"kafka_type": "int8"})
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"})
-    pattern_type_filter: i8 = field(metadata={"kafka_type": "int8"}, default=i8(3))
+    pattern_type_filter: int = field(metadata={"kafka_type": "int8"}, default=3)
     principal_filter: str | None = field(metadata={"kafka_type": "string"})
     host_filter: str | None = field(metadata={"kafka_type": "string"})
-    operation: i8 = field(metadata={"kafka_type": "int8"})
-    permission_type: i8 = field(metadata={"kafka_type": "int8"})
+    operation: int = field(metadata={"kafka_type": "int8"})
+    permission_type: int = field(metadata={"kafka_type": "int8"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +33,13 @@ class DescribeAclsRequest(FlexibleRequest):
 
     __version__: ClassVar[i16] = i16(4)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
-    resource_type_filter: i8 = field(metadata={"kafka_type": "int8"}, default=i8(1))
+    resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
     resource_name_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
-    pattern_type_filter: i8 = field(metadata={"kafka_type": "int8"}, default=i8(1))
+    pattern_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
     principal_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
     host_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
-    operation: i8 = field(metadata={"kafka_type": "int8"}, default=i8(1))
-    permission_type: i8 = field(metadata={"kafka_type": "int8"}, default=i8(1))
+    operation: int = field(metadata={"kafka_type": "int8"}, default=1)
+    permission_type: int = field(metadata={"kafka_type": "int8"}, default=1)
     filters: tuple[DescribeAclsFilter, ...]
 
 
@@ -49,17 +49,17 @@ class AclDescription(_Part):
 
     principal: str = field(metadata={"kafka_type": "string"})
     host: str = field(metadata={"kafka_type": "string"})
-    operation: i8 = field(metadata={"kafka_type": "int8"})
-    permission_type: i8 = field(metadata={"kafka_type": "int8"})
+    operation: int = field(metadata={"kafka_type": "int8"})
+    permission_type: int = field(metadata={"kafka_type": "int8"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeAclsResource(_Part):
     """The ACLs of one resource pattern."""
 
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
-    pattern_type: i8 = field(metadata={"kafka_type": "int8"}, default=i8(3))
+    pattern_type: int = field(metadata={"kafka_type": "int8"}, default=3)
     acls: tuple[AclDescription, ...]
 
 
@@ -67,7 +67,7 @@ class DescribeAclsResource(_Part):
 class DescribeAclsFilterResult(_Part):
     """What one filter found, or its error."""
 
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
     resources: tuple[DescribeAclsResource, ...]
 
@@ -78,5 +78,5 @@ class DescribeAclsResponse(FlexibleResponse):
 
     __version__: ClassVar[i16] = i16(4)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
-    throttle_time_ms: i32 = field(metadata={"kafka_type": "int32"})
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeAclsFilterResult, ...]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kio.static.primitive import f64, i8, i16, i32
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import DESCRIBE_CLIENT_QUOTAS
 from console.wire.proposals.entity import FlexiblePart, FlexibleRequest, FlexibleResponse
@@ -19,7 +19,7 @@ class ComponentData(_Part):
     """match_type: 0 exact, 1 default, 2 any."""
 
     entity_type: str = field(metadata={"kafka_type": "string"})
-    match_type: i8 = field(metadata={"kafka_type": "int8"})
+    match_type: int = field(metadata={"kafka_type": "int8"})
     match: str | None = field(metadata={"kafka_type": "string"})
 
 
@@ -53,7 +53,7 @@ class ValueData(_Part):
     """A quota."""
 
     key: str = field(metadata={"kafka_type": "string"})
-    value: f64 = field(metadata={"kafka_type": "float64"})
+    value: float = field(metadata={"kafka_type": "float64"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class EntryData(_Part):
 class DescribeClientQuotasFilterResult(_Part):
     """What one filter found, or its error; entries are null after an error."""
 
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
     entries: tuple[EntryData, ...] | None
 
@@ -79,5 +79,5 @@ class DescribeClientQuotasResponse(FlexibleResponse):
 
     __version__: ClassVar[i16] = i16(2)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
-    throttle_time_ms: i32 = field(metadata={"kafka_type": "int32"})
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     filter_results: tuple[DescribeClientQuotasFilterResult, ...]

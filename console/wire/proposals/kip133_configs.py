@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
 
-from kio.static.primitive import i8, i16
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import ALTER_CONFIGS, LIST_CONFIGS
 from console.wire.proposals.entity import Part, Request, Response
@@ -27,7 +27,7 @@ class ResourceType(IntEnum):
 class Resource(Part):
     """A topic, broker, client or user."""
 
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
 
 
@@ -44,7 +44,7 @@ class NamedConfigs(Part):
     """A resource and which of its keys; null for all."""
 
     __version__: ClassVar[i16] = i16(1)
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
     config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
 
@@ -73,8 +73,8 @@ class Config(Part):
 class ResourceConfigs(Part):
     """A resource's configs, or its error."""
 
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
     configs: tuple[Config, ...]
 
@@ -84,7 +84,7 @@ class ListConfigsResponse(Response):
     """error_code: what refuses the whole request."""
 
     __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
 
 
@@ -94,7 +94,7 @@ class ListConfigsResponseV1(Response):
 
     __version__: ClassVar[i16] = i16(1)
     __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     entities: tuple[ResourceConfigs, ...]
 
 
@@ -110,7 +110,7 @@ class AlteredConfig(Part):
 class AlteredResource(Part):
     """The overrides that a resource is to have."""
 
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
     configs: tuple[AlteredConfig, ...]
 
@@ -128,9 +128,9 @@ class AlterConfigsRequest(Request):
 class ResourceError(Part):
     """What became of one resource's change; error_message is empty without an error."""
 
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str = field(metadata={"kafka_type": "string"})
 
 

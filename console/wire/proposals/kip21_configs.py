@@ -44,7 +44,7 @@ class DescribedEntity(Part):
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str = field(metadata={"kafka_type": "string"})
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     config_entries: tuple[ConfigEntry, ...]
 
 
@@ -80,7 +80,7 @@ class EntityErrorCode(Part):
 
     entity_type: str = field(metadata={"kafka_type": "string"})
     entity_name: str = field(metadata={"kafka_type": "string"})
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

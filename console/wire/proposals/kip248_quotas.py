@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
 
-from kio.static.primitive import i8, i16, i32
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS
 from console.wire.proposals.entity import Part, Request, Response
@@ -29,7 +29,7 @@ class ResourceType(IntEnum):
 class QuotaConfigResource(Part):
     """A user or a client."""
 
-    type: i8 = field(metadata={"kafka_type": "int8"})
+    type: int = field(metadata={"kafka_type": "int8"})
     name: str | None = field(metadata={"kafka_type": "string"})
 
 
@@ -48,8 +48,8 @@ class ListQuotasResponse(Response):
 
     __version__: ClassVar[i16] = i16(1)
     __api_key__: ClassVar[i16] = i16(LIST_QUOTAS)
-    throttle_time_ms: i32 = field(metadata={"kafka_type": "int32"})
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
     quota_config_entity_names: tuple[str, ...] = field(metadata={"kafka_type": "string"})
 
@@ -87,7 +87,7 @@ class ConfigEntry(Part):
 class DescribedConfig(Part):
     """Entries, or an error."""
 
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
     config_entries: tuple[ConfigEntry, ...]
 
@@ -107,7 +107,7 @@ class DescribeQuotasResponse(Response):
 
     __version__: ClassVar[i16] = i16(1)
     __api_key__: ClassVar[i16] = i16(DESCRIBE_QUOTAS)
-    throttle_time_ms: i32 = field(metadata={"kafka_type": "int32"})
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     resources: tuple[DescribedQuotas, ...]
 
 
@@ -141,7 +141,7 @@ class AlterQuotasRequest(Request):
 class QuotaResult(Part):
     """What became of one key."""
 
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
     error_message: str | None = field(metadata={"kafka_type": "string"})
     config_name: str = field(metadata={"kafka_type": "string"})
 
@@ -160,5 +160,5 @@ class AlterQuotasResponse(Response):
     """A result for each key of each resource."""
 
     __api_key__: ClassVar[i16] = i16(ALTER_QUOTAS)
-    throttle_time_ms: i32 = field(metadata={"kafka_type": "int32"})
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
     resources: tuple[AlteredQuotasResult, ...]

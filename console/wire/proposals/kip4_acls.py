@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
 
-from kio.static.primitive import i8, i16
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import ALTER_ACLS, LIST_ACLS
 from console.wire.proposals.entity import Part, Request, Response
@@ -54,7 +54,7 @@ class Action(IntEnum):
 class Resource(Part):
     """resource_name is not looked at where resource_type is -1."""
 
-    resource_type: i8 = field(metadata={"kafka_type": "int8"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
     resource_name: str = field(metadata={"kafka_type": "string"})
 
 
@@ -63,9 +63,9 @@ class Acl(Part):
     """Who may, or may not, do what from where."""
 
     acl_principal: str = field(metadata={"kafka_type": "string"})
-    acl_permission_type: i8 = field(metadata={"kafka_type": "int8"})
+    acl_permission_type: int = field(metadata={"kafka_type": "int8"})
     acl_host: str = field(metadata={"kafka_type": "string"})
-    acl_operation: i8 = field(metadata={"kafka_type": "int8"})
+    acl_operation: int = field(metadata={"kafka_type": "int8"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +91,14 @@ class ListAclsResponse(Response):
 
     __api_key__: ClassVar[i16] = i16(LIST_ACLS)
     responses: tuple[ResourceAcls, ...]
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AclAction(Part):
     """Add or delete one ACL."""
 
-    action: i8 = field(metadata={"kafka_type": "int8"})
+    action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
 
 
@@ -122,9 +122,9 @@ class AlterAclsRequest(Request):
 class AclActionResult(Part):
     """What became of one action."""
 
-    action: i8 = field(metadata={"kafka_type": "int8"})
+    action: int = field(metadata={"kafka_type": "int8"})
     acl: Acl
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

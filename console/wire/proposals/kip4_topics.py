@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from kio.static.primitive import i16, i32
+from kio.static.primitive import i16
 
 from console.wire.proposals.api_keys import CREATE_TOPICS, DELETE_TOPICS
 from console.wire.proposals.entity import Part, Request, Response
@@ -16,8 +16,8 @@ NOT_GIVEN = -1
 class ReplicaAssignment(Part):
     """The replicas of one partition; the first is the preferred leader."""
 
-    partition_id: i32 = field(metadata={"kafka_type": "int32"})
-    replicas: tuple[i32, ...] = field(metadata={"kafka_type": "int32"})
+    partition_id: int = field(metadata={"kafka_type": "int32"})
+    replicas: tuple[int, ...] = field(metadata={"kafka_type": "int32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,8 @@ class CreateTopicRequest(Part):
     """One topic: with num_partitions and replication_factor, or with replica_assignment, never with both."""
 
     topic: str = field(metadata={"kafka_type": "string"})
-    num_partitions: i32 = field(metadata={"kafka_type": "int32"})
-    replication_factor: i16 = field(metadata={"kafka_type": "int16"})
+    num_partitions: int = field(metadata={"kafka_type": "int32"})
+    replication_factor: int = field(metadata={"kafka_type": "int16"})
     replica_assignment: tuple[ReplicaAssignment, ...]
     configs: tuple[TopicConfig, ...]
 
@@ -45,7 +45,7 @@ class CreateTopicsRequest(Request):
 
     __api_key__: ClassVar[i16] = i16(CREATE_TOPICS)
     create_topic_requests: tuple[CreateTopicRequest, ...]
-    timeout: i32 = field(metadata={"kafka_type": "int32"})
+    timeout: int = field(metadata={"kafka_type": "int32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class TopicErrorCode(Part):
     """What became of one topic."""
 
     topic: str = field(metadata={"kafka_type": "string"})
-    error_code: i16 = field(metadata={"kafka_type": "int16"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class DeleteTopicsRequest(Request):
 
     __api_key__: ClassVar[i16] = i16(DELETE_TOPICS)
     topics: tuple[str, ...] = field(metadata={"kafka_type": "string"})
-    timeout: i32 = field(metadata={"kafka_type": "int32"})
+    timeout: int = field(metadata={"kafka_type": "int32"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
