@@ -13,7 +13,8 @@ from console.embedded.cluster import EmbeddedCluster
 from console.embedded.state.tables import View
 from console.model.codes import AclOperation, AclResourceType
 from console.wire.frames import encode_header, encode_payload, split_response
-from console.wire.proposals import PROPOSED
+from console.wire.open_codes import with_open_codes
+from console.wire.server_schemas import messages
 
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:
@@ -27,7 +28,9 @@ async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None)
     finally:
         writer.close()
         await writer.wait_closed()
-    response = PROPOSED[request.__api_key__, request.__version__].response
+    found = messages(request.__api_key__, request.__version__)
+    assert found is not None
+    response = with_open_codes(found.response)
     correlation_id, body = split_response(response, answer)
     assert correlation_id == 7
     entity, size = entity_reader(response)(bytes(body), 0)
