@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kio.schema.metadata.v0.request import MetadataRequest as MetadataRequestV0
 from kio.schema.metadata.v0.response import MetadataResponse as MetadataResponseV0
 from kio.schema.metadata.v1 import request as metadata_v1_request
@@ -13,6 +15,7 @@ from console.wire.proposals import (
 )
 from tests.wire.proposals_golden import Bytes, Cases
 
+_V1: Any = metadata_v1  # kio's numbers have types of their own
 _RESOURCE = kip4_acls.Resource(resource_type=2, resource_name="t")
 _ACL = kip4_acls.Acl(acl_principal="User:a", acl_permission_type=3, acl_host="*", acl_operation=3)
 _ACL_BYTES: Bytes = [
@@ -134,16 +137,16 @@ CASES: Cases = [
     (metadata_v1_request.MetadataRequest(topics=None), [("ffffffff", "null: all topics")]),
     (metadata_v1_request.MetadataRequest(topics=()), [("00000000", "empty: no topics")]),
     (
-        metadata_v1.MetadataResponse(
-            brokers=(metadata_v1.MetadataResponseBroker(node_id=1, host="h", port=9092, rack=None),),
+        _V1.MetadataResponse(
+            brokers=(_V1.MetadataResponseBroker(node_id=1, host="h", port=9092, rack=None),),
             controller_id=1,
             topics=(
-                metadata_v1.MetadataResponseTopic(
+                _V1.MetadataResponseTopic(
                     error_code=0,
                     name="t",
                     is_internal=False,
                     partitions=(
-                        metadata_v1.MetadataResponsePartition(
+                        _V1.MetadataResponsePartition(
                             error_code=0, partition_index=0, leader_id=1, replica_nodes=(1, 2), isr_nodes=(1,)
                         ),
                     ),
