@@ -28,9 +28,8 @@ async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None)
     finally:
         writer.close()
         await writer.wait_closed()
-    found = messages(request.__api_key__, request.__version__)
-    assert found is not None
-    response = with_open_codes(found.response)
+    found: Any = messages(request.__api_key__, request.__version__)
+    response: Any = with_open_codes(found.response)
     correlation_id, body = split_response(response, answer)
     assert correlation_id == 7
     entity, size = entity_reader(response)(bytes(body), 0)
