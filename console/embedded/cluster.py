@@ -19,6 +19,7 @@ from console.embedded.recording import Recording
 from console.embedded.registry import advertised
 from console.embedded.sasl.credentials import ScramHash, credential_of
 from console.embedded.sasl.exchange import enabled_mechanisms
+from console.embedded.scenarios.scenario import scenario
 from console.embedded.server.dispatch import Dispatcher
 from console.embedded.server.gate import Gate
 from console.embedded.server.listener import Listener
@@ -27,6 +28,8 @@ from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.propagation import Propagation
 from console.embedded.state.tables import View
 from console.embedded.state.values import BrokerNode, ScramKey
+from console.embedded.storage.keeper import Keeper
+from console.embedded.storage.state_file import read, restore
 from console.embedded.versions.release import release
 
 log = logging.getLogger("console.embedded")
@@ -39,7 +42,7 @@ class EmbeddedCluster:
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
-        """Raises ValueError for a release that there is not."""
+        """Raises ValueError for a release or scenario that there is not, StateFileError for a file that is no state."""
         self.spec = spec or ClusterSpec()
         self.clock: Clock = clock or SystemClock()
         self.release = release(self.spec.versions)
@@ -68,16 +71,37 @@ class EmbeddedCluster:
                 self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
+        self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
+        self._keeper: Keeper | None = None
+        self._furnish()
+
+    def _furnish(self) -> None:
+        """Put in what the state file holds, else what the scenario begins with."""
+        path = self.spec.state_file
+        kept = read(path, self.spec.scenario) if path else None
+        if self._scenario is not None and self._scenario.lay is not None:
+            self._scenario.lay(self)
+        if path and kept is not None:
+            restore(self.state, kept, path)
+        elif self._scenario is not None:
+            self._scenario.fill(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket. Raises OSError where one can't be had; then none is left open."""
+        """Listen on every broker's socket. Raises OSError where one can't be had, and StateFileError; then none is
+        left open."""
         try:
             for broker_id, listener in self._listeners.items():
                 await listener.start()
                 self._listens(broker_id)
+            if self.spec.state_file:
+                self._keeper = Keeper(self.state, self.spec.state_file, self.spec.scenario)
+                self._keeper.write()
+                self.run(self._keeper.run())
         except BaseException:
             await self.stop()
             raise
+        if self.spec.live and self._scenario is not None and self._scenario.live is not None:
+            self.run(self._scenario.live(self))
 
     def _listens(self, broker_id: int) -> None:
         broker = self.state.brokers[broker_id]
@@ -86,12 +110,15 @@ class EmbeddedCluster:
             self.state.put_broker(replace(broker, port=port))
 
     async def stop(self) -> None:
-        """Close every socket and connection."""
+        """Close every socket and connection, and write the state. Raises StateFileError."""
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for listener in self._listeners.values():
             await listener.stop()
+        if self._keeper is not None:
+            keeper, self._keeper = self._keeper, None
+            keeper.close()
 
     async def __aenter__(self) -> Self:
         await self.start()

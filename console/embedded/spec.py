@@ -31,7 +31,8 @@ class ClusterSpec:
     follow; 0 takes free ones. authorizer: whether ACLs are kept and looked at. super_users: principals that may do
     everything. sasl: None lets everybody in as ANONYMOUS. propagation_delay: seconds until a change reaches brokers
     other than the controller. forwarding: whether they forward to it; None as the release does. racks: by broker id.
-    static_configs: what is in each broker's file. state_file: keeps the state over restarts.
+    static_configs: what is in each broker's file. scenario: what is in it at the start; live: whether others
+    change it then. state_file: keeps the state over restarts.
     """
 
     brokers: int = 3
@@ -44,6 +45,7 @@ class ClusterSpec:
     super_users: frozenset[str] = frozenset({"User:ANONYMOUS"})
     sasl: SaslSpec | None = None
     scenario: str | None = None
+    live: bool = False
     state_file: Path | None = None
     propagation_delay: float = 0.0
     forwarding: bool | None = None

@@ -140,6 +140,10 @@ class ClusterState:
         self._ids[topic.id] = topic.name
         return self.put("topics", topic.name, topic)
 
+    def index_topics(self) -> None:
+        """Find the ids of all topics that no source makes; for a state that was put in as a whole."""
+        self._ids = {topic.id: name for name, topic in self.tables.topics.own.items()}
+
     def remove_topic(self, name: str) -> int:
         """Delete a topic, its configs and its records."""
         topic = self.topics.get(name)
