@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import cache
 from io import BytesIO
-from typing import Any, NamedTuple
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_origin
 
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode
@@ -80,12 +82,12 @@ def _varint(frame: bytes, offset: int) -> tuple[int, int]:
             raise MalformedFrame("a varint of more than five bytes")
 
 
-def is_flexible(request: type[Any]) -> bool:
+def is_flexible(request: Any) -> bool:
     """Whether requests of this class come with tagged fields, in the header too."""
     return bool(request.__flexible__)
 
 
-def decode_request(request: type[Any], payload: bytes) -> Any:
+def decode_request(request: Any, payload: bytes) -> Any:
     """The request in the payload. Raises MalformedFrame.
 
     As in Kafka, text that is not UTF-8 is read with replacement characters, and tagged fields that the version does
@@ -99,22 +101,58 @@ def decode_request(request: type[Any], payload: bytes) -> Any:
             entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
     except Exception as error:  # kio raises several kinds
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
+    _refuse_nulls(entity, _arrays(request))
     return entity
 
 
+class _Array(NamedTuple):
+    """An array of an entity. inner: the arrays of its elements, where they are entities."""
+
+    name: str
+    nullable: bool
+    inner: tuple[_Array, ...]
+
+
 @cache
-def _reader(request: type[Any]) -> Callable[[bytes, int], tuple[Any, int]]:
+def _arrays(entity: Any) -> tuple[_Array, ...]:
+    """The arrays in which a null has to be looked for: kio takes a null for any array."""
+    found: list[_Array] = []
+    for field in fields(entity):
+        type_: Any = field.type
+        nullable = get_origin(type_) is UnionType
+        if nullable:
+            type_ = next(part for part in get_args(type_) if part is not NoneType)
+        if get_origin(type_) is tuple:
+            element = get_args(type_)[0]
+            inner = _arrays(element) if isinstance(element, type) and is_dataclass(element) else ()
+            found.append(_Array(field.name, nullable, inner))
+    return tuple(found)
+
+
+def _refuse_nulls(entity: Any, arrays: tuple[_Array, ...]) -> None:
+    for array in arrays:
+        elements = getattr(entity, array.name)
+        if elements is None:
+            if not array.nullable:
+                raise MalformedFrame(f"{type(entity).__name__}: {array.name} is null")
+        elif array.inner:
+            for element in elements:
+                _refuse_nulls(element, array.inner)
+
+
+@cache
+def _reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
     reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(request)
     return reader
 
 
 @cache
-def _writer(entity: type[Any]) -> Callable[[BytesIO, Any], None]:
+def _writer(entity: Any) -> Callable[[BytesIO, Any], None]:
     # With open codes, so that a response may carry any number as its error code.
     return entity_writer(with_open_codes(entity))
 
 
-def encode_body(response: type[Any], payload: Any) -> bytes:
+def encode_body(response: Any, payload: Any) -> bytes:
     """The payload as the response's version is written; error codes may be plain integers."""
     if isinstance(payload, EncodedBody):
         return payload.data
@@ -123,7 +161,7 @@ def encode_body(response: type[Any], payload: Any) -> bytes:
     return buffer.getvalue()
 
 
-def response_frame(response: type[Any], correlation_id: int, body: bytes) -> bytes:
+def response_frame(response: Any, correlation_id: int, body: bytes) -> bytes:
     """Length, response header and body."""
     tags = b"\x00" if response.__header_schema__.__flexible__ else b""
     return _HEAD.pack(4 + len(tags) + len(body), correlation_id) + tags + body

@@ -38,8 +38,8 @@ def _kafka(key: int, version: int) -> Messages | None:
     api = api_key_map.get(key)
     if api is None or version not in schema_name_map[api]:
         return None
-    request_path, _, request_name = schema_name_map[api][version][EntityType.request].partition(":")  # type: ignore[index]
-    path, _, name = schema_name_map[api][version][EntityType.response].partition(":")  # type: ignore[index]
+    request_path, _, request_name = schema_name_map[api][version][EntityType.request].partition(":")
+    path, _, name = schema_name_map[api][version][EntityType.response].partition(":")
     schema = import_module(path)
     return Messages(
         api, key, version, getattr(import_module(request_path), request_name), getattr(schema, name), schema

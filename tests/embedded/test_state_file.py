@@ -25,6 +25,10 @@ def content(cluster: EmbeddedCluster) -> dict[str, Mapping[Any, Any]]:
     return {name: dict(cluster.state.tables.named(name)) for name in CODECS}
 
 
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
 @pytest.mark.parametrize("scenario", ["quiet", "incident"])
 async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str) -> None:
     spec = ClusterSpec(scenario=scenario, state_file=tmp_path / "state")
@@ -40,7 +44,7 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
         assert again.state.log.end >= end
         assert again.state.topic_name(topic_id) == "checkout.carts"
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
+    assert names_in(tmp_path) == ["state"]
 
 
 def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

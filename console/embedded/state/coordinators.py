@@ -13,6 +13,7 @@ GROUP_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 PARTITIONS = 50
 _REPLICATION = 3
+_MIN_INT = -(2**31)
 
 
 def java_hash(text: str) -> int:
@@ -26,7 +27,8 @@ def java_hash(text: str) -> int:
 
 def partition_of(name: str, partitions: int = PARTITIONS) -> int:
     """The partition of the internal topic that a group or a transactional id belongs to (Utils.abs of its hash)."""
-    return (java_hash(name) & 0x7FFFFFFF) % partitions
+    value = java_hash(name)
+    return 0 if value == _MIN_INT else abs(value) % partitions
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
