@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 
 CLUSTER_RESOURCE = "kafka-cluster"
 ANONYMOUS = "User:ANONYMOUS"
-_CLUSTER = AclResourceType.parse("CLUSTER")
+_operation = cache(AclOperation.parse)
+_resource = cache(AclResourceType.parse)
 
 
 class Authorizer(Protocol):
@@ -64,16 +66,17 @@ class RequestContext:
         """The cluster's time."""
         return self.cluster.clock
 
+    @property
+    def unrestricted(self) -> bool:
+        """Whether the principal may do everything: there is no authorizer, or it is a super user."""
+        cluster = self.cluster
+        return cluster.authorizer is None or self.principal in cluster.spec.super_users
+
     def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> bool:
         """Whether the principal may do it; True without an authorizer. Kafka's names: ``ALTER_CONFIGS``."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
-            self.principal,
-            self.client_host,
-            AclOperation.parse(operation),
-            AclResourceType.parse(resource),
-            name,
-            self.view,
+            self.principal, self.client_host, _operation(operation), _resource(resource), name, self.view
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> int:
@@ -81,7 +84,7 @@ class RequestContext:
         bits = 0
         for operation in candidates:
             if self.allowed(operation, resource, name):
-                bits |= 1 << AclOperation.parse(operation)
+                bits |= 1 << _operation(operation)
         return bits
 
     async def visible(self, within: float | None = None) -> bool:

@@ -21,7 +21,8 @@ Handle = Callable[[Any, RequestContext], Awaitable[Any]]
 @cache
 def handled_apis() -> frozenset[str]:
     """kio's names of the APIs that have a handler."""
-    return frozenset(module.name for module in pkgutil.iter_modules(handlers.__path__))
+    modules = {module.name for module in pkgutil.iter_modules(handlers.__path__)}
+    return frozenset(modules & set(api_key_map.values()))
 
 
 @cache

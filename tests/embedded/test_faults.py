@@ -231,7 +231,7 @@ def test_text_that_is_no_fault(text: str) -> None:
         parse_fault(text)
 
 
-@pytest.mark.parametrize("api", sorted(api for api in handled_apis() if api in schema_name_map))
+@pytest.mark.parametrize("api", sorted(handled_apis()))
 def test_every_api_can_be_answered_with_an_error(api: str) -> None:
     """For each version, with a request full of samples; in the answer the error is found."""
     for version, kinds in schema_name_map[api].items():

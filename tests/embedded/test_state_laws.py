@@ -131,6 +131,9 @@ class Squares:
     def find(self, key: int) -> int | None:
         return key * key if 0 <= key < self.size else None
 
+    def items(self) -> Iterator[tuple[int, int]]:
+        return ((key, key * key) for key in self)
+
     def __iter__(self) -> Iterator[int]:
         return iter(range(self.size))
 
@@ -152,7 +155,8 @@ def test_a_table_over_a_source_is_a_dictionary(size: int, steps: list[tuple[int,
         else:
             table.put(key, value)
             expected[key] = value
-        assert dict(table) == expected
+        assert {key: table[key] for key in table} == dict(table.items()) == expected
+        assert sorted(table.values()) == sorted(expected.values())
         assert len(table) == len(expected)
         assert [key in table for key in range(8)] == [key in expected for key in range(8)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -15,12 +15,14 @@ from console.embedded.handlers.common import (
     TOPIC_OPERATIONS,
     told_controller,
 )
+from console.embedded.handlers.metadata_bytes import encoded_topics, with_topics
 from console.embedded.server.error_answers import error_answer
 from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.topic_names import is_legal
 from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
+from console.wire.server_frames import EncodedBody, encode_body
 from console.wire.server_schemas import messages
 
 _UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _REPLICA_NOT_AVAILABLE = 3, 5, 9
@@ -38,14 +40,15 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return refused
     alive = frozenset(broker.id for broker in view.brokers.values() if broker.alive)
     maker = _Maker(context, alive, getattr(request, "include_topic_authorized_operations", False))
-    if request.topics is None or (context.version == _ALL_IF_EMPTY and not request.topics):
-        topics = maker.all_topics()
-    else:
-        topics = maker.named(request)
+    everything = request.topics is None or (context.version == _ALL_IF_EMPTY and not request.topics)
+    quick = everything and not maker.operations
+    topics: Iterable[Any] = ()
+    if not quick:
+        topics = maker.all_topics() if everything else maker.named(request)
     operations = NO_OPERATIONS
     if getattr(request, "include_cluster_authorized_operations", False):
         operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
-    return for_version(
+    response = for_version(
         schema.MetadataResponse,
         throttle_time=NO_TIME,
         brokers=tuple(
@@ -59,6 +62,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         cluster_authorized_operations=operations,
         error_code=0,
     )
+    return maker.with_all_topics(response) if quick else response
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
@@ -86,13 +90,24 @@ class _Maker:
         self._view = context.view
         self._schema = context.schema
         self._alive = alive
-        self._operations = operations
+        self.operations = operations
 
     def all_topics(self) -> Iterator[Any]:
         """Every topic that may be described; the others are left out."""
-        for topic in self._view.topics.values():
-            if self._context.allowed("DESCRIBE", "TOPIC", topic.name):
-                yield self._topic(topic)
+        return map(self._topic, self._allowed())
+
+    def with_all_topics(self, response: Any) -> EncodedBody:
+        """The response, encoded, with the same topics."""
+        context = self._context
+        empty = encode_body(self._schema.MetadataResponse, response)
+        topics = encoded_topics(context.version, self._allowed(), self._topic, self._schema.MetadataResponseTopic)
+        return EncodedBody(with_topics(context.version, empty, topics))
+
+    def _allowed(self) -> Iterable[Topic]:
+        topics = self._view.topics.values()
+        if self._context.unrestricted:
+            return topics
+        return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
 
     def named(self, request: Any) -> Iterator[Any]:
         """The topics of the request, or why not."""
@@ -131,7 +146,7 @@ class _Maker:
 
     def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
         operations = NO_OPERATIONS
-        if self._operations and name is not None and code != _TOPIC_AUTHORIZATION_FAILED:
+        if self.operations and name is not None and code != _TOPIC_AUTHORIZATION_FAILED:
             operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", name)
         return for_version(
             self._schema.MetadataResponseTopic,
@@ -145,7 +160,7 @@ class _Maker:
 
     def _topic(self, topic: Topic) -> Any:
         operations = NO_OPERATIONS
-        if self._operations:
+        if self.operations:
             operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name)
         return for_version(
             self._schema.MetadataResponseTopic,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -30,7 +31,7 @@ async def somebody_else(cluster: EmbeddedCluster) -> None:
 
 
 def _retention(state: ClusterState, random: Random, _turn: int) -> None:
-    name = random.choice(_ordinary(state))
+    name = _some_topic(state, random)
     state.alter_config(topic_resource(name), {"retention.ms": str(random.choice((HOUR, DAY, 2 * DAY, 7 * DAY)))})
 
 
@@ -49,8 +50,12 @@ def _right(state: ClusterState, _random: Random, turn: int) -> None:
     allow(state, f"User:contractor-{turn % 5}", "READ", "TOPIC", "logistics.", "PREFIXED")
 
 
-def _ordinary(state: ClusterState) -> list[str]:
-    return [name for name, topic in state.tables.topics.own.items() if not topic.internal]
+def _some_topic(state: ClusterState, random: Random) -> str:
+    table = state.tables.topics
+    if table.source is not None:
+        place = random.randrange(len(table.source))
+        return next(islice(table.source, place, None))
+    return random.choice([name for name, topic in table.own.items() if not topic.internal])
 
 
 CHANGES: tuple[Callable[[ClusterState, Random, int], None], ...] = (_retention, _limit, _batch, _right)

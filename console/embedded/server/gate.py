@@ -27,7 +27,8 @@ from console.embedded.faults.faults import NOT_CONTROLLER
 from console.embedded.faults.partial import answer_partly
 from console.embedded.server.closing import CloseConnection
 from console.embedded.server.error_answers import error_answer
-from console.wire.server_frames import encode_body, response_frame
+from console.wire.frames import decode_body
+from console.wire.server_frames import EncodedBody, encode_body, response_frame
 from console.wire.server_schemas import Messages
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Gate:
                 raise CloseConnection(_BY_A_FAULT)
             if isinstance(effect, Throttle):
                 context.session.mute = effect.seconds
-                payload = _throttled(payload, effect.seconds)
+                payload = _throttled(_opened(payload, found), effect.seconds)
         return payload
 
     async def _answered(
@@ -107,9 +108,13 @@ class Gate:
         cluster = self._cluster
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return _failed(request, found, NOT_CONTROLLER)
+
+        async def opened(rest: Any) -> Any:
+            return _opened(await handled(rest, context, found), found)
+
         for effect in effects:
             if isinstance(effect, FailSome):
-                return await answer_partly(request, found, effect, lambda rest: handled(rest, context, found))
+                return await answer_partly(request, found, effect, opened)
         return await handled(request, context, found)
 
     async def _before(self, effect: Effect, context: RequestContext) -> None:
@@ -149,6 +154,11 @@ def _failed(request: Any, found: Messages, code: int, message: str | None = None
     if answer is None:
         raise CloseConnection(f"{found.api} has no answer with an error in it")
     return answer
+
+
+def _opened(payload: Any, found: Messages) -> Any:
+    """The response as kio's, where the handler gave bytes."""
+    return decode_body(found.response, payload.data) if isinstance(payload, EncodedBody) else payload
 
 
 def _throttled(payload: Any, seconds: float) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final, Generic, Protocol, TypeVar
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,6 +29,10 @@ class Source(Protocol[K, V_co]):
 
     def __iter__(self) -> Iterator[K]:
         """All keys, always in the same order."""
+        ...
+
+    def items(self) -> Iterator[tuple[K, V_co]]:
+        """All keys with their values, in the same order."""
         ...
 
     def __len__(self) -> int: ...
@@ -64,6 +68,14 @@ class Table(Mapping[K, V], Generic[K, V]):
         if self.source is not None and self.source.find(key) is not None:
             self._gone.add(key)
 
+    def items(self) -> ItemsView[K, V]:
+        """Keys with their values, each value made once."""
+        return self._own.items() if self.source is None else _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        """The values, each made once."""
+        return self._own.values() if self.source is None else _Values(self)
+
     @property
     def own(self) -> Mapping[K, V]:
         """What was put, beside the source."""
@@ -88,6 +100,22 @@ class Table(Mapping[K, V], Generic[K, V]):
             return iter(self._own)
         return self._merged()
 
+    def pairs(self) -> Iterator[tuple[K, V]]:
+        """Keys with their values, each of the source's made once."""
+        if self.source is None:
+            yield from self._own.items()
+            return
+        own, gone = self._own, self._gone
+        changed = bool(own or gone)
+        for key, value in self.source.items():
+            if not changed:
+                yield key, value
+            elif key not in gone:
+                yield key, own.get(key, value)
+        for key, value in own.items():
+            if self.source.find(key) is None:
+                yield key, value
+
     def _merged(self) -> Iterator[K]:
         assert self.source is not None
         for key in self.source:
@@ -102,6 +130,24 @@ class Table(Mapping[K, V], Generic[K, V]):
             return len(self._own)
         fresh = sum(1 for key in self._own if self.source.find(key) is None)
         return len(self.source) - len(self._gone) + fresh
+
+
+class _Items(ItemsView[K, V]):
+    """The pairs of a table with a source."""
+
+    _mapping: Table[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[V]):
+    """The values of a table with a source."""
+
+    _mapping: Table[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        return (value for _, value in self._mapping.pairs())
 
 
 class PastTable(Mapping[K, V], Generic[K, V]):
