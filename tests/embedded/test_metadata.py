@@ -34,9 +34,8 @@ async def test_all_topics_are_the_topics_named(version: int) -> None:
         assert [topic.name for topic in everything.topics] == names
         assert everything.topics == each.topics
         assert everything.brokers == each.brokers
-        assert getattr(everything, "cluster_authorized_operations", 0) == getattr(
-            each, "cluster_authorized_operations", 0
-        )
+        operations = "cluster_authorized_operations"
+        assert getattr(everything, operations, 0) == getattr(each, operations, 0)
 
 
 async def test_the_large_cluster_has_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +61,8 @@ def test_each_source_finds_what_it_lists(monkeypatch: pytest.MonkeyPatch) -> Non
     for name, size in (("TOPICS", 1234), ("QUOTA_ENTITIES", 1000), ("ACLS", 777)):
         monkeypatch.setattr(large, name, size)
     state = EmbeddedCluster(ClusterSpec(scenario="large")).state
-    for table in (state.tables.topics, state.tables.configs, state.tables.quotas, state.tables.acls):
+    for name in ("topics", "configs", "quotas", "acls"):
+        table = state.tables.named(name)
         pairs = list(table.items())
         assert len(pairs) == len(table) == len(dict(pairs))
         assert [key for key, _ in pairs] == list(table)
