@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, REFUSED
 from console.embedded.proposals.quota_filters import BadFilter, check, finds
+from console.embedded.state.quota_lookup import candidates
 from console.model.quota import Match, QuotaFilter, QuotaMatch
 from console.wire.proposals import batched_quotas as wire
 
@@ -35,7 +36,7 @@ def _result(
             entity=tuple(wire.EntityData(entity_type=p.type, entity_name=p.name) for p in entity.parts),
             values=tuple(wire.ValueData(key=key, value=value) for key, value in values.items()),
         )
-        for entity, values in context.view.quotas.items()
+        for entity, values in candidates(context.view.quotas, wanted)
         if finds(wanted, entity)
     )
     return wire.DescribeClientQuotasFilterResult(error_code=NONE, error_message=None, entries=entries)
