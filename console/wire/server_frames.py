@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from functools import cache
 from io import BytesIO
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple
 
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode
 
 from console.wire.frames import MalformedFrame
 from console.wire.open_codes import with_open_codes
+from console.wire.request_skim import check_request
 from console.wire.unknown_tags import without_unknown_tags
 
 _START = struct.Struct(">hhi")
@@ -93,6 +92,7 @@ def decode_request(request: Any, payload: bytes) -> Any:
     As in Kafka, text that is not UTF-8 is read with replacement characters, and tagged fields that the version does
     not have are passed over.
     """
+    check_request(request, payload)
     read = _reader(request)
     try:
         try:
@@ -101,43 +101,7 @@ def decode_request(request: Any, payload: bytes) -> Any:
             entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
     except Exception as error:  # kio raises several kinds
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
-    _refuse_nulls(entity, _arrays(request))
     return entity
-
-
-class _Array(NamedTuple):
-    """An array of an entity. inner: the arrays of its elements, where they are entities."""
-
-    name: str
-    nullable: bool
-    inner: tuple[_Array, ...]
-
-
-@cache
-def _arrays(entity: Any) -> tuple[_Array, ...]:
-    """The arrays in which a null has to be looked for: kio takes a null for any array."""
-    found: list[_Array] = []
-    for field in fields(entity):
-        type_: Any = field.type
-        nullable = get_origin(type_) is UnionType
-        if nullable:
-            type_ = next(part for part in get_args(type_) if part is not NoneType)
-        if get_origin(type_) is tuple:
-            element = get_args(type_)[0]
-            inner = _arrays(element) if isinstance(element, type) and is_dataclass(element) else ()
-            found.append(_Array(field.name, nullable, inner))
-    return tuple(found)
-
-
-def _refuse_nulls(entity: Any, arrays: tuple[_Array, ...]) -> None:
-    for array in arrays:
-        elements = getattr(entity, array.name)
-        if elements is None:
-            if not array.nullable:
-                raise MalformedFrame(f"{type(entity).__name__}: {array.name} is null")
-        elif array.inner:
-            for element in elements:
-                _refuse_nulls(element, array.inner)
 
 
 @cache

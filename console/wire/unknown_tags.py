@@ -13,14 +13,14 @@ from dataclasses import Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-_SIZES = {
+SIZES = {
     "bool": 1, "int8": 1, "uint8": 1,
     "int16": 2, "uint16": 2, "error_code": 2,
     "int32": 4, "uint32": 4, "timedelta_i32": 4,
     "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8,
     "uuid": 16,
 }  # fmt: skip
-_LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
@@ -85,18 +85,18 @@ class _Walk:
             one()
 
     def primitive(self, kind: str, flexible: bool) -> None:
-        size = _SIZES.get(kind)
+        size = SIZES.get(kind)
         if kind == "string" and self.mend_text:
             self.text(flexible)
             return
         if size is None:
-            size = self.compact_length() if flexible else self.length(_LENGTHS[kind])
+            size = self.compact_length() if flexible else self.length(LENGTHS[kind])
         self.keep(size)
 
     def text(self, flexible: bool) -> None:
         """A string, null or not, with what is no UTF-8 in it replaced."""
         mark = len(self.kept)
-        size = self.compact_length() if flexible else self.length(_LENGTHS["string"])
+        size = self.compact_length() if flexible else self.length(LENGTHS["string"])
         self.keep(size)
         content = bytes(self.kept[-1])
         mended = content.decode("utf-8", "replace").encode()
