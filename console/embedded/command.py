@@ -8,8 +8,9 @@ import ipaddress
 import logging
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--still", action="store_true", help="nobody else changes anything")
 
 
-def run_cluster(options: argparse.Namespace) -> int:
+def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
     """Run until SIGTERM or SIGINT. The first line on standard output, once all is ready, has the bootstrap addresses;
-    of a fleet each further cluster has a line with its name. The result is the exit code."""
+    of a fleet each further cluster has a line with its name. The result is the exit code.
+
+    until_input_ends: stop when standard input ends too, as it does when the process at its other end dies.
+    """
     try:
         clusters = specs(options)
         faults = parsed_faults(options)
@@ -53,7 +57,7 @@ def run_cluster(options: argparse.Namespace) -> int:
     from console.embedded.storage.state_file import StateFileError
 
     try:
-        asyncio.run(_serve(clusters, faults))
+        asyncio.run(_serve(clusters, faults, until_input_ends))
     except StateFileError as error:
         return _complain(str(error), FAILED)
     except OSError as error:
@@ -88,12 +92,14 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
     return tuple(parse_fault(text) for text in options.fault)
 
 
-async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]) -> None:
+async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
     from console.embedded.cluster import EmbeddedCluster
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if until_input_ends:
+        _when_input_ends(stop.set)
     lines: list[str] = []
     async with AsyncExitStack() as running:
         for name, spec in clusters.items():
@@ -104,6 +110,18 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...])
             lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
         print("\n".join(lines), flush=True)  # noqa: T201
         await stop.wait()
+
+
+def _when_input_ends(then: Callable[[], None]) -> None:
+    """Call it on this loop once standard input ends."""
+    loop = asyncio.get_running_loop()
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        with suppress(RuntimeError):  # the loop may have closed meanwhile
+            loop.call_soon_threadsafe(then)
+
+    threading.Thread(target=wait, name="standard input", daemon=True).start()
 
 
 def _is_loopback(host: str) -> bool:
