@@ -10,7 +10,7 @@ from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, 
 from console.wire.schemas import for_version
 
 _COORDINATOR_NOT_AVAILABLE, _GROUP_REFUSED, _INVALID_REQUEST, _TRANSACTION_REFUSED = 15, 30, 42, 53
-_GROUP, _TRANSACTION = 0, 1
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SEVERAL_FROM = 4
 _MESSAGES = {
     _GROUP_REFUSED: "Group authorization failed.",
@@ -40,7 +40,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     return schema.FindCoordinatorResponse(
         throttle_time=NO_TIME,
         coordinators=tuple(
-            schema.Coordinator(key=key, error_message=_MESSAGES.get(found.error_code, ""), **found._asdict())
+            schema.Coordinator(
+                key=key, error_message="" if kind == _SHARE else _MESSAGES.get(found.error_code, ""), **found._asdict()
+            )
             for key in request.coordinator_keys
             for found in (_find(context, kind, key),)
         ),

@@ -14,6 +14,10 @@ _ALL_OR_NONE_FROM = (4, 0)
 _FAILED = "The update failed for all features since the following feature had an error: "
 _NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
 METADATA_VERSION = "metadata.version"
+_SAME_METADATA = frozenset({21})
+"""Levels that brought no new records, of those that the releases here begin with (MetadataVersion)."""
+_NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
+_NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -53,8 +57,11 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
         return begin + "The controller does not support the given upgrade type."
     if level < 0:
         return begin + "A feature version cannot be less than 0."
+    modern = release.number >= _ALL_OR_NONE_FROM
     if feature not in release.supported:
-        return begin + controller + "does not support this feature."
+        if level:
+            return begin + controller + "does not support this feature."
+        return begin + f"Feature {feature} not found." if modern else None
     low, high = release.supported[feature]
     if not low <= level <= high:
         return f"{begin}{controller}only supports versions {low}-{high}"
@@ -65,9 +72,9 @@ def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str
             "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
             "unsafe downgrade."
         )
-    if feature == METADATA_VERSION:
-        refusal = "Refusing to perform the requested downgrade because it might delete metadata information."
-        if release.number >= _ALL_OR_NONE_FROM:
+    if feature == METADATA_VERSION and any(step not in _SAME_METADATA for step in range(level + 1, now + 1)):
+        refusal = _NOT_SAFE if kind == _SAFE else _NOT_UNSAFE
+        if modern:
             return f"Unsupported {METADATA_VERSION} downgrade from {now} to {level}. {refusal}"
         return f"Invalid {METADATA_VERSION} {level}. {refusal}"
     return None
