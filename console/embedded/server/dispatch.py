@@ -43,7 +43,6 @@ class Dispatcher:
 
     async def answer(self, session: Session, frame: bytes) -> bytes | None:
         """The response frame, None where the request wants none. Raises CloseConnection."""
-        session.requests += 1
         if session.raw_tokens:
             return self._raw_token(session, frame)
         try:

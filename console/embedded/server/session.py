@@ -33,7 +33,6 @@ class Session:
     mute: float = 0.0
     software: tuple[str, str] = ("", "")
     number: int = field(default_factory=lambda: next(_numbers))
-    requests: int = 0
 
     @property
     def authenticated(self) -> bool:
