@@ -57,7 +57,7 @@ class Bar:
     async def ready(self) -> None:
         """Put the line into the screen, where it is not there yet."""
         screens = self._app.screen_stack
-        if screens and not self.line.is_attached:
+        if screens and screens[0].is_running and not self.line.is_attached:
             await screens[0].mount(self.line, after="#body")
 
     @cached_property

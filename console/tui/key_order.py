@@ -28,6 +28,11 @@ class KeysInOrder(App[Result]):
     keys_seen = 0
     """How many keys were handed on."""
 
+    @property
+    def keys_under_way(self) -> bool:
+        """Whether a key that arrived has not been carried out yet."""
+        return self._under_way is not None or bool(getattr(self, "_held", ()))
+
     async def on_event(self, event: events.Event) -> None:
         """Hand on a key, or hold it back."""
         if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:

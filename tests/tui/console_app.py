@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import unicodedata
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from textual import events
+from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
 
 from console.admin.settings import ConnectionSettings
@@ -47,6 +51,14 @@ def context(**changes: Any) -> Context:
     return Context("test", "tests", ConnectionSettings((("127.0.0.1", 9092),)), **changes)
 
 
+def _character(key: str) -> str | None:
+    """The character that a key of Textual types."""
+    try:
+        return unicodedata.lookup(_get_unicode_name_from_key(REPLACED_KEYS.get(key, key)))
+    except KeyError:
+        return key if len(key) == 1 else None
+
+
 class Driven:
     """An open console, its client, and what stands on its screen."""
 
@@ -70,13 +82,22 @@ class Driven:
         return next((line for line in self.lines if part in line), f"no line holds {part!r} in\n{self.text}")
 
     async def press(self, *keys: str) -> None:
-        """Press keys, and wait until what they started is done."""
-        await self.pilot.press(*keys)
+        """Press keys, all at once, and wait until what they started is done."""
+        driver = self.app._driver
+        assert driver is not None
+        for key in keys:
+            event = events.Key(_character_to_key(key) if len(key) == 1 and not key.isalnum() else key, _character(key))
+            event.set_sender(self.app)
+            driver.send_message(event)
+        await self.pilot._wait_for_screen()
+        async with asyncio.timeout(WAIT):
+            while self.app.keys_under_way:
+                await self.pilot._wait_for_screen()
         await self.settle()
 
     async def type(self, text: str) -> None:
         """Type a text."""
-        await self.press(*({" ": "space"}.get(char, char) for char in text))
+        await self.press(*("space" if char == " " else char for char in text))
 
     async def command(self, text: str) -> None:
         """Enter a command in the bar."""
@@ -86,16 +107,17 @@ class Driven:
 
     async def settle(self) -> None:
         """Wait until everything that is under way has been shown."""
-        for _ in range(3):
+        while True:
+            # Twice: what a message starts is often another message.
+            await self.pilot._wait_for_screen()
+            await self.pilot._wait_for_screen()
             under_way = [worker for worker in self.app.workers if worker.name in PASSING and not worker.is_finished]
-            if under_way and not self.app.bar.line.is_open:
-                await self.app.workers.wait_for_complete(under_way)
-            await self.pilot.pause()
+            if not under_way or self.app.bar.line.is_open:
+                return
+            await self.app.workers.wait_for_complete(under_way)
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
         """Wait for something that the console does by itself."""
-        import asyncio
-
         async with asyncio.timeout(WAIT):
             while not holds():
                 await self.pilot.pause(0.01)

@@ -19,8 +19,7 @@ REFUSED = Failure("UNREACHABLE", "127.0.0.1:9: nothing listens there (connection
 async def test_what_is_typed_ahead_goes_where_the_key_before_it_led() -> None:
     async with driven() as it:
         # All at once, as over a slow link: none of these letters may be taken for a key of the table.
-        await it.pilot.press(*"7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
-        await it.settle()
+        await it.press("7", "colon", *"delete", "space", *"topic", "space", *"orders", "enter")
         await it.shows("staged: topic orders")
         assert it.app.place.view == "plan"
         assert len(it.app.session.plan) == 1
@@ -37,7 +36,7 @@ async def test_every_key_of_every_view_does_something_or_says_why_not() -> None:
                 if not here or key.id in ("quit", "pause"):
                     continue
                 pressed.add(key.id)
-                await it.pilot.press(key.keys.split(",")[0])
+                await it.press(key.keys.split(",")[0])
                 if it.app.bar.line.is_open:
                     it.app.bar.line.close()
                 while len(it.app.screen_stack) > 1:
