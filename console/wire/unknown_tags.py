@@ -13,23 +13,25 @@ from dataclasses import Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, get_args, get_origin
 
-_SIZES = {
+SIZES = {
     "bool": 1, "int8": 1, "uint8": 1,
     "int16": 2, "uint16": 2, "error_code": 2,
     "int32": 4, "uint32": 4, "timedelta_i32": 4,
     "int64": 8, "uint64": 8, "float64": 8, "timedelta_i64": 8, "datetime_i64": 8,
     "uuid": 16,
 }  # fmt: skip
-_LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
 
 
-def without_unknown_tags(entity: type, data: bytes | memoryview) -> tuple[bytes, int]:
+def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
     """The entity at the start of the data without the tagged fields that its class does not have, and its size as it
     came, in bytes.
 
+    mend_text: bytes that are not UTF-8 become U+FFFD, as Java reads them.
+
     Raises ValueError, IndexError or struct.error where the bytes are not such a message.
     """
-    walk = _Walk(memoryview(data))
+    walk = _Walk(memoryview(data), mend_text)
     walk.entity(entity)
     return b"".join(walk.kept), walk.at
 
@@ -37,8 +39,9 @@ def without_unknown_tags(entity: type, data: bytes | memoryview) -> tuple[bytes,
 class _Walk:
     """A place in the bytes, and the pieces kept so far."""
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, mend_text: bool) -> None:
         self.data = data
+        self.mend_text = mend_text
         self.at = 0
         self.kept: list[bytes | memoryview] = []
 
@@ -82,10 +85,23 @@ class _Walk:
             one()
 
     def primitive(self, kind: str, flexible: bool) -> None:
-        size = _SIZES.get(kind)
+        size = SIZES.get(kind)
+        if kind == "string" and self.mend_text:
+            self.text(flexible)
+            return
         if size is None:
-            size = self.compact_length() if flexible else self.length(_LENGTHS[kind])
+            size = self.compact_length() if flexible else self.length(LENGTHS[kind])
         self.keep(size)
+
+    def text(self, flexible: bool) -> None:
+        """A string, null or not, with what is no UTF-8 in it replaced."""
+        mark = len(self.kept)
+        size = self.compact_length() if flexible else self.length(LENGTHS["string"])
+        self.keep(size)
+        content = bytes(self.kept[-1])
+        mended = content.decode("utf-8", "replace").encode()
+        if mended != content:
+            self.kept[mark:] = [_varint(len(mended) + 1) if flexible else struct.pack(">h", len(mended)), mended]
 
     def tags(self, known: dict[int, Field[Any]]) -> None:
         kept: list[bytes] = []
@@ -95,7 +111,7 @@ class _Walk:
             if len(value) != size:
                 raise ValueError("a tagged field ends behind the message")
             if tag in known:
-                inner = _Walk(value)
+                inner = _Walk(value, self.mend_text)
                 inner.field(known[tag], flexible=True)
                 content = b"".join(inner.kept)
                 kept.append(_varint(tag) + _varint(len(content)) + content)

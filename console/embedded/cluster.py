@@ -1,0 +1,205 @@
+"""The embedded cluster: brokers on sockets of their own around one state."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from base64 import urlsafe_b64encode
+from collections.abc import Coroutine
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+from console.embedded.clock import Clock, SystemClock
+from console.embedded.context import Authorizer
+from console.embedded.counters import Counters
+from console.embedded.faults.faults import Faults
+from console.embedded.recording import Recording
+from console.embedded.registry import advertised
+from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.sasl.exchange import enabled_mechanisms
+from console.embedded.scenarios.scenario import scenario
+from console.embedded.server.dispatch import Dispatcher
+from console.embedded.server.gate import Gate
+from console.embedded.server.listener import Listener
+from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.propagation import Propagation
+from console.embedded.state.tables import View
+from console.embedded.state.values import BrokerNode, ScramKey
+from console.embedded.storage.keeper import Keeper
+from console.embedded.storage.state_file import read, restore
+from console.embedded.versions.release import release
+
+log = logging.getLogger("console.embedded")
+
+
+class EmbeddedCluster:
+    """A cluster that runs on the event loop which starts it. An asynchronous context manager.
+
+    state: everything it knows; counters: what was asked of it. All of it belongs to that loop.
+    """
+
+    def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
+        """Raises ValueError for a release or scenario that there is not, StateFileError for a file that is no state."""
+        self.spec = spec or ClusterSpec()
+        self.clock: Clock = clock or SystemClock()
+        self.release = release(self.spec.versions)
+        self.state = ClusterState(self.spec.cluster_id or _cluster_id(), self.release, self.clock)
+        self.counters = Counters()
+        self.faults = Faults()
+        self.recording: Recording | None = None
+        self.forwarding = self.release.kraft if self.spec.forwarding is None else self.spec.forwarding
+        self.propagation = Propagation(self.state, self.spec.propagation_delay)
+        self.advertised = advertised(self.release, proposals=self.spec.proposals)
+        self.listener_name = SASL_LISTENER if self.spec.sasl else BROKER_LISTENER
+        self.authorizer: Authorizer | None = None
+        self.gate = Gate(self)
+        self._listeners: dict[int, Listener] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        for broker_id in range(1, self.spec.brokers + 1):
+            port = self.spec.port + broker_id - 1 if self.spec.port else 0
+            self.state.put_broker(BrokerNode(broker_id, self.spec.host, port, self.spec.racks.get(broker_id)))
+            self._listeners[broker_id] = Listener(
+                Dispatcher(self, broker_id), broker_id, self.spec.host, port, authenticate=self.spec.sasl is not None
+            )
+        self.state.move_controller(1)
+        self.mechanisms = enabled_mechanisms(self.spec.sasl)
+        for user, password in (self.spec.sasl.scram if self.spec.sasl else {}).items():
+            for mechanism in ScramHash:
+                self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
+        for name, level in self.release.finalized.items():
+            self.state.set_feature(name, level)
+        self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
+        self._keeper: Keeper | None = None
+        self._furnish()
+
+    def _furnish(self) -> None:
+        """Put in what the state file holds, else what the scenario begins with."""
+        path = self.spec.state_file
+        kept = read(path, self.spec.scenario) if path else None
+        if self._scenario is not None and self._scenario.lay is not None:
+            self._scenario.lay(self)
+        if path and kept is not None:
+            restore(self.state, kept, path)
+        elif self._scenario is not None:
+            self._scenario.fill(self)
+
+    async def start(self) -> None:
+        """Listen on every broker's socket. Raises OSError where one can't be had, and StateFileError; then none is
+        left open."""
+        try:
+            for broker_id, listener in self._listeners.items():
+                await listener.start()
+                self._listens(broker_id)
+            if self.spec.state_file:
+                self._keeper = Keeper(self.state, self.spec.state_file, self.spec.scenario)
+                self._keeper.write()
+                self.run(self._keeper.run())
+        except BaseException:
+            await self.stop()
+            raise
+        if self.spec.live and self._scenario is not None and self._scenario.live is not None:
+            self.run(self._scenario.live(self))
+
+    def _listens(self, broker_id: int) -> None:
+        broker = self.state.brokers[broker_id]
+        port = self._listeners[broker_id].port
+        if broker.port != port:
+            self.state.put_broker(replace(broker, port=port))
+
+    async def stop(self) -> None:
+        """Close every socket and connection, and write the state. Raises StateFileError."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for listener in self._listeners.values():
+            await listener.stop()
+        if self._keeper is not None:
+            keeper, self._keeper = self._keeper, None
+            keeper.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,…`` of all brokers; once started."""
+        return ",".join(f"{listener.host}:{listener.port}" for listener in self._listeners.values())
+
+    @property
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """Host and port of each broker, by id."""
+        return {broker_id: (listener.host, listener.port) for broker_id, listener in self._listeners.items()}
+
+    @property
+    def auto_create_topics(self) -> bool:
+        """Whether brokers make topics that are asked for (auto.create.topics.enable)."""
+        return self.spec.static_configs.get("auto.create.topics.enable", "true") == "true"
+
+    @property
+    def topic_defaults(self) -> tuple[int, int]:
+        """Partitions and replicas of a topic that names none (num.partitions, default.replication.factor)."""
+        configs = self.spec.static_configs
+        return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
+
+    def view_of(self, broker_id: int) -> View:
+        """What a broker knows now."""
+        return self.propagation.view(broker_id)
+
+    async def visible(self, offset: int, within: float | None = None) -> bool:
+        """Wait until all live brokers know the log up to an offset; False where `within` seconds are not enough."""
+        return await self.propagation.visible(offset, within)
+
+    async def broker_down(self, broker_id: int) -> None:
+        """A broker crashes: its connections end, and others lead in its place. Nothing happens if it is down."""
+        if not self.state.brokers[broker_id].alive:
+            return
+        self.propagation.stopped(broker_id)
+        self.state.broker_lost(broker_id)
+        await self._listeners[broker_id].stop()
+
+    async def broker_up(self, broker_id: int) -> None:
+        """A broker that was down comes back at its port, with what it missed."""
+        if self.state.brokers[broker_id].alive:
+            return
+        await self._listeners[broker_id].start()
+        self.state.broker_back(broker_id)
+        self.propagation.resumed(broker_id)
+
+    def down_for(self, broker_id: int, seconds: float) -> None:
+        """Take a broker down now, and bring it back later."""
+
+        async def down_and_up() -> None:
+            await self.broker_down(broker_id)
+            await self.clock.sleep(seconds)
+            await self.broker_up(broker_id)
+
+        self.run(down_and_up())
+
+    def run(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Have something done beside, until it ends or the cluster does."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def settled(self) -> None:
+        """Wait until everything that is done beside has ended."""
+        await asyncio.gather(*self._tasks)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("something beside the requests failed", exc_info=error)
+
+
+def _cluster_id() -> str:
+    """22 characters, as Kafka's random ids are (Uuid.toString)."""
+    return urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()

@@ -1,0 +1,136 @@
+"""``kac cluster``: the embedded cluster alone, until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import ipaddress
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.embedded.scenarios.scenario import NAMES, members
+from console.embedded.spec import LOOPBACK, ClusterSpec
+from console.embedded.versions.release import RELEASE_NAMES
+
+if TYPE_CHECKING:
+    from console.embedded.faults.faults import Fault
+
+FAILED, USAGE = 1, 2
+_DEFAULT_BROKERS = 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac cluster``; those of ``kac demo`` are the same but for the port."""
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="the first broker's port (default: any free)")
+    parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=f"where to listen (default: {LOOPBACK})")
+    parser.add_argument("--brokers", type=int, default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)")
+    parser.add_argument("--scenario", choices=NAMES, default="quiet", help="what is in it (default: quiet)")
+    parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="which Kafka to be like")
+    parser.add_argument("--state", type=Path, metavar="FILE", help="keep the state over restarts")
+    parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help="as api=create_topics,cut=after")
+    parser.add_argument("--propagation-delay", type=float, default=0.0, metavar="SECONDS", help="how long brokers lag")
+    parser.add_argument("--no-forwarding", action="store_true", help="only the controller takes changes of topics")
+    parser.add_argument("--no-proposals", action="store_true", help="speak the formats of released Kafka only")
+    parser.add_argument("--still", action="store_true", help="nobody else changes anything")
+
+
+def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
+    """Run until SIGTERM or SIGINT. The first line on standard output, once all is ready, has the bootstrap addresses;
+    of a fleet each further cluster has a line with its name. The result is the exit code.
+
+    until_input_ends: stop when standard input ends too, as it does when the process at its other end dies.
+    """
+    try:
+        clusters = specs(options)
+        faults = parsed_faults(options)
+    except ValueError as error:
+        return _complain(str(error), USAGE)
+    if not _is_loopback(options.host):
+        _complain(f"warning: listening on {options.host}: whoever reaches it can change this cluster", 0)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    from console.embedded.storage.state_file import StateFileError
+
+    try:
+        asyncio.run(_serve(clusters, faults, until_input_ends))
+    except StateFileError as error:
+        return _complain(str(error), FAILED)
+    except OSError as error:
+        return _complain(f"can't listen: {error.strerror or error}", FAILED)
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
+    """The clusters that the options ask for, by name. Raises ValueError."""
+    spec = ClusterSpec(
+        brokers=options.brokers,
+        versions=options.versions,
+        proposals=not options.no_proposals,
+        host=options.host,
+        port=options.port,
+        live=not options.still,
+        state_file=options.state,
+        propagation_delay=options.propagation_delay,
+        forwarding=False if options.no_forwarding else None,
+    )
+    return members(options.scenario, spec)
+
+
+def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
+    """The faults that the options declare. Raises FaultSyntax, a ValueError."""
+    if not options.fault:
+        return ()
+    from console.embedded.faults.text import parse_fault
+
+    return tuple(parse_fault(text) for text in options.fault)
+
+
+async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
+    from console.embedded.cluster import EmbeddedCluster
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    if until_input_ends:
+        _when_input_ends(stop.set)
+    lines: list[str] = []
+    async with AsyncExitStack() as running:
+        for name, spec in clusters.items():
+            cluster = EmbeddedCluster(spec)
+            for fault in faults:
+                cluster.faults.add(fault)
+            await running.enter_async_context(cluster)
+            lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
+        print("\n".join(lines), flush=True)  # noqa: T201
+        await stop.wait()
+
+
+def _when_input_ends(then: Callable[[], None]) -> None:
+    """Call it on this loop once standard input ends."""
+    loop = asyncio.get_running_loop()
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        with suppress(RuntimeError):  # the loop may have closed meanwhile
+            loop.call_soon_threadsafe(then)
+
+    threading.Thread(target=wait, name="standard input", daemon=True).start()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _complain(text: str, code: int) -> int:
+    print(f"kac: {text}", file=sys.stderr)  # noqa: T201
+    return code

@@ -1,0 +1,92 @@
+"""What a handler knows of the request in hand, beside its payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Protocol
+
+from console.model.codes import AclOperation, AclResourceType
+
+if TYPE_CHECKING:
+    from console.embedded.clock import Clock
+    from console.embedded.cluster import EmbeddedCluster
+    from console.embedded.server.session import Session
+    from console.embedded.state.cluster_state import ClusterState
+    from console.embedded.state.tables import View
+
+CLUSTER_RESOURCE = "kafka-cluster"
+ANONYMOUS = "User:ANONYMOUS"
+_operation = cache(AclOperation.parse)
+_resource = cache(AclResourceType.parse)
+
+
+class Authorizer(Protocol):
+    """Who may do what (org.apache.kafka.server.authorizer.Authorizer)."""
+
+    def allows(
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
+    ) -> bool:
+        """Whether the ACLs of this view let the principal (``User:alice``) do it from this address."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One request's surroundings.
+
+    view: what the broker that was asked knows now; answers to reads come from it. state: the controller's truth, and
+    the only way to change anything. schema: kio's module with the response of this version and its parts.
+    principal: ``User:name``; client_host: the client's address.
+    """
+
+    broker_id: int
+    principal: str
+    client_id: str
+    client_host: str
+    listener: str
+    version: int
+    schema: ModuleType
+    session: Session
+    cluster: EmbeddedCluster
+
+    @property
+    def state(self) -> ClusterState:
+        """The controller's state."""
+        return self.cluster.state
+
+    @property
+    def view(self) -> View:
+        """What this broker knows."""
+        return self.cluster.view_of(self.broker_id)
+
+    @property
+    def clock(self) -> Clock:
+        """The cluster's time."""
+        return self.cluster.clock
+
+    @property
+    def unrestricted(self) -> bool:
+        """Whether the principal may do everything: there is no authorizer, or it is a super user."""
+        cluster = self.cluster
+        return cluster.authorizer is None or self.principal in cluster.spec.super_users
+
+    def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> bool:
+        """Whether the principal may do it; True without an authorizer. Kafka's names: ``ALTER_CONFIGS``."""
+        authorizer = self.cluster.authorizer
+        return authorizer is None or authorizer.allows(
+            self.principal, self.client_host, _operation(operation), _resource(resource), name, self.view
+        )
+
+    def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> int:
+        """The candidates that are allowed, as the bit field of ``…_authorized_operations`` (KIP-430)."""
+        bits = 0
+        for operation in candidates:
+            if self.allowed(operation, resource, name):
+                bits |= 1 << _operation(operation)
+        return bits
+
+    async def visible(self, within: float | None = None) -> bool:
+        """Wait until all live brokers know all changes so far; False where `within` seconds are not enough."""
+        return await self.cluster.visible(self.state.log.end, within)

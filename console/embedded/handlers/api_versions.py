@@ -1,0 +1,51 @@
+"""ApiVersions: what this broker speaks, and the cluster's features (KIP-35, KIP-511, KIP-584)."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.server.error_answers import error_answer
+from console.wire.schemas import for_version
+from console.wire.server_schemas import messages
+
+_NO_TIME = timedelta(0)
+_INVALID_REQUEST = 42
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+_ZERO_MINIMUM_FROM = 4
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-4. A name or version of software with other than letters, digits, ``-`` and ``.`` is refused (KIP-511)."""
+    name = getattr(request, "client_software_name", None)
+    version = getattr(request, "client_software_version", None)
+    if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
+        found = messages(18, context.version)
+        assert found is not None
+        return error_answer(request, found, _INVALID_REQUEST)
+    context.session.software = (name or "", version or "")
+    schema, cluster = context.schema, context.cluster
+    release, view = cluster.release, context.view
+    fields: dict[str, Any] = {
+        "error_code": 0,
+        "api_keys": tuple(
+            schema.ApiVersion(api_key=key, min_version=low, max_version=high)
+            for key, (low, high) in sorted(cluster.advertised.items())
+        ),
+    }
+    if context.version >= 1:
+        fields["throttle_time"] = _NO_TIME
+    if context.version >= 3:
+        fields["supported_features"] = tuple(
+            schema.SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in release.supported.items()
+            if low > 0 or context.version >= _ZERO_MINIMUM_FROM
+        )
+        fields["finalized_features"] = tuple(
+            schema.FinalizedFeatureKey(name=name, min_version_level=level, max_version_level=level)
+            for name, level in view.features.items()
+        )
+        fields["finalized_features_epoch"] = view.offset if release.kraft else -1
+    return for_version(schema.ApiVersionsResponse, **fields)

@@ -1,0 +1,59 @@
+"""DescribeCluster: the cluster's id, controller and brokers (KIP-700, KIP-919, KIP-1073)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import CLUSTER_OPERATIONS, NO_OPERATIONS, NO_TIME, told_controller
+from console.wire.schemas import for_version
+
+_BROKERS, _CONTROLLERS = 1, 2
+_MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2. A broker's socket tells of brokers only."""
+    view, schema = context.view, context.schema
+    endpoint = getattr(request, "endpoint_type", _BROKERS)
+    if endpoint != _BROKERS:
+        known = endpoint == _CONTROLLERS
+        return for_version(
+            schema.DescribeClusterResponse,
+            throttle_time=NO_TIME,
+            error_code=_MISMATCHED_ENDPOINT_TYPE if known else _UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=(
+                "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+                if known
+                else f"Unsupported endpoint type {endpoint}"
+            ),
+            endpoint_type=_BROKERS,
+            cluster_id="",
+            brokers=(),
+        )
+    operations = NO_OPERATIONS
+    if request.include_cluster_authorized_operations:
+        operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
+    fenced_too = getattr(request, "include_fenced_brokers", False)
+    return for_version(
+        schema.DescribeClusterResponse,
+        throttle_time=NO_TIME,
+        error_code=0,
+        error_message=None,
+        endpoint_type=_BROKERS,
+        cluster_id=context.state.cluster_id,
+        controller_id=told_controller(context),
+        brokers=tuple(
+            for_version(
+                schema.DescribeClusterBroker,
+                broker_id=broker.id,
+                host=broker.host,
+                port=broker.port,
+                rack=broker.rack,
+                is_fenced=not broker.alive,
+            )
+            for broker in sorted(view.brokers.values(), key=lambda broker: broker.id)
+            if broker.alive or fenced_too
+        ),
+        cluster_authorized_operations=operations,
+    )

@@ -1,0 +1,85 @@
+"""DescribeQuorum: who leads the metadata log, and how far the others are (KIP-595, KIP-836, KIP-853)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.wire.schemas import for_version
+
+METADATA_TOPIC = "__cluster_metadata"
+_UNKNOWN_PARTITION, _CLUSTER_AUTHORIZATION_FAILED = 3, 31
+_NOT_HOSTED = "This server does not host this topic-partition."
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2. As in a real cluster, every partition asked for must be the metadata log's only one."""
+    schema = context.schema
+    if not context.allowed("DESCRIBE"):
+        return for_version(
+            schema.DescribeQuorumResponse,
+            error_code=_CLUSTER_AUTHORIZATION_FAILED,
+            error_message="Cluster authorization failed.",
+            topics=(),
+            nodes=(),
+        )
+    asked = [(topic.topic_name, part.partition_index) for topic in request.topics for part in topic.partitions]
+    known = asked == [(METADATA_TOPIC, 0)]
+    return for_version(
+        schema.DescribeQuorumResponse,
+        error_code=0,
+        error_message="",
+        topics=tuple(
+            schema.TopicData(
+                topic_name=topic.topic_name,
+                partitions=tuple(
+                    _partition(context) if known else _refused(schema, part.partition_index)
+                    for part in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        ),
+        nodes=tuple(schema.Node(node_id=broker, listeners=()) for broker in sorted(context.state.brokers))
+        if known and context.version >= 2
+        else (),
+    )
+
+
+def _refused(schema: Any, index: int) -> Any:
+    return for_version(
+        schema.PartitionData,
+        partition_index=index,
+        error_code=_UNKNOWN_PARTITION,
+        error_message=_NOT_HOSTED,
+        leader_id=0,
+        leader_epoch=0,
+        high_watermark=0,
+        current_voters=(),
+        observers=(),
+    )
+
+
+def _partition(context: RequestContext) -> Any:
+    state, schema = context.state, context.schema
+    now = int(context.clock.time() * 1000)
+    return for_version(
+        schema.PartitionData,
+        partition_index=0,
+        error_code=0,
+        error_message="",
+        leader_id=state.controller_id,
+        leader_epoch=state.controller_epoch,
+        high_watermark=state.log.end,
+        current_voters=tuple(
+            for_version(
+                schema.ReplicaState,
+                replica_id=broker.id,
+                replica_directory_id=None,
+                log_end_offset=context.cluster.propagation.applied(broker.id),
+                last_fetch_timestamp=now if broker.alive else -1,
+                last_caught_up_timestamp=now if broker.alive else -1,
+            )
+            for broker in sorted(state.brokers.values(), key=lambda broker: broker.id)
+        ),
+        observers=(),
+    )

@@ -1,0 +1,85 @@
+"""DescribeTopicPartitions: topics by name, in pages (KIP-966; DescribeTopicPartitionsRequestHandler)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
+from console.embedded.state.topic_names import is_legal
+from console.embedded.state.values import NO_LEADER, Partition, Topic
+
+MAX_PARTITIONS = 2000
+"""In one response (max.request.partition.size.limit)."""
+_UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _INVALID_TOPIC, _REFUSED, _INVALID_REQUEST = 3, 5, 17, 29, 42
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0. No topics are all topics. With a cursor it goes on there; the cursor's topic must be one of those named."""
+    schema, view, cursor = context.schema, context.view, request.cursor
+    everything = not request.topics
+    begin = cursor.topic_name if cursor else ""
+    asked = view.topics if everything else {topic.name for topic in request.topics}
+    names = sorted(name for name in asked if name >= begin)
+    if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
+        failed = tuple(_empty(schema, topic.name, _INVALID_REQUEST) for topic in request.topics)
+        return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=failed)
+    allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
+    left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
+    topics: list[Any] = []
+    following: Any = None
+    for name in allowed:
+        if left == 0:
+            following = schema.Cursor(topic_name=name, partition_index=0)
+            break
+        topic = view.topics.get(name)
+        if topic is None:
+            if not everything:
+                code = _UNKNOWN_TOPIC if is_legal(name) else _INVALID_TOPIC
+                topics.append(_empty(schema, name, code, context.operations(TOPIC_OPERATIONS, "TOPIC", name)))
+            continue
+        first = cursor.partition_index if cursor and name == begin else 0
+        last = min(first + left, len(topic.partitions))
+        topics.append(_topic(context, topic, first, last))
+        left -= max(last - first, 0)
+        if last < len(topic.partitions):
+            following = schema.Cursor(topic_name=name, partition_index=last)
+            break
+    if not everything:
+        topics += [_empty(schema, name, _REFUSED) for name in names if name not in set(allowed)]
+    return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=tuple(topics), next_cursor=following)
+
+
+def _empty(schema: Any, name: str, code: int, operations: int = NO_OPERATIONS) -> Any:
+    return schema.DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_id=None, partitions=(), topic_authorized_operations=operations
+    )
+
+
+def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
+    alive = frozenset(broker.id for broker in context.view.brokers.values() if broker.alive)
+    return context.schema.DescribeTopicPartitionsResponseTopic(
+        error_code=0,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.internal,
+        partitions=tuple(
+            _partition(context.schema, index, topic.partitions[index], alive) for index in range(first, last)
+        ),
+        topic_authorized_operations=context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name),
+    )
+
+
+def _partition(schema: Any, index: int, partition: Partition, alive: frozenset[int]) -> Any:
+    led = partition.leader in alive
+    return schema.DescribeTopicPartitionsResponsePartition(
+        error_code=0 if led else _LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=partition.leader if led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=partition.replicas,
+        isr_nodes=partition.isr,
+        eligible_leader_replicas=(),
+        last_known_elr=(),
+        offline_replicas=tuple(replica for replica in partition.replicas if replica not in alive),
+    )

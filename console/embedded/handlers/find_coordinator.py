@@ -1,0 +1,65 @@
+"""FindCoordinator: the broker for a group or a transactional id; several at once since v4 (KIP-699)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, coordinator_of, ensure_topic
+from console.wire.schemas import for_version
+
+_COORDINATOR_NOT_AVAILABLE, _GROUP_REFUSED, _INVALID_REQUEST, _TRANSACTION_REFUSED = 15, 30, 42, 53
+_GROUP, _TRANSACTION, _SHARE = 0, 1, 2
+_SEVERAL_FROM = 4
+_MESSAGES = {
+    _GROUP_REFUSED: "Group authorization failed.",
+    _TRANSACTION_REFUSED: "Transactional Id authorization failed.",
+    _INVALID_REQUEST: "This most likely occurs because of a request being malformed by the client library or the "
+    "message was sent to an incompatible broker. See the broker logs for more details.",
+}
+
+
+class _Found(NamedTuple):
+    error_code: int
+    node_id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-6."""
+    schema = context.schema
+    kind = getattr(request, "key_type", _GROUP)
+    if context.version < _SEVERAL_FROM:
+        found = _find(context, kind, request.key)
+        message = _MESSAGES.get(found.error_code, "NONE" if not found.error_code else None)
+        return for_version(
+            schema.FindCoordinatorResponse, throttle_time=NO_TIME, error_message=message, **found._asdict()
+        )
+    return schema.FindCoordinatorResponse(
+        throttle_time=NO_TIME,
+        coordinators=tuple(
+            schema.Coordinator(
+                key=key, error_message="" if kind == _SHARE else _MESSAGES.get(found.error_code, ""), **found._asdict()
+            )
+            for key in request.coordinator_keys
+            for found in (_find(context, kind, key),)
+        ),
+    )
+
+
+def _find(context: RequestContext, kind: int, key: str) -> _Found:
+    if kind == _GROUP and not context.allowed("DESCRIBE", "GROUP", key):
+        return _Found(_GROUP_REFUSED)
+    if kind == _TRANSACTION and not context.allowed("DESCRIBE", "TRANSACTIONAL_ID", key):
+        return _Found(_TRANSACTION_REFUSED)
+    if kind not in (_GROUP, _TRANSACTION):
+        return _Found(_INVALID_REQUEST)
+    topic = GROUP_TOPIC if kind == _GROUP else TRANSACTION_TOPIC
+    ensure_topic(context.state, topic)
+    view = context.view
+    broker = view.brokers.get(coordinator_of(view.topics, key, topic))
+    if broker is None or not broker.alive:
+        return _Found(_COORDINATOR_NOT_AVAILABLE)
+    return _Found(0, broker.id, broker.host, broker.port)

@@ -1,0 +1,44 @@
+"""ListConfigResources: the names of what can have configs (KIP-1142; in v0, KIP-1000, client metrics alone)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+
+_CLUSTER_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION = 31, 35
+_KNOWN = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-1. No types are all types; a type that is none of them fails the request."""
+    asked = request.resource_types if context.version >= 1 else (CLIENT_METRICS,)
+    if not context.allowed("DESCRIBE_CONFIGS"):
+        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, ())
+    if any(type_ not in _KNOWN for type_ in asked):
+        return _answer(context, _UNSUPPORTED_VERSION, ())
+    return _answer(context, 0, tuple(_resources(context, tuple(asked) or _KNOWN)))
+
+
+def _resources(context: RequestContext, types: tuple[int, ...]) -> Iterator[Any]:
+    resource, view = context.schema.ConfigResource, context.view
+    for type_ in _KNOWN:
+        if type_ not in types:
+            continue
+        if type_ == TOPIC:
+            names = list(view.topics)
+        elif type_ in (BROKER, BROKER_LOGGER):
+            names = [str(broker.id) for broker in view.brokers.values() if broker.alive]
+        else:
+            names = [known.name for known in view.configs if known.type == type_]
+        for name in names:
+            yield resource(resource_name=name, resource_type=type_) if context.version else resource(resource_name=name)
+
+
+def _answer(context: RequestContext, code: int, resources: tuple[Any, ...]) -> Any:
+    return context.schema.ListConfigResourcesResponse(
+        throttle_time=NO_TIME, error_code=code, config_resources=resources
+    )

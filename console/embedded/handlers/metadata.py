@@ -1,0 +1,206 @@
+"""Metadata: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import (
+    CLUSTER_OPERATIONS,
+    NO_OPERATIONS,
+    NO_TIME,
+    TOPIC_OPERATIONS,
+    told_controller,
+)
+from console.embedded.handlers.metadata_bytes import encoded_topics, with_topics
+from console.embedded.server.error_answers import error_answer
+from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
+from console.embedded.state.placement import new_topic, striped
+from console.embedded.state.topic_names import is_legal
+from console.embedded.state.values import NO_LEADER, Partition, Topic
+from console.wire.schemas import for_version
+from console.wire.server_frames import EncodedBody, encode_body
+from console.wire.server_schemas import messages
+
+_UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _REPLICA_NOT_AVAILABLE = 3, 5, 9
+_INVALID_TOPIC, _TOPIC_AUTHORIZATION_FAILED, _UNKNOWN_TOPIC_ID = 17, 29, 100
+_INVALID_REQUEST, _UNKNOWN_SERVER_ERROR = 42, -1
+_METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
+_ZERO_ID = UUID(int=0)
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-13. All topics: an empty array in v0, null since; an empty array is none since v1."""
+    view, schema = context.view, context.schema
+    refused = _impossible(request, context)
+    if refused is not None:
+        return refused
+    alive = frozenset(broker.id for broker in view.brokers.values() if broker.alive)
+    maker = _Maker(context, alive, getattr(request, "include_topic_authorized_operations", False))
+    everything = request.topics is None or (context.version == _ALL_IF_EMPTY and not request.topics)
+    quick = everything and not maker.operations
+    topics: Iterable[Any] = ()
+    if not quick:
+        topics = maker.all_topics() if everything else maker.named(request)
+    operations = NO_OPERATIONS
+    if getattr(request, "include_cluster_authorized_operations", False):
+        operations = context.operations(CLUSTER_OPERATIONS) if context.allowed("DESCRIBE") else 0
+    response = for_version(
+        schema.MetadataResponse,
+        throttle_time=NO_TIME,
+        brokers=tuple(
+            for_version(schema.MetadataResponseBroker, node_id=b.id, host=b.host, port=b.port, rack=b.rack)
+            for b in sorted(view.brokers.values(), key=lambda broker: broker.id)
+            if b.alive
+        ),
+        cluster_id=context.state.cluster_id,
+        controller_id=told_controller(context),
+        topics=tuple(topics),
+        cluster_authorized_operations=operations,
+        error_code=0,
+    )
+    return maker.with_all_topics(response) if quick else response
+
+
+def _impossible(request: Any, context: RequestContext) -> Any:
+    """The answer to topics that are named as their version can't, None where there is nothing to say against them."""
+    for topic in request.topics or ():
+        named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
+        if context.version < _BY_ID_FROM and (topic_id or not named):
+            code = _INVALID_REQUEST
+        elif not named and not topic_id:
+            code = _UNKNOWN_SERVER_ERROR
+        else:
+            continue
+        found = messages(_METADATA, context.version)
+        assert found is not None
+        answer: Any = error_answer(request, found, code)
+        return replace(answer, topics=tuple(replace(each, name=each.name or "") for each in answer.topics))
+    return None
+
+
+class _Maker:
+    """Makes the topics of one response."""
+
+    def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
+        self._context = context
+        self._view = context.view
+        self._schema = context.schema
+        self._alive = alive
+        self.operations = operations
+
+    def all_topics(self) -> Iterator[Any]:
+        """Every topic that may be described; the others are left out."""
+        return map(self._topic, self._allowed())
+
+    def with_all_topics(self, response: Any) -> EncodedBody:
+        """The response, encoded, with the same topics."""
+        context = self._context
+        empty = encode_body(self._schema.MetadataResponse, response)
+        topics = encoded_topics(context.version, self._allowed(), self._topic, self._schema.MetadataResponseTopic)
+        return EncodedBody(with_topics(context.version, empty, topics))
+
+    def _allowed(self) -> Iterable[Topic]:
+        topics = self._view.topics.values()
+        if self._context.unrestricted:
+            return topics
+        return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
+
+    def named(self, request: Any) -> Iterator[Any]:
+        """The topics of the request, or why not."""
+        create = getattr(request, "allow_auto_topic_creation", True)
+        asked: dict[tuple[str | None, UUID | None], None] = {}
+        for item in request.topics:
+            asked[item.name, getattr(item, "topic_id", None) or None] = None
+        for name, topic_id in asked:
+            if name is None:
+                yield self._by_id(topic_id or _ZERO_ID)
+            elif not self._context.allowed("DESCRIBE", "TOPIC", name):
+                yield self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
+            elif name in self._view.topics:
+                yield self._topic(self._view.topics[name])
+            else:
+                yield self._missing(name, create)
+
+    def _by_id(self, topic_id: UUID) -> Any:
+        name = self._context.state.topic_name(topic_id)
+        if name is None or name not in self._view.topics:
+            return self._refused(_UNKNOWN_TOPIC_ID, None, topic_id)
+        if not self._context.allowed("DESCRIBE", "TOPIC", name):
+            return self._refused(_TOPIC_AUTHORIZATION_FAILED, None, topic_id)
+        return self._topic(self._view.topics[name])
+
+    def _missing(self, name: str, create: bool) -> Any:
+        """A topic that is not there; it will be with the next request, where the broker makes topics by itself."""
+        if not is_legal(name):
+            return self._refused(_INVALID_TOPIC, name)
+        context = self._context
+        if create and context.cluster.auto_create_topics:
+            if not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
+                return self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
+            _create(context, name)
+        return self._refused(_UNKNOWN_TOPIC, name)
+
+    def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
+        operations = NO_OPERATIONS
+        if self.operations and name is not None and code != _TOPIC_AUTHORIZATION_FAILED:
+            operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", name)
+        return for_version(
+            self._schema.MetadataResponseTopic,
+            error_code=code,
+            name=name,
+            topic_id=topic_id,
+            is_internal=name in (GROUP_TOPIC, TRANSACTION_TOPIC),
+            partitions=(),
+            topic_authorized_operations=operations,
+        )
+
+    def _topic(self, topic: Topic) -> Any:
+        operations = NO_OPERATIONS
+        if self.operations:
+            operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", topic.name)
+        return for_version(
+            self._schema.MetadataResponseTopic,
+            error_code=0,
+            name=topic.name,
+            topic_id=topic.id,
+            is_internal=topic.internal,
+            partitions=tuple(self._partition(index, partition) for index, partition in enumerate(topic.partitions)),
+            topic_authorized_operations=operations,
+        )
+
+    def _partition(self, index: int, partition: Partition) -> Any:
+        code, leader = 0, partition.leader
+        replicas, isr = partition.replicas, partition.isr
+        if leader not in self._alive:
+            code, leader = _LEADER_NOT_AVAILABLE, NO_LEADER
+        if self._context.version == 0:  # KIP-4: dead replicas are left out, and told of
+            replicas = tuple(replica for replica in replicas if replica in self._alive)
+            isr = tuple(replica for replica in isr if replica in self._alive)
+            if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
+                code = _REPLICA_NOT_AVAILABLE
+        return for_version(
+            self._schema.MetadataResponsePartition,
+            error_code=code,
+            partition_index=index,
+            leader_id=leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=replicas,
+            isr_nodes=isr,
+            offline_replicas=tuple(replica for replica in partition.replicas if replica not in self._alive),
+        )
+
+
+def _create(context: RequestContext, name: str) -> None:
+    """Make a topic as brokers do by themselves (AutoTopicCreationManager)."""
+    state = context.state
+    if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
+        ensure_topic(state, name)
+        return
+    alive = state.alive()
+    partitions, replication = context.cluster.topic_defaults
+    if name not in state.topics and 0 < replication <= len(alive):
+        state.put_topic(new_topic(name, striped(alive, partitions, replication, len(state.topics)), alive))

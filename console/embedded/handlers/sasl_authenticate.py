@@ -1,0 +1,36 @@
+"""SaslAuthenticate: one token of the mechanism that the handshake chose (KIP-152)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.sasl.exchange import SaslFailure, step
+from console.wire.schemas import for_version
+
+_ILLEGAL_STATE, _FAILED = 34, 58
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2. A failure is told, and ends the connection."""
+    session = context.session
+    if session.exchange is None:
+        return _answer(
+            context, _ILLEGAL_STATE, "SaslAuthenticate request received after successful authentication", b""
+        )
+    try:
+        return _answer(context, 0, None, step(context.view, session, request.auth_bytes))
+    except SaslFailure as failure:
+        session.ending = "authentication failed"
+        return _answer(context, _FAILED, str(failure), b"")
+
+
+def _answer(context: RequestContext, code: int, message: str | None, token: bytes) -> Any:
+    return for_version(
+        context.schema.SaslAuthenticateResponse,
+        error_code=code,
+        error_message=message,
+        auth_bytes=token,
+        session_lifetime=NO_TIME,
+    )

@@ -1,0 +1,25 @@
+"""SaslHandshake: the client chooses a mechanism (KIP-43; v1 wraps the tokens in SaslAuthenticate, KIP-152)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.sasl.exchange import begin
+
+_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE = 33, 34
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-1. Once authenticated, or where there is nothing to authenticate, it is out of place."""
+    session, cluster = context.session, context.cluster
+    response = context.schema.SaslHandshakeResponse
+    if session.authenticated or cluster.spec.sasl is None:
+        return response(error_code=_ILLEGAL_STATE, mechanisms=())
+    if request.mechanism not in cluster.mechanisms:
+        session.ending = f"the mechanism {request.mechanism[:40]!r} is not enabled"
+        return response(error_code=_UNSUPPORTED_MECHANISM, mechanisms=cluster.mechanisms)
+    session.mechanism = request.mechanism
+    session.exchange = begin(cluster.spec.sasl, request.mechanism)
+    session.raw_tokens = context.version == 0
+    return response(error_code=0, mechanisms=cluster.mechanisms)

@@ -1,0 +1,91 @@
+"""UpdateFeatures: finalize a feature at another level (KIP-584, KIP-778; FeatureControlManager)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.wire.schemas import for_version
+
+_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _INVALID_UPDATE = 31, 42, 95
+_UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
+_ALL_OR_NONE_FROM = (4, 0)
+_FAILED = "The update failed for all features since the following feature had an error: "
+_NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
+METADATA_VERSION = "metadata.version"
+_SAME_METADATA = frozenset({21})
+"""Levels that brought no new records, of those that the releases here begin with (MetadataVersion)."""
+_NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
+_NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2. All updates or none; since 4.0 that is told once, before for each feature."""
+    if not context.allowed("ALTER"):
+        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.", {})
+    wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
+    reasons = {feature: _reason(context, feature, *wanted[feature]) for feature in sorted(wanted)}
+    refused = [reason for reason in reasons.values() if reason]
+    if not refused and not getattr(request, "validate_only", False):
+        for feature, (level, _) in wanted.items():
+            context.state.set_feature(feature, level)
+    modern = context.cluster.release.number >= _ALL_OR_NONE_FROM
+    if modern and refused:
+        return _answer(context, _INVALID_UPDATE, _FAILED + refused[0], {})
+    code = _INVALID_UPDATE if context.cluster.release.kraft else _INVALID_REQUEST
+    results = {
+        feature: (code, reason) if reason else (0, "NONE" if modern else None) for feature, reason in reasons.items()
+    }
+    return _answer(context, 0, None if modern else "", results)
+
+
+def _kind(update: Any) -> int:
+    if hasattr(update, "allow_downgrade"):
+        return _SAFE if update.allow_downgrade else _UPGRADE
+    return int(update.upgrade_type)
+
+
+def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
+    """Why the feature can't be put at this level, None where it can."""
+    release, now = context.cluster.release, context.state.features.get(feature, 0)
+    if not release.kraft:
+        return _NOT_SUPPORTED
+    begin = f"Invalid update version {level} for feature {feature}. "
+    controller = f"Local controller {context.state.controller_id} "
+    if kind not in (_UPGRADE, _SAFE, _UNSAFE):
+        return begin + "The controller does not support the given upgrade type."
+    if level < 0:
+        return begin + "A feature version cannot be less than 0."
+    modern = release.number >= _ALL_OR_NONE_FROM
+    if feature not in release.supported:
+        if level:
+            return begin + controller + "does not support this feature."
+        return begin + f"Feature {feature} not found." if modern else None
+    low, high = release.supported[feature]
+    if not low <= level <= high:
+        return f"{begin}{controller}only supports versions {low}-{high}"
+    if level >= now:
+        return None
+    if kind == _UPGRADE:
+        return begin + (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade."
+        )
+    if feature == METADATA_VERSION and any(step not in _SAME_METADATA for step in range(level + 1, now + 1)):
+        refusal = _NOT_SAFE if kind == _SAFE else _NOT_UNSAFE
+        if modern:
+            return f"Unsupported {METADATA_VERSION} downgrade from {now} to {level}. {refusal}"
+        return f"Invalid {METADATA_VERSION} {level}. {refusal}"
+    return None
+
+
+def _answer(context: RequestContext, code: int, message: str | None, results: dict[str, tuple[int, str | None]]) -> Any:
+    schema = context.schema
+    fields: dict[str, Any] = {"throttle_time": NO_TIME, "error_code": code, "error_message": message}
+    if hasattr(schema, "UpdatableFeatureResult"):
+        fields["results"] = tuple(
+            schema.UpdatableFeatureResult(feature=feature, error_code=error, error_message=reason)
+            for feature, (error, reason) in results.items()
+        )
+    return for_version(schema.UpdateFeaturesResponse, **fields)

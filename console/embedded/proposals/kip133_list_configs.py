@@ -1,0 +1,79 @@
+"""ListConfigs v0 and v1 (KIP-133)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
+from console.embedded.proposals.delegated import described
+from console.embedded.proposals.kip133_resources import QUOTA_PARTS, config_resource, is_registered, quota_entity
+from console.embedded.proposals.quota_values import described as described_quotas
+from console.model.codes import BROKER, DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
+from console.wire.proposals import kip133_configs as wire
+
+READ_CONFIGS = "DESCRIBE_CONFIGS"
+"""The proposal's ReadConfigs has the number, 10, that Kafka has given to this name."""
+
+Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
+
+
+async def handle(request: wire.ListConfigsRequest | wire.ListConfigsRequestV1, context: RequestContext) -> Answer:
+    """Each resource once, with its configs or its error. v1 can ask for some keys only."""
+    response = wire.ListConfigsResponseV1 if context.version else wire.ListConfigsResponse
+    if not context.allowed(READ_CONFIGS):
+        return response(error_code=CLUSTER_AUTHORIZATION_FAILED, entities=())
+    resources: dict[tuple[int, str], tuple[str, ...] | None] = {}
+    for item in request.resources:
+        resources.setdefault((item.resource_type, item.resource_name), getattr(item, "config_names", None))
+    entities = [await _entity(type_, name, keys, context) for (type_, name), keys in resources.items()]
+    return response(error_code=NONE, entities=tuple(entities))
+
+
+async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> wire.ResourceConfigs:
+    if type_ in QUOTA_PARTS:
+        return (
+            _told(NONE, type_, name, _quotas(type_, name, keys, context))
+            if name
+            else _told(INVALID_REQUEST, type_, name)
+        )
+    resource = config_resource(type_, name)
+    if resource is None:
+        return _told(INVALID_REQUEST, type_, name)
+    is_broker = resource.type == BROKER
+    if is_broker and not is_registered(name, context.view):
+        return _told(INVALID_REQUEST, type_, name)
+    result = await described(resource, keys, context)
+    if result.error_code:
+        return _told(int(result.error_code), type_, name)
+    is_elsewhere = is_broker and int(name) != context.broker_id
+    entries = (entry for entry in result.configs if not (is_elsewhere and entry.read_only))
+    return _told(NONE, type_, name, [_config(entry, is_broker) for entry in entries])
+
+
+def _config(entry: Any, is_broker: bool) -> wire.Config:
+    """is_default: for a broker, what nobody set; for a topic, what the topic itself does not set."""
+    source = entry.config_source
+    return wire.Config(
+        config_name=entry.name,
+        config_value="" if entry.is_sensitive or entry.value is None else entry.value,
+        read_only=entry.read_only,
+        is_default=source == DEFAULT_CONFIG if is_broker else source != DYNAMIC_TOPIC_CONFIG,
+        is_sensitive=entry.is_sensitive,
+    )
+
+
+def _quotas(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> Iterable[wire.Config]:
+    for entry in described_quotas(quota_entity(type_, name), context.view, keys):
+        yield wire.Config(
+            config_name=entry.config_name,
+            config_value=entry.config_value,
+            read_only=entry.read_only,
+            is_default=entry.is_default,
+            is_sensitive=entry.is_sensitive,
+        )
+
+
+def _told(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ()) -> wire.ResourceConfigs:
+    return wire.ResourceConfigs(error_code=code, resource_type=type_, resource_name=name, configs=tuple(configs))

@@ -1,0 +1,100 @@
+"""AlterAcls v0 (KIP-4)."""
+
+from __future__ import annotations
+
+from console.embedded.context import CLUSTER_RESOURCE, RequestContext
+from console.embedded.proposals.common import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    NONE,
+    NOT_CONTROLLER,
+    SECURITY_DISABLED,
+    is_misrouted,
+    repeated,
+)
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.wire.proposals import kip4_acls as wire
+
+_LITERAL = PatternType.parse("LITERAL")
+_TYPES = frozenset(wire.ResourceType) - {wire.ResourceType.ALL}
+_OPERATIONS = frozenset(wire.Operation)
+_PERMISSIONS = frozenset(wire.PermissionType)
+
+
+async def handle(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
+    """Deletes what is to be deleted, adds then what is to be added, and gives a result for each action.
+
+    A resource that is there twice is answered once, and nothing of it is done. Deleting what is not there, and adding
+    what is, succeed.
+    """
+    refusal = _refusal(context)
+    twice = repeated(request.requests, lambda item: _key(item.resource))
+    resources = {_key(item.resource): item for item in reversed(request.requests)}
+    codes: dict[tuple[int, str], list[int]] = {}
+    for key, item in resources.items():
+        whole = refusal or (INVALID_REQUEST if key in twice else NONE)
+        codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
+    for wanted, apply in (
+        (wire.Action.DELETE, context.state.remove_acl),
+        (wire.Action.ADD, context.state.add_acl),
+    ):
+        for key, item in resources.items():
+            for action, code in zip(item.actions, codes[key], strict=True):
+                if not code and action.action == wanted:
+                    apply(_binding(item.resource, action.acl))
+    await context.visible()
+    return wire.AlterAclsResponse(
+        responses=tuple(
+            wire.ResourceResults(
+                resource=resources[key].resource,
+                results=tuple(
+                    wire.AclActionResult(action=action.action, acl=action.acl, error_code=code)
+                    for action, code in zip(resources[key].actions, codes[key], strict=True)
+                ),
+            )
+            for key in dict.fromkeys(_key(item.resource) for item in request.requests)
+        )
+    )
+
+
+def _key(resource: wire.Resource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _refusal(context: RequestContext) -> int:
+    """The error of the whole request, 0 for none."""
+    if is_misrouted(context):
+        return NOT_CONTROLLER
+    if context.cluster.authorizer is None:
+        return SECURITY_DISABLED
+    return NONE if context.allowed("ALL") else CLUSTER_AUTHORIZATION_FAILED
+
+
+def _action_refusal(resource: wire.Resource, action: wire.AclAction) -> int:
+    type_, _, name = action.acl.acl_principal.partition(":")
+    is_cluster = resource.resource_type == wire.ResourceType.CLUSTER
+    valid = (
+        action.action in (wire.Action.DELETE, wire.Action.ADD)
+        and resource.resource_type in _TYPES
+        and resource.resource_name
+        and (not is_cluster or resource.resource_name == CLUSTER_RESOURCE)
+        and action.acl.acl_operation in _OPERATIONS
+        and action.acl.acl_permission_type in _PERMISSIONS
+        and type_
+        and name
+        and action.acl.acl_host
+    )
+    return NONE if valid else INVALID_REQUEST
+
+
+def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
+    return Acl(
+        AclResourceType(resource.resource_type),
+        resource.resource_name,
+        _LITERAL,
+        acl.acl_principal,
+        acl.acl_host,
+        AclOperation(acl.acl_operation),
+        Permission(acl.acl_permission_type),
+    )

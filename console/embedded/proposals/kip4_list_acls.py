@@ -1,0 +1,57 @@
+"""ListAcls v0 (KIP-4)."""
+
+from __future__ import annotations
+
+from console.embedded.context import RequestContext
+from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, SECURITY_DISABLED
+from console.model.acl import Acl
+from console.model.codes import PatternType, Permission
+from console.wire.proposals import kip4_acls as wire
+
+_LITERAL = PatternType.parse("LITERAL")
+_ALLOW = Permission.parse("ALLOW")
+
+
+async def handle(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
+    """The ACLs of a principal, or of all, at a resource, or at all.
+
+    Who may not do all on the cluster sees the Allow entries of its own. The format has no pattern types, so ACLs of
+    prefixes are left out: they would read as ACLs of a name.
+    """
+    if context.cluster.authorizer is None:
+        return wire.ListAclsResponse(responses=(), error_code=SECURITY_DISABLED)
+    may_see_all = context.allowed("ALL")
+    if not may_see_all and request.principal != context.principal:
+        return wire.ListAclsResponse(responses=(), error_code=CLUSTER_AUTHORIZATION_FAILED)
+    found: dict[tuple[int, str], list[wire.Acl]] = {}
+    for acl in sorted(context.view.acls):
+        if _is_wanted(acl, request) and (may_see_all or acl.permission == _ALLOW):
+            found.setdefault((acl.resource_type, acl.resource_name), []).append(_told(acl))
+    return wire.ListAclsResponse(
+        responses=tuple(
+            wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))
+            for (type_, name), acls in found.items()
+        ),
+        error_code=NONE,
+    )
+
+
+def _is_wanted(acl: Acl, request: wire.ListAclsRequest) -> bool:
+    resource = request.resource
+    return (
+        acl.pattern_type == _LITERAL
+        and request.principal in (None, acl.principal)
+        and (
+            resource.resource_type == wire.ResourceType.ALL
+            or (resource.resource_type, resource.resource_name) == (acl.resource_type, acl.resource_name)
+        )
+    )
+
+
+def _told(acl: Acl) -> wire.Acl:
+    return wire.Acl(
+        acl_principal=acl.principal,
+        acl_permission_type=int(acl.permission),
+        acl_host=acl.host,
+        acl_operation=int(acl.operation),
+    )

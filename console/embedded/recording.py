@@ -1,0 +1,120 @@
+"""Requests and answers as they were on the wire, kept to be looked at and sent again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import struct
+from base64 import b64decode, b64encode
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from console.embedded.context import RequestContext
+from console.wire.server_schemas import Messages
+
+_WITH_SECRETS = frozenset({"sasl_handshake", "sasl_authenticate"})
+_SIZE = struct.Struct(">i")
+
+
+class Recorded(NamedTuple):
+    """One request and its answer, without their lengths; response None where there was none. at: Unix seconds.
+
+    connection: the number of the connection, so that a replay sends what went over one over one.
+    """
+
+    at: float
+    broker: int
+    connection: int
+    client: str
+    api: str
+    version: int
+    request: bytes
+    response: bytes | None
+
+
+class Recording:
+    """The last requests. Tokens of SASL are left out; values of configs and salted passwords are in it, so a file of it
+    is for its owner alone."""
+
+    def __init__(self, limit: int = 100_000) -> None:
+        self._entries: deque[Recorded] = deque(maxlen=limit)
+
+    def add(self, context: RequestContext, found: Messages, frame: bytes, data: bytes | None) -> None:
+        """Keep one request, and its answer with its length."""
+        if found.api not in _WITH_SECRETS:
+            self._entries.append(
+                Recorded(
+                    context.clock.time(),
+                    context.broker_id,
+                    context.session.number,
+                    context.client_id,
+                    found.api,
+                    found.version,
+                    frame,
+                    None if data is None else data[_SIZE.size :],
+                )
+            )
+
+    def __iter__(self) -> Iterator[Recorded]:
+        return iter(tuple(self._entries))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON lines, readable by the owner only. Raises OSError."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            for entry in self:
+                response = None if entry.response is None else b64encode(entry.response).decode()
+                line = entry._replace(request=b64encode(entry.request).decode(), response=response)  # type: ignore[arg-type]
+                file.write(json.dumps(line._asdict()) + "\n")
+
+
+def load(path: Path) -> tuple[Recorded, ...]:
+    """What `save` wrote. Raises OSError, and ValueError for another file."""
+    entries = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                entry = Recorded(**json.loads(line))
+                response = None if entry.response is None else b64decode(entry.response)
+                entries.append(entry._replace(request=b64decode(entry.request), response=response))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}, line {number}: no recorded request ({error})") from error
+    return tuple(entries)
+
+
+async def replay(
+    entries: Iterable[Recorded], addresses: Mapping[int, tuple[str, int]], patience: float = 30.0
+) -> tuple[Recorded, ...]:
+    """Send the requests again in their order, each after the answer to the one before, to the brokers of the same ids;
+    the result has the new answers, None where the connection ended. patience: seconds for one answer.
+
+    Raises TimeoutError, KeyError for a broker that is not in addresses, and OSError where none listens.
+    """
+    streams: dict[tuple[int, int], tuple[asyncio.StreamReader, asyncio.StreamWriter]] = {}
+    answers: list[Recorded] = []
+    try:
+        for entry in entries:
+            key = (entry.broker, entry.connection)
+            if key not in streams:
+                streams[key] = await asyncio.open_connection(*addresses[entry.broker])
+            reader, writer = streams[key]
+            writer.write(_SIZE.pack(len(entry.request)) + entry.request)
+            response = None
+            if entry.response is not None:
+                try:
+                    async with asyncio.timeout(patience):
+                        (size,) = _SIZE.unpack(await reader.readexactly(_SIZE.size))
+                        response = await reader.readexactly(size)
+                except (asyncio.IncompleteReadError, ConnectionError):
+                    del streams[key]
+                    writer.close()
+            answers.append(entry._replace(response=response))
+    finally:
+        for _, writer in streams.values():
+            writer.close()
+    return tuple(answers)

@@ -1,0 +1,1 @@
+"""Authentication as brokers do it: PLAIN and SCRAM."""

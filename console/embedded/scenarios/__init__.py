@@ -1,0 +1,1 @@
+"""What a cluster starts with, and what happens in it."""

@@ -1,0 +1,79 @@
+"""The quiet cluster on a bad day: what an operator is called for at 3 a.m., several things at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from console.embedded.scenarios import quiet
+from console.embedded.scenarios.filling import add_topic, join_isr, leave_isr, quota
+from console.embedded.scenarios.others import somebody_else
+from console.embedded.scenarios.scenario import Scenario
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.cluster import EmbeddedCluster
+
+FLAPPING = 3
+"""The broker that keeps going down."""
+SLOW = 2
+"""The broker whose replicas fall behind."""
+UP, DOWN = 25.0, 6.0
+SHRINK_EVERY = 5.0
+"""Seconds."""
+THROTTLED = "checkout-loader"
+"""The client that the default quota holds back."""
+IMPOSSIBLE = "checkout.gift-cards"
+"""Its min.insync.replicas is above its replication: nobody can write to it with acks=all."""
+LEFTOVER = "logistics.stock"
+"""A reassignment of it ended long ago; the throttle of its replication was never taken off."""
+_LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
+
+
+def fill(cluster: EmbeddedCluster) -> None:
+    """The quiet cluster, and what is wrong in it from the start."""
+    quiet.fill(cluster)
+    state = cluster.state
+    add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
+    quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
+    state.alter_config(
+        topic_resource(LEFTOVER),
+        {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"},
+    )
+    for broker in state.alive():
+        state.alter_config(
+            broker_resource(broker),
+            {"leader.replication.throttled.rate": "1048576", "follower.replication.throttled.rate": "1048576"},
+        )
+    state.alter_config(CLUSTER_DEFAULT, {"min.insync.replicas": "2"})
+    if SLOW in state.alive():
+        leave_isr(state, _LAGGING[0], SLOW)
+
+
+async def live(cluster: EmbeddedCluster) -> None:
+    """A broker flaps, in-sync replicas come and go, and somebody works on."""
+    await asyncio.gather(_flap(cluster), _shrink(cluster), somebody_else(cluster))
+
+
+async def _flap(cluster: EmbeddedCluster) -> None:
+    if FLAPPING not in cluster.state.brokers or len(cluster.state.brokers) < 2:
+        return
+    while True:
+        await cluster.clock.sleep(UP)
+        await cluster.broker_down(FLAPPING)
+        await cluster.clock.sleep(DOWN)
+        await cluster.broker_up(FLAPPING)
+
+
+async def _shrink(cluster: EmbeddedCluster) -> None:
+    if SLOW not in cluster.state.brokers:
+        return
+    while True:
+        for change in (leave_isr, join_isr):
+            for name in _LAGGING:
+                await cluster.clock.sleep(SHRINK_EVERY)
+                if name in cluster.state.topics and cluster.state.brokers[SLOW].alive:
+                    change(cluster.state, name, SLOW)
+
+
+SCENARIO = Scenario(fill, live=live)

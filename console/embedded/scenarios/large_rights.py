@@ -1,0 +1,130 @@
+"""1,000,000 quota entities and 100,000 ACLs, each made when it is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from uuid import UUID
+
+from console.embedded.scenarios.filling import MIB
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaValues
+
+CLIENTS = ("loader", "reader", "report")
+EACH = len(CLIENTS) + 2
+"""Entities of a user: the user's own, the default client's, and each client's."""
+_USER = re.compile(r"user-(\d{6})")
+_VALUES: tuple[QuotaValues, ...] = (
+    {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},
+    {"producer_byte_rate": 5 * MIB},
+    {"consumer_byte_rate": 10 * MIB, "request_percentage": 50.0},
+    {"request_percentage": 200.0},
+    {"producer_byte_rate": 20 * MIB, "consumer_byte_rate": 40 * MIB, "controller_mutation_rate": 10.0},
+    {"controller_mutation_rate": 2.0},
+    {"consumer_byte_rate": 100 * MIB},
+)
+_DEFAULT_CLIENT = QuotaPart(CLIENT_ID, None)
+_CLIENT_PARTS = tuple(QuotaPart(CLIENT_ID, client) for client in CLIENTS)
+_IDS = 0x6B61632D6C617267_5000000000000000
+
+
+def _user(number: int) -> str:
+    return f"user-{number:06}"
+
+
+def _number(name: str | None, size: int) -> int | None:
+    match = _USER.fullmatch(name or "")
+    number = int(match[1]) if match else size
+    return number if number < size else None
+
+
+class LargeQuotas:
+    """For each user five entities."""
+
+    def __init__(self, users: int) -> None:
+        self._users = users
+
+    def find(self, key: QuotaEntity) -> QuotaValues | None:
+        """The limits of an entity."""
+        if not key.has(USER):
+            return None
+        number = _number(key.name_of(USER), self._users)
+        if number is None:
+            return None
+        for place, entity in enumerate(self._entities(number)):
+            if entity == key:
+                return self._values(number, place)
+        return None
+
+    def of_user(self, name: str) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """The entities with a user of this name, so that nobody has to look through a million."""
+        number = _number(name, self._users)
+        if number is not None:
+            for place, entity in enumerate(self._entities(number)):
+                yield entity, self._values(number, place)
+
+    def _entities(self, number: int) -> Iterator[QuotaEntity]:
+        user = QuotaPart(USER, _user(number))
+        yield QuotaEntity((user,))
+        yield QuotaEntity((user, _DEFAULT_CLIENT))
+        for client in _CLIENT_PARTS:
+            yield QuotaEntity((user, client))
+
+    def _values(self, number: int, place: int) -> QuotaValues:
+        return _VALUES[(number * EACH + place) % len(_VALUES)]
+
+    def items(self) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """All entities with their limits."""
+        for number in range(self._users):
+            for place, entity in enumerate(self._entities(number)):
+                yield entity, self._values(number, place)
+
+    def __iter__(self) -> Iterator[QuotaEntity]:
+        for number in range(self._users):
+            yield from self._entities(number)
+
+    def __len__(self) -> int:
+        return self._users * EACH
+
+
+_TOPIC = AclResourceType.parse("TOPIC")
+_GROUP = AclResourceType.parse("GROUP")
+_LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
+_READ, _WRITE = AclOperation.parse("READ"), AclOperation.parse("WRITE")
+_ALLOW, _DENY = Permission.parse("ALLOW"), Permission.parse("DENY")
+
+
+class LargeAcls:
+    """For each user two bindings: one on a prefix of topics, one on a group."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def _at(self, index: int) -> Acl:
+        user = _user(index // 2)
+        if index % 2:
+            return Acl(_GROUP, f"group-{index // 2:06}", _LITERAL, f"User:{user}", "*", _READ, _ALLOW)
+        operation = _READ if index % 4 else _WRITE
+        permission = _DENY if index % 100 == 0 else _ALLOW
+        return Acl(_TOPIC, f"team-{index % 500:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
+
+    def find(self, key: Acl) -> UUID | None:
+        """The id of a binding."""
+        number = _number(key.principal.removeprefix("User:"), (self._size + 1) // 2)
+        if number is not None:
+            for index in (2 * number, 2 * number + 1):
+                if index < self._size and self._at(index) == key:
+                    return UUID(int=_IDS + index)
+        return None
+
+    def items(self) -> Iterator[tuple[Acl, UUID]]:
+        """All bindings with their ids."""
+        for index in range(self._size):
+            yield self._at(index), UUID(int=_IDS + index)
+
+    def __iter__(self) -> Iterator[Acl]:
+        return map(self._at, range(self._size))
+
+    def __len__(self) -> int:
+        return self._size

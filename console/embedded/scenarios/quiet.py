@@ -1,0 +1,74 @@
+"""A small cluster in good health: topics of four teams, overrides on every level, quotas, ACLs, users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.embedded.scenarios.filling import DAY, HOUR, MIB, add_topic, allow, quota, scram_user
+from console.embedded.scenarios.others import somebody_else
+from console.embedded.scenarios.scenario import Scenario
+from console.embedded.state.coordinators import ensure_topic
+from console.model.acl import CLUSTER_NAME
+from console.model.codes import CLIENT_METRICS, GROUP
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+
+if TYPE_CHECKING:
+    from console.embedded.cluster import EmbeddedCluster
+
+TEAMS = {
+    "checkout": ("orders", "orders-dlq", "payments", "refunds", "carts"),
+    "logistics": ("shipments", "stock", "stock-changes", "carriers"),
+    "identity": ("logins", "sessions", "audit"),
+    "platform": ("metrics", "traces", "mirror-heartbeats"),
+}
+_PARTITIONS = (12, 3, 24, 6, 1)
+_OVERRIDES = {
+    "checkout.orders": {"retention.ms": str(7 * DAY), "min.insync.replicas": "2"},
+    "checkout.payments": {
+        "cleanup.policy": "compact,delete",
+        "min.insync.replicas": "2",
+        "retention.ms": str(30 * DAY),
+    },
+    "checkout.orders-dlq": {"retention.ms": str(14 * DAY)},
+    "logistics.stock": {"cleanup.policy": "compact"},
+    "identity.audit": {"retention.ms": "-1", "compression.type": "zstd"},
+    "platform.traces": {"retention.ms": str(HOUR), "segment.bytes": str(64 * 2**20)},
+}
+
+
+def fill(cluster: EmbeddedCluster) -> None:
+    """Everything of the scenario."""
+    state = cluster.state
+    for team, names in TEAMS.items():
+        for place, name in enumerate(names):
+            full = f"{team}.{name}"
+            add_topic(state, full, _PARTITIONS[place % len(_PARTITIONS)], configs=_OVERRIDES.get(full))
+    ensure_topic(state)
+    state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY), "log.cleaner.threads": "2"})
+    state.alter_config(broker_resource(max(state.alive())), {"log.retention.ms": str(2 * DAY)})
+    if state.release.kraft:
+        state.alter_config(ConfigResource(GROUP, "billing"), {"consumer.session.timeout.ms": "50000"})
+        state.alter_config(
+            ConfigResource(CLIENT_METRICS, "producers"),
+            {"metrics": "org.apache.kafka.producer.", "interval.ms": "30000"},
+        )
+    quota(state, {"user": None}, producer_byte_rate=10 * MIB, consumer_byte_rate=20 * MIB)
+    quota(state, {"user": "alice"}, consumer_byte_rate=50 * MIB, request_percentage=200.0)
+    quota(state, {"user": "alice", "client-id": None}, producer_byte_rate=MIB)
+    quota(state, {"user": "alice", "client-id": "checkout"}, producer_byte_rate=5 * MIB)
+    quota(state, {"user": "bob", "client-id": "loader"}, producer_byte_rate=40 * MIB)
+    quota(state, {"client-id": None}, controller_mutation_rate=50.0)
+    quota(state, {"client-id": "mirror-maker"}, producer_byte_rate=80 * MIB)
+    quota(state, {"ip": None}, connection_creation_rate=20.0)
+    allow(state, "User:alice", "READ", "TOPIC", "checkout.", "PREFIXED")
+    allow(state, "User:alice", "WRITE", "TOPIC", "checkout.orders")
+    allow(state, "User:alice", "READ", "GROUP", "billing")
+    allow(state, "User:bob", "WRITE", "TOPIC", "logistics.", "PREFIXED")
+    allow(state, "User:bob", "DESCRIBE_CONFIGS", "TOPIC", "logistics.", "PREFIXED")
+    allow(state, "User:mirror", "READ", "TOPIC", "*")
+    allow(state, "User:mirror", "DESCRIBE", "CLUSTER", CLUSTER_NAME)
+    for user in ("alice", "bob"):
+        scram_user(state, user, f"{user}-in-a-demo")
+
+
+SCENARIO = Scenario(fill, live=somebody_else)

@@ -1,0 +1,1 @@
+"""Sockets, frames and connections of the embedded brokers."""

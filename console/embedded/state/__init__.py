@@ -1,0 +1,1 @@
+"""What the embedded cluster knows: tables of values, changed in one place and logged."""

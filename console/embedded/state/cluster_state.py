@@ -1,0 +1,218 @@
+"""The one state of the cluster. Every change goes through here: offsets and notifications come from one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+from console.embedded.clock import Clock, SystemClock
+from console.embedded.state.change_log import Change, ChangeLog
+from console.embedded.state.liveness import after_loss, after_return
+from console.embedded.state.table import ABSENT
+from console.embedded.state.tables import Tables, View
+from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
+from console.embedded.versions.release import Release
+from console.model.acl import Acl
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+
+Listener = Callable[[Change], None]
+
+
+class ClusterState:
+    """What the cluster is. Only for the cluster's own loop: no locks, and no change waits halfway.
+
+    groups and logs are of the brokers' own making and not replicated: their handlers keep them. A change of a table
+    gives its offset in the log.
+    """
+
+    def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
+        self.cluster_id = cluster_id
+        self.release = release
+        self.clock: Clock = clock or SystemClock()
+        self.tables = Tables()
+        self.log = ChangeLog()
+        self.groups: dict[str, Any] = {}
+        self.logs: dict[tuple[str, int], Any] = {}
+        self.controller_epoch = 1
+        self._ids: dict[UUID, str] = {}
+        self._listeners: list[Listener] = []
+        self.tables.controller.put(0, -1)
+
+    # Reading: the controller's own view.
+
+    @property
+    def view(self) -> View:
+        """Everything as it is now."""
+        return self.tables.now(self.log.end)
+
+    def view_at(self, offset: int) -> View:
+        """Everything as it was when the log ended there, as far back as the log goes."""
+        if offset >= self.log.end:
+            return self.view
+        return self.tables.before(self.log.after(offset), offset)
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerNode]:
+        """Registered brokers by id."""
+        return self.tables.brokers
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Topics by name."""
+        return self.tables.topics
+
+    @property
+    def configs(self) -> Mapping[ConfigResource, Mapping[str, str]]:
+        """Overrides of every resource that has any."""
+        return self.tables.configs
+
+    @property
+    def quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        """Quotas of every entity that has any."""
+        return self.tables.quotas
+
+    @property
+    def acls(self) -> Mapping[Acl, UUID]:
+        """Bindings, each with its id."""
+        return self.tables.acls
+
+    @property
+    def scram(self) -> Mapping[ScramKey, ScramCredential]:
+        """SCRAM credentials."""
+        return self.tables.scram
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """Finalized feature levels."""
+        return self.tables.features
+
+    @property
+    def controller_id(self) -> int:
+        """The active controller's broker id, -1 for none."""
+        return self.tables.controller[0]
+
+    def alive(self) -> tuple[int, ...]:
+        """The ids of the brokers that are alive, in order."""
+        return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with this id."""
+        name = self._ids.get(topic_id)
+        if name is None:
+            source = self.tables.topics.source
+            by_id: Callable[[UUID], str | None] | None = getattr(source, "name_of", None)
+            name = by_id(topic_id) if by_id else None
+        topic = self.topics.get(name) if name is not None else None
+        return name if topic is not None and topic.id == topic_id else None
+
+    # Changing.
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Be told of every change right after it; the result ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def put(self, table: str, key: Hashable, value: Any) -> int:
+        """Set a key of a table; writing the same value again is a change too."""
+        return self._write(table, key, value)
+
+    def remove(self, table: str, key: Hashable) -> int:
+        """Take a key out of a table; where there is none, nothing changes."""
+        return self._write(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
+
+    def _write(self, name: str, key: Hashable, value: Any) -> int:
+        table = self.tables.named(name)
+        before = table.find(key)
+        if value is ABSENT:
+            table.remove(key)
+        else:
+            table.put(key, value)
+        change = Change(self.log.end + 1, self.clock.time(), name, key, before, value)
+        self.log.append(change)
+        for listener in tuple(self._listeners):
+            listener(change)
+        return change.offset
+
+    def put_topic(self, topic: Topic) -> int:
+        """Create a topic, or put another state of it in its place."""
+        self._ids[topic.id] = topic.name
+        return self.put("topics", topic.name, topic)
+
+    def index_topics(self) -> None:
+        """Find the ids of all topics that no source makes; for a state that was put in as a whole."""
+        self._ids = {topic.id: name for name, topic in self.tables.topics.own.items()}
+
+    def remove_topic(self, name: str) -> int:
+        """Delete a topic, its configs and its records."""
+        topic = self.topics.get(name)
+        if topic is None:
+            return self.log.end
+        self._ids.pop(topic.id, None)
+        for partition in range(len(topic.partitions)):
+            self.logs.pop((name, partition), None)
+        self.remove("configs", topic_resource(name))
+        return self.remove("topics", name)
+
+    def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
+        """Set keys of a resource, None to take one out."""
+        return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
+
+    def replace_config(self, resource: ConfigResource, overrides: Mapping[str, str]) -> int:
+        """Put these overrides in the place of all that the resource has."""
+        if overrides:
+            return self.put("configs", resource, dict(overrides))
+        return self.remove("configs", resource)
+
+    def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> int:
+        """Set quota keys of an entity, None to take one out."""
+        values = _altered(self.quotas.get(entity, {}), changes)
+        return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
+
+    def add_acl(self, acl: Acl) -> int:
+        """Add a binding; one that exists keeps its id."""
+        return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
+
+    def remove_acl(self, acl: Acl) -> int:
+        """Take a binding out."""
+        return self.remove("acls", acl)
+
+    def put_scram(self, key: ScramKey, credential: ScramCredential) -> int:
+        """Set a user's credential."""
+        return self.put("scram", key, credential)
+
+    def remove_scram(self, key: ScramKey) -> int:
+        """Take a user's credential out."""
+        return self.remove("scram", key)
+
+    def set_feature(self, name: str, level: int) -> int:
+        """Finalize a feature at a level; 0 takes it out."""
+        return self.put("features", name, level) if level else self.remove("features", name)
+
+    def put_broker(self, broker: BrokerNode) -> int:
+        """Register a broker, or put another state of it in its place."""
+        return self.put("brokers", broker.id, broker)
+
+    def move_controller(self, broker_id: int) -> int:
+        """Make another broker the active controller."""
+        self.controller_epoch += 1
+        return self.put("controller", 0, broker_id)
+
+    def broker_lost(self, broker_id: int) -> int:
+        """A broker is gone: it leaves the ISRs, others lead in its place, and another is the controller if it was."""
+        return after_loss(self, broker_id)
+
+    def broker_back(self, broker_id: int) -> int:
+        """A broker is back: its replicas are in sync again, and partitions without a leader get theirs."""
+        return after_return(self, broker_id)
+
+
+def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(values)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value
+    return result

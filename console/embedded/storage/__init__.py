@@ -1,0 +1,1 @@
+"""The state in a file: written whole or not at all."""

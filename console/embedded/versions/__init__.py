@@ -1,0 +1,1 @@
+"""What each Kafka release advertises, as data."""

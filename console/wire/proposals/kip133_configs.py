@@ -1,0 +1,142 @@
+"""ListConfigs v0 and v1 and AlterConfigs v0 as KIP-133 has them.
+
+v0 of ListConfigs always gives all keys of a resource. v1 differs in its request alone: a resource has the names of the
+keys wanted, null for all.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import ClassVar
+
+from kio.static.primitive import i16
+
+from console.wire.proposals.api_keys import ALTER_CONFIGS, LIST_CONFIGS
+from console.wire.proposals.entity import Part, Request, Response
+
+
+class ResourceType(IntEnum):
+    """What a config may belong to; the proposal's list has others too, for ACLs."""
+
+    TOPIC = 2
+    BROKER = 5
+    CLIENT = 6
+    USER = 7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resource(Part):
+    """A topic, broker, client or user."""
+
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListConfigsRequest(Request):
+    """A resource that is named twice is answered once."""
+
+    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
+    resources: tuple[Resource, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedConfigs(Part):
+    """A resource and which of its keys; null for all."""
+
+    __version__: ClassVar[i16] = i16(1)
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    config_names: tuple[str, ...] | None = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListConfigsRequestV1(Request):
+    """As v0, with names of keys."""
+
+    __version__: ClassVar[i16] = i16(1)
+    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
+    resources: tuple[NamedConfigs, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config(Part):
+    """A key as it stands. config_value is empty where is_sensitive."""
+
+    config_name: str = field(metadata={"kafka_type": "string"})
+    config_value: str = field(metadata={"kafka_type": "string"})
+    read_only: bool = field(metadata={"kafka_type": "bool"})
+    is_default: bool = field(metadata={"kafka_type": "bool"})
+    is_sensitive: bool = field(metadata={"kafka_type": "bool"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceConfigs(Part):
+    """A resource's configs, or its error."""
+
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    configs: tuple[Config, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListConfigsResponse(Response):
+    """error_code: what refuses the whole request."""
+
+    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    entities: tuple[ResourceConfigs, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListConfigsResponseV1(Response):
+    """As v0."""
+
+    __version__: ClassVar[i16] = i16(1)
+    __api_key__: ClassVar[i16] = i16(LIST_CONFIGS)
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    entities: tuple[ResourceConfigs, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredConfig(Part):
+    """A key and its new value."""
+
+    config_name: str = field(metadata={"kafka_type": "string"})
+    config_value: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredResource(Part):
+    """The overrides that a resource is to have."""
+
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    configs: tuple[AlteredConfig, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigsRequest(Request):
+    """Each resource may appear once."""
+
+    __api_key__: ClassVar[i16] = i16(ALTER_CONFIGS)
+    resources: tuple[AlteredResource, ...]
+    validate_only: bool = field(metadata={"kafka_type": "bool"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceError(Part):
+    """What became of one resource's change; error_message is empty without an error."""
+
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    error_message: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigsResponse(Response):
+    """A result for each resource."""
+
+    __api_key__: ClassVar[i16] = i16(ALTER_CONFIGS)
+    responses: tuple[ResourceError, ...]

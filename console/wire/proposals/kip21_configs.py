@@ -1,0 +1,91 @@
+"""DescribeConfig and AlterConfig as KIP-21 has them; the proposal knows no versions, so they are 0."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kio.static.primitive import i16
+
+from console.wire.proposals.api_keys import ALTER_CONFIG, DESCRIBE_CONFIG
+from console.wire.proposals.entity import Part, Request, Response
+
+TOPIC = "topic"
+CLIENT = "client"
+BROKER = "broker"
+ENTITY_TYPES = (TOPIC, CLIENT, BROKER)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEntry(Part):
+    """A key and its value."""
+
+    config_key: str = field(metadata={"kafka_type": "string"})
+    config_value: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity(Part):
+    """A topic, a client or a broker, by name."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    entity_name: str = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigRequest(Request):
+    """Which entities to describe."""
+
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_CONFIG)
+    entities: tuple[Entity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedEntity(Part):
+    """An entity's configs; empty after an error."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    entity_name: str = field(metadata={"kafka_type": "string"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    config_entries: tuple[ConfigEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeConfigResponse(Response):
+    """A result for each entity."""
+
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_CONFIG)
+    entities: tuple[DescribedEntity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlteredEntity(Part):
+    """What to set, and what to put back to its default."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    entity_name: str = field(metadata={"kafka_type": "string"})
+    added_config_entries: tuple[ConfigEntry, ...]
+    deleted_configs: tuple[str, ...] = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigRequest(Request):
+    """Which entities to alter."""
+
+    __api_key__: ClassVar[i16] = i16(ALTER_CONFIG)
+    entities: tuple[AlteredEntity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityErrorCode(Part):
+    """What became of one entity's change."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    entity_name: str = field(metadata={"kafka_type": "string"})
+    error_code: int = field(metadata={"kafka_type": "int16"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterConfigResponse(Response):
+    """A result for each entity."""
+
+    __api_key__: ClassVar[i16] = i16(ALTER_CONFIG)
+    entities: tuple[EntityErrorCode, ...]

@@ -1,0 +1,77 @@
+"""A client of bytes: it sends what it is told, and reads what comes."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from console.embedded.cluster import EmbeddedCluster
+from console.wire.frames import decode_body, encode_header, encode_payload, split_response
+from console.wire.schemas import request_module, response_type
+
+PATIENCE = 10.0
+"""Seconds for what should come at once."""
+
+
+def header(key: int, version: int, correlation_id: int = 7, client: bytes = b"\x00\x01x") -> bytes:
+    """A request header v1."""
+    return struct.pack(">hhi", key, version, correlation_id) + client
+
+
+def framed(data: bytes) -> bytes:
+    """With its length before it."""
+    return struct.pack(">i", len(data)) + data
+
+
+class RawClient:
+    """One connection to one broker of a cluster; an asynchronous context manager."""
+
+    def __init__(self, cluster: EmbeddedCluster, broker: int = 1, client_id: str = "raw") -> None:
+        self._address = cluster.addresses[broker]
+        self._client_id = client_id
+        self._correlation_id = 0
+
+    async def __aenter__(self) -> Self:
+        self.reader, self.writer = await asyncio.open_connection(*self._address)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.writer.close()
+
+    def send(self, data: bytes) -> None:
+        """Any bytes."""
+        self.writer.write(data)
+
+    async def frame(self) -> bytes:
+        """The next frame that comes, without its length."""
+        async with asyncio.timeout(PATIENCE):
+            (size,) = struct.unpack(">i", await self.reader.readexactly(4))
+            return await self.reader.readexactly(size)
+
+    async def rest(self) -> bytes:
+        """What comes until the broker closes."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                return await self.reader.read()
+            except ConnectionResetError:
+                return b""
+
+    def request(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> int:
+        """Send a request of kio's; its correlation id."""
+        self._correlation_id += 1
+        payload = build(request_module(api, version))
+        self.send(framed(encode_header(payload, self._correlation_id, self._client_id) + encode_payload(payload)))
+        return self._correlation_id
+
+    async def ask(self, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
+        """The response to a request of kio's, with error codes as numbers."""
+        sent = self.request(api, version, build)
+        response = response_type(api, version)
+        correlation_id, body = split_response(response, await self.frame())
+        assert correlation_id == sent
+        return decode_body(response, body)

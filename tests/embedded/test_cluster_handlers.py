@@ -1,0 +1,265 @@
+"""Answers about the cluster, against what brokers of 4.3.0 and 3.9.1 answered to the same requests."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.values import Topic
+from tests.embedded.raw_client import RawClient
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+ALL = "The update failed for all features since the following feature had an error: "
+DOWN = (
+    "Can't downgrade the version of this feature without setting the upgrade type to either safe or unsafe downgrade."
+)
+REFUSING = "Refusing to perform the requested downgrade because it might delete metadata information."
+
+
+def updates(*wanted: tuple[str, int, int], dry: bool = True) -> Any:
+    return lambda m: m.UpdateFeaturesRequest(
+        feature_updates=tuple(
+            m.FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)
+            for feature, level, kind in wanted
+        ),
+        validate_only=dry,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (
+            ("nope", 1, UPGRADE),
+            "Invalid update version 1 for feature nope. Local controller 1 does not support this feature.",
+        ),
+        (("nope", 0, UPGRADE), "Invalid update version 0 for feature nope. Feature nope not found."),
+        (
+            ("metadata.version", 99, UPGRADE),
+            "Invalid update version 99 for feature metadata.version. Local controller 1 only supports versions 7-30",
+        ),
+        (("metadata.version", 15, UPGRADE), f"Invalid update version 15 for feature metadata.version. {DOWN}"),
+        (("metadata.version", 15, SAFE), f"Unsupported metadata.version downgrade from 30 to 15. {REFUSING}"),
+        (
+            ("metadata.version", 29, UNSAFE),
+            "Unsupported metadata.version downgrade from 30 to 29. "
+            "Unsafe metadata downgrade is not supported in this version.",
+        ),
+        (
+            ("kraft.version", -1, SAFE),
+            "Invalid update version -1 for feature kraft.version. A feature version cannot be less than 0.",
+        ),
+        (
+            ("share.version", 1, 9),
+            "Invalid update version 1 for feature share.version. "
+            "The controller does not support the given upgrade type.",
+        ),
+        (("share.version", 0, UPGRADE), f"Invalid update version 0 for feature share.version. {DOWN}"),
+    ],
+)
+async def test_features_that_can_not_be_updated_in_4_3(
+    cluster: EmbeddedCluster, wanted: tuple[str, int, int], message: str
+) -> None:
+    async with RawClient(cluster) as client:
+        for version in (1, 2):
+            answer = await client.ask("update_features", version, updates(wanted))
+            assert (answer.error_code, answer.error_message) == (95, ALL + message)
+            assert getattr(answer, "results", ()) == ()
+
+
+async def test_features_in_3_9_have_a_result_each() -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="3.9")) as cluster, RawClient(cluster) as client:
+        wanted = (("share.version", 0, SAFE), ("nope", 1, UPGRADE), ("metadata.version", 20, UNSAFE))
+        answer = await client.ask("update_features", 1, updates(*wanted, dry=False))
+        assert (answer.error_code, answer.error_message) == (0, "")
+        unsupported = "Invalid update version 1 for feature nope. Local controller 1 does not support this feature."
+        assert {result.feature: (result.error_code, result.error_message) for result in answer.results} == {
+            "metadata.version": (0, None),
+            "nope": (95, unsupported),
+            "share.version": (0, None),
+        }
+        assert cluster.state.features == {"metadata.version": 21}
+
+
+async def test_a_feature_is_updated_unless_it_is_only_to_be_validated(cluster: EmbeddedCluster) -> None:
+    async with RawClient(cluster) as client:
+        for dry in (True, False):
+            answer = await client.ask("update_features", 1, updates(("share.version", 0, SAFE), dry=dry))
+            assert [(result.error_code, result.error_message) for result in answer.results] == [(0, "NONE")]
+            assert ("share.version" in cluster.state.features) is dry
+        versions = await client.ask(
+            "api_versions", 4, lambda m: m.ApiVersionsRequest(client_software_name="x", client_software_version="1")
+        )
+        assert "share.version" not in {feature.name for feature in versions.finalized_features}
+        assert versions.finalized_features_epoch == cluster.state.log.end
+
+
+def quorum(name: str, index: int) -> Any:
+    return lambda m: m.DescribeQuorumRequest(
+        topics=(m.TopicData(topic_name=name, partitions=(m.PartitionData(partition_index=index),)),)
+    )
+
+
+async def test_the_quorum(cluster: EmbeddedCluster) -> None:
+    cluster.state.move_controller(2)
+    async with RawClient(cluster) as client:
+        answer = await client.ask("describe_quorum", 2, quorum("__cluster_metadata", 0))
+        (partition,) = answer.topics[0].partitions
+        assert (partition.error_code, partition.leader_id) == (0, 2)
+        assert partition.high_watermark == cluster.state.log.end
+        assert [voter.replica_id for voter in partition.current_voters] == [1, 2, 3]
+        assert {voter.log_end_offset for voter in partition.current_voters} == {cluster.state.log.end}
+        for name, index in (("nope", 0), ("__cluster_metadata", 1)):
+            answer = await client.ask("describe_quorum", 2, quorum(name, index))
+            (partition,) = answer.topics[0].partitions
+            assert (partition.error_code, partition.error_message) == (
+                3,
+                "This server does not host this topic-partition.",
+            )
+
+
+def partitions_of(*names: str, limit: int = 2000, cursor: tuple[str, int] | None = None) -> Any:
+    return lambda m: m.DescribeTopicPartitionsRequest(
+        topics=tuple(m.TopicRequest(name=name) for name in names),
+        response_partition_limit=limit,
+        cursor=cursor and m.Cursor(topic_name=cursor[0], partition_index=cursor[1]),
+    )
+
+
+async def test_pages_of_partitions() -> None:
+    async with EmbeddedCluster(ClusterSpec(scenario="quiet")) as cluster, RawClient(cluster) as client:
+        seen: list[tuple[str, int]] = []
+        cursor = None
+        while True:
+            answer = await client.ask("describe_topic_partitions", 0, partitions_of(limit=7, cursor=cursor))
+            page = [(topic.name, part.partition_index) for topic in answer.topics for part in topic.partitions]
+            assert len(page) == 7 or answer.next_cursor is None
+            seen += page
+            if answer.next_cursor is None:
+                break
+            cursor = (answer.next_cursor.topic_name, answer.next_cursor.partition_index)
+        topics = cluster.state.topics
+        assert seen == [(name, part) for name in sorted(topics) for part in range(len(topics[name].partitions))]
+
+
+async def test_pages_that_can_not_be_asked_for() -> None:
+    async with EmbeddedCluster(ClusterSpec(scenario="quiet")) as cluster, RawClient(cluster) as client:
+        answer = await client.ask("describe_topic_partitions", 0, partitions_of("nope", "bad name", "nope"))
+        assert [(topic.name, topic.error_code) for topic in answer.topics] == [("bad name", 17), ("nope", 3)]
+        assert {topic.topic_authorized_operations for topic in answer.topics} == {3576}
+        for cursor in (("checkout.orders", -7), ("zzz", 0)):
+            answer = await client.ask(
+                "describe_topic_partitions", 0, partitions_of("checkout.orders", limit=2, cursor=cursor)
+            )
+            assert [(topic.name, topic.error_code) for topic in answer.topics] == [("checkout.orders", 42)]
+        answer = await client.ask("describe_topic_partitions", 0, partitions_of("checkout.orders", limit=0))
+        assert [len(topic.partitions) for topic in answer.topics] == [1]
+        assert answer.next_cursor.partition_index == 1
+
+
+async def test_the_names_of_what_has_configs() -> None:
+    async with EmbeddedCluster(ClusterSpec(scenario="quiet")) as cluster, RawClient(cluster) as client:
+
+        async def names(*types: int) -> tuple[int, list[tuple[int, str]]]:
+            answer = await client.ask(
+                "list_config_resources", 1, lambda m: m.ListConfigResourcesRequest(resource_types=types)
+            )
+            return answer.error_code, [(each.resource_type, each.resource_name) for each in answer.config_resources]
+
+        brokers = [(type_, str(broker)) for type_ in (8, 4) for broker in (1, 2, 3)]
+        own = [(32, "billing"), (16, "producers")]
+        assert await names(4, 8, 16, 32) == (0, own + brokers)
+        assert await names() == (0, own + brokers + [(2, name) for name in cluster.state.topics])
+        assert await names(16, 1) == (35, [])
+        answer = await client.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())
+        assert [each.resource_name for each in answer.config_resources] == ["producers"]
+
+
+async def test_brokers_with_those_that_are_down(cluster: EmbeddedCluster) -> None:
+    await cluster.broker_down(3)
+
+    def asking(endpoint: int, fenced: bool) -> Any:
+        return lambda m: m.DescribeClusterRequest(
+            include_cluster_authorized_operations=True, endpoint_type=endpoint, include_fenced_brokers=fenced
+        )
+
+    async with RawClient(cluster) as client:
+        answer = await client.ask("describe_cluster", 2, asking(1, True))
+        assert [(broker.broker_id, broker.is_fenced) for broker in answer.brokers] == [
+            (1, False),
+            (2, False),
+            (3, True),
+        ]
+        assert answer.cluster_authorized_operations == 8096
+        assert answer.controller_id in (1, 2)
+        answer = await client.ask("describe_cluster", 2, asking(1, False))
+        assert [broker.broker_id for broker in answer.brokers] == [1, 2]
+        answer = await client.ask("describe_cluster", 2, asking(2, False))
+        assert (answer.error_code, answer.error_message) == (
+            114,
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER",
+        )
+        answer = await client.ask("describe_cluster", 2, asking(7, False))
+        assert (answer.error_code, answer.error_message) == (115, "Unsupported endpoint type 7")
+
+
+async def test_the_coordinator_leads_the_groups_partition(cluster: EmbeddedCluster) -> None:
+    async with RawClient(cluster) as client:
+        answer = await client.ask(
+            "find_coordinator",
+            4,
+            lambda m: m.FindCoordinatorRequest(key_type=0, coordinator_keys=("billing", "my-group")),
+        )
+        topic: Topic = cluster.state.topics["__consumer_offsets"]
+        assert [found.node_id for found in answer.coordinators] == [topic.partitions[n].leader for n in (9, 12)]
+        assert [found.port for found in answer.coordinators] == [
+            cluster.addresses[found.node_id][1] for found in answer.coordinators
+        ]
+        old = await client.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key="billing", key_type=0))
+        assert (old.node_id, old.error_message) == (answer.coordinators[0].node_id, "NONE")
+        wrong = await client.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key="billing", key_type=7))
+        assert (wrong.error_code, wrong.node_id, wrong.port) == (42, -1, -1)
+        assert wrong.error_message.startswith("This most likely occurs because of a request being malformed")
+
+
+async def test_topics_by_name_and_by_id(cluster: EmbeddedCluster) -> None:
+    def asking(*topics: tuple[str | None, UUID | None], create: bool = False) -> Any:
+        return lambda m: m.MetadataRequest(
+            topics=tuple(m.MetadataRequestTopic(name=name, topic_id=topic_id) for name, topic_id in topics),
+            allow_auto_topic_creation=create,
+            include_topic_authorized_operations=True,
+        )
+
+    async with RawClient(cluster) as client:
+        answer = await client.ask("metadata", 12, asking(("nope", None), ("a b", None), ("nope", None), ("", None)))
+        assert [(topic.name, topic.error_code) for topic in answer.topics] == [("nope", 3), ("a b", 17), ("", 17)]
+        assert {topic.topic_authorized_operations for topic in answer.topics} == {3576}
+        assert "nope" not in cluster.state.topics
+        answer = await client.ask("metadata", 12, asking(("nope", None), create=True))
+        assert [topic.error_code for topic in answer.topics] == [3]
+        made = cluster.state.topics["nope"]
+        answer = await client.ask("metadata", 12, asking((None, made.id), (None, UUID(int=77))))
+        assert [(topic.name, topic.error_code, topic.topic_id) for topic in answer.topics] == [
+            ("nope", 0, made.id),
+            (None, 100, UUID(int=77)),
+        ]
+        answer = await client.ask("metadata", 12, asking((None, None)))
+        assert [(topic.name, topic.error_code) for topic in answer.topics] == [("", -1)]
+        assert answer.brokers == ()
+
+
+@pytest.mark.parametrize(("versions", "quorum_there"), [("2.8", False), ("3.9", True), ("4.3", True)])
+async def test_what_a_release_advertises_is_in_its_bounds(versions: str, quorum_there: bool) -> None:
+    spec = ClusterSpec(versions=versions, proposals=False)
+    async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client:
+        answer = await client.ask("api_versions", 0, lambda m: m.ApiVersionsRequest())
+        told = {each.api_key: (each.min_version, each.max_version) for each in answer.api_keys}
+        assert {3, 10, 18, 60} <= set(told)
+        assert (55 in told) is quorum_there
+        for key, (low, high) in told.items():
+            first, last = cluster.release.apis[key]
+            assert first <= low <= high == last

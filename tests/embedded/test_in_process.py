@@ -1,0 +1,75 @@
+"""A cluster beside: in a thread, and in a process that ends with its starter."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from console.embedded.in_process import ClusterProcessFailed, run_in_process
+from console.embedded.in_thread import run_in_thread
+from console.embedded.spec import ClusterSpec
+
+
+def listens(address: str) -> bool:
+    host, _, port = address.partition(":")
+    try:
+        socket.create_connection((host, int(port)), 5).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_a_process_serves_until_the_end_of_the_block() -> None:
+    with run_in_process(["--scenario", "large", "--brokers", "2"]) as bootstrap:
+        addresses = bootstrap.split(",")
+        assert [listens(address) for address in addresses] == [True, True]
+    assert [listens(address) for address in addresses] == [False, False]
+
+
+def test_what_the_process_says_is_told() -> None:
+    with pytest.raises(ClusterProcessFailed, match="1 to 100 brokers"), run_in_process(["--brokers", "0"]):
+        pass
+
+
+def test_a_thread_serves_until_the_end_of_the_block() -> None:
+    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
+        addresses = cluster.bootstrap.split(",")
+        assert all(map(listens, addresses))
+        assert cluster.call(lambda running: len(running.state.brokers)) == 3
+    assert not any(map(listens, addresses))
+
+
+def test_what_prevents_the_start_is_raised() -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        port = int(cluster.bootstrap.rpartition(":")[2])
+        with pytest.raises(OSError, match="in use"), run_in_thread(ClusterSpec(brokers=1, port=port)):
+            pass
+
+
+STARTER = """
+from console.embedded.in_process import run_in_process
+with run_in_process(["--brokers", "1"]) as bootstrap:
+    print(bootstrap, flush=True)
+    input()
+"""
+
+
+def test_it_ends_when_its_starter_is_killed() -> None:
+    starter = subprocess.Popen(
+        [sys.executable, "-c", STARTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert starter.stdout is not None
+    address = starter.stdout.readline().strip()
+    assert listens(address)
+    os.kill(starter.pid, signal.SIGKILL)
+    starter.communicate()
+    until = time.monotonic() + 10
+    while listens(address):
+        assert time.monotonic() < until
+        time.sleep(0.02)

@@ -1,0 +1,157 @@
+"""The state over restarts: whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.scenarios.scenario import members
+from console.embedded.spec import ClusterSpec
+from console.embedded.storage.codecs import CODECS
+from console.embedded.storage.state_file import StateFileError, encode, write
+from console.model.config import topic_resource
+from tests.embedded.test_cluster_clients import add_topic
+
+
+def content(cluster: EmbeddedCluster) -> dict[str, Mapping[Any, Any]]:
+    return {name: dict(cluster.state.tables.named(name)) for name in CODECS}
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize("scenario", ["quiet", "incident"])
+async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str) -> None:
+    spec = ClusterSpec(scenario=scenario, state_file=tmp_path / "state")
+    async with EmbeddedCluster(spec) as cluster:
+        add_topic(cluster, "ünïcode")
+        cluster.state.remove_topic("checkout.orders")
+        cluster.state.alter_config(topic_resource("checkout.payments"), {"retention.ms": "1"})
+        before, cluster_id, end = content(cluster), cluster.state.cluster_id, cluster.state.log.end
+        topic_id = cluster.state.topics["checkout.carts"].id
+    async with EmbeddedCluster(spec) as again:
+        assert content(again) == before
+        assert again.state.cluster_id == cluster_id
+        assert again.state.log.end >= end
+        assert again.state.topic_name(topic_id) == "checkout.carts"
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o600
+    assert names_in(tmp_path) == ["state"]
+
+
+def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state"
+    cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
+    whole = encode(cluster.state, "quiet")
+    write(path, whole)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StateFileError, match="No space left"):
+        write(path, b"other")
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "[]", '{"format": "another"}'])
+def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "state"
+    path.write_text(text)
+    with pytest.raises(StateFileError, match="move it away"):
+        EmbeddedCluster(ClusterSpec(state_file=path))
+    assert path.read_text() == text
+
+
+def test_a_file_cut_short_in_the_middle_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    whole = encode(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet")
+    path.write_bytes(whole.replace(b'"quotas"', b'"quota"'))
+    with pytest.raises(StateFileError, match="not whole"):
+        EmbeddedCluster(ClusterSpec(scenario="quiet", state_file=path))
+
+
+def test_a_file_of_another_scenario_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    write(path, encode(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet"))
+    with pytest.raises(StateFileError, match="belongs to scenario quiet"):
+        EmbeddedCluster(ClusterSpec(scenario="incident", state_file=path))
+
+
+def test_a_fleet_has_files_and_ports_apart(tmp_path: Path) -> None:
+    fleet = members("fleet", ClusterSpec(port=20000, state_file=tmp_path / "state.json"))
+    assert {name: spec.state_file for name, spec in fleet.items()} == {
+        name: tmp_path / f"state-{name}.json" for name in ("production", "staging", "old")
+    }
+    assert [spec.port for spec in fleet.values()] == [20000, 20100, 20200]
+
+
+RUN = """
+import argparse
+from console.embedded.command import add_options, run_cluster
+parser = argparse.ArgumentParser()
+add_options(parser)
+raise SystemExit(run_cluster(parser.parse_args()))
+"""
+
+
+async def started(*argv: str) -> tuple[asyncio.subprocess.Process, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", RUN, *argv, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        line = await process.stdout.readline()
+    return process, line.decode()
+
+
+async def test_the_command_tells_its_addresses_and_stops_on_sigterm() -> None:
+    process, line = await started("--brokers", "2")
+    addresses = [address.partition(":") for address in line.strip().split(",")]
+    assert [host for host, _, _ in addresses] == ["127.0.0.1"] * 2
+    for host, _, port in addresses:
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.close()
+    process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(10):
+        _, errors = await process.communicate()
+    assert (process.returncode, errors) == (0, b"")
+
+
+async def test_a_crash_loses_no_more_than_the_last_moment(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    process, _ = await started("--state", str(path))
+    process.kill()
+    await process.communicate()
+    cluster = EmbeddedCluster(ClusterSpec(scenario="quiet", state_file=path))
+    assert "checkout.orders" in cluster.state.topics
+
+
+async def test_what_the_command_can_not_do_it_says_in_one_line(tmp_path: Path) -> None:
+    for argv, code, words in (
+        (("--brokers", "0"), 2, "1 to 100 brokers"),
+        (("--fault", "nonsense"), 2, "no part of a fault"),
+        (("--state", str(tmp_path)), 1, "can't read the state"),
+    ):
+        process, line = await started(*argv)
+        _, errors = await process.communicate()
+        assert (line, process.returncode) == ("", code)
+        assert errors.decode().startswith("kac: ")
+        assert words in errors.decode()
+        assert "Traceback" not in errors.decode()
+    process, line = await started()
+    port = line.split(",")[0].rpartition(":")[2]
+    second, nothing = await started("--port", port, "--brokers", "1")
+    _, errors = await second.communicate()
+    assert (nothing, second.returncode) == ("", 1)
+    assert "can't listen" in errors.decode()
+    process.terminate()
+    await process.communicate()
