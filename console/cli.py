@@ -1,4 +1,4 @@
-"""The command line: what to do with which cluster. Each command imports what it needs when it runs."""
+"""The command line: which command, and which cluster. A command's module is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -6,16 +6,37 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from console.admin.client import AdminClient
-    from console.contexts import Context
+from typing import Any
 
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `kac`.
+
+    module: has `add_options(parser)` and `run(options) -> exit code`; or, where `own_parser`, `main(argv, options) ->
+    exit code`: it reads its arguments itself, `options` being those given before its name. connects: takes the options
+    that name a cluster.
+    """
+
+    name: str
+    module: str
+    help: str
+    connects: bool = True
+    own_parser: bool = False
+
+
+COMMANDS = (
+    Command("run", "console.doors.run", "run commands without a screen"),
+    Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
+    Command("contexts", "console.doors.contexts", "list the contexts found, and where", connects=False),
+)
 
 EXAMPLES = """examples:
   kac -b broker1:9092                                open the console
@@ -27,53 +48,65 @@ EXAMPLES = """examples:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options and commands of `kac`."""
-    connection = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    group = connection.add_argument_group("which cluster")
-    group.add_argument("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
-    group.add_argument("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
-    group.add_argument(
-        "--command-config", metavar="FILE", type=Path, help="a client.properties as Kafka's tools take it"
-    )
-    group.add_argument("--read-only", action="store_true", help="refuse every change")
-
+    """What stands before a command's name; the rest is the command's own."""
     top = argparse.ArgumentParser(
         prog="kac",
+        usage="kac [options] [COMMAND …]",
         description="The admin console for Apache Kafka. Without a command it opens the screen.",
-        epilog=EXAMPLES,
+        epilog=f"commands (kac COMMAND --help says more):\n{_listing()}\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        parents=[connection],
     )
+    add_connection(top)
     top.add_argument("--version", action="store_true", help="print the version")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND")
-
-    run = commands.add_parser("run", parents=[connection], help="run commands without a screen")
-    source = run.add_mutually_exclusive_group(required=True)
-    source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
-    source.add_argument("-f", "--file", metavar="FILE", help="a script file, - for standard input")
-    run.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
-
-    snapshot = commands.add_parser("snapshot", parents=[connection], help="print the whole state as JSON")
-    snapshot.add_argument("--output", choices=("json",), default="json", help="form of the state")
-    snapshot.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
-
-    commands.add_parser("contexts", help="list the contexts found, and where")
+    top.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    top.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return top
 
 
+def command_parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of a command that has none of its own."""
+    made = argparse.ArgumentParser(
+        prog=f"kac {command.name}",
+        description=f"{command.help[0].upper()}{command.help[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if command.connects:
+        add_connection(made)
+    import_module(command.module).add_options(made)
+    return made
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """The options that name a cluster; absent from the namespace where they are not given."""
+    group = parser.add_argument_group("which cluster")
+
+    def add(*names: str, **options: Any) -> None:
+        group.add_argument(*names, default=argparse.SUPPRESS, **options)
+
+    add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
+    add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
+    add("--command-config", metavar="FILE", type=Path, help="a client.properties as Kafka's tools take it")
+    add("--read-only", action="store_true", help="refuse every change")
+
+
 def run(argv: Sequence[str]) -> int:
-    """Run one command line; the result is the exit code: 0 done, 1 failed, 2 not understood, 3 edits left unapplied."""
+    """Run one command line; the result is the exit code: 0 done, 1 failed, 2 not understood, others as commands say."""
     options = parser().parse_args(argv)
+    name, arguments = options.command, options.arguments
+    del options.command, options.arguments
     try:
         if options.version:
             return _version()
-        if options.command == "contexts":
-            return _contexts()
-        if options.command == "run":
-            return _run(options)
-        if options.command == "snapshot":
-            return _snapshot(options)
-        return _console(options)
+        if name is None:
+            from console.doors import screen
+
+            return screen.run(options)
+        command = {each.name: each for each in COMMANDS}.get(name)
+        if command is None:
+            return _no_such(name)
+        if command.own_parser:
+            return int(import_module(command.module).main(arguments, options))
+        return int(import_module(command.module).run(command_parser(command).parse_args(arguments, options)))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -82,9 +115,18 @@ def run(argv: Sequence[str]) -> int:
         return FAILED
 
 
-def complain(text: str) -> None:
-    """One line for the operator, on standard error."""
-    print(f"kac: {text}", file=sys.stderr)  # noqa: T201
+def _listing() -> str:
+    width = max(len(command.name) for command in COMMANDS)
+    return "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS)
+
+
+def _no_such(name: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    hint = f"did you mean {near[0]}?" if near else "see kac --help"
+    print(f"kac: there is no command {name!r}: {hint}", file=sys.stderr)  # noqa: T201
+    return USAGE
 
 
 def _version() -> int:
@@ -92,99 +134,3 @@ def _version() -> int:
 
     print(f"kac {version('kafka-admin-console')}")  # noqa: T201
     return 0
-
-
-def _contexts() -> int:
-    from console.commands.contexts_listing import listing
-    from console.contexts import load
-
-    found = load(os.environ, Path.home())
-    print(listing(found))  # noqa: T201
-    return 0
-
-
-def _context(options: argparse.Namespace) -> Context | None:
-    """The context that flags, environment and files name; None after saying why there is none."""
-    from dataclasses import replace
-
-    from console.contexts import ContextError, load, resolve
-
-    try:
-        found = load(os.environ, Path.home())
-        context = resolve(
-            found,
-            name=getattr(options, "context", None),
-            bootstrap=getattr(options, "bootstrap_server", None),
-            command_config=getattr(options, "command_config", None),
-            environ=os.environ,
-        )
-    except ContextError as error:
-        complain(str(error))
-        return None
-    for warning in context.warnings:
-        complain(f"warning: {warning}")
-    return replace(context, read_only=True) if getattr(options, "read_only", False) else context
-
-
-def _client(context: Context) -> AdminClient:
-    from dataclasses import replace
-
-    from console.admin.client import AdminClient
-
-    client = AdminClient(replace(context.settings, read_only=context.read_only))
-    client.start()
-    return client
-
-
-def _log() -> None:
-    from console.log_file import open_log
-
-    problem = open_log(os.environ)
-    if problem:
-        complain(f"warning: {problem}")
-
-
-def _run(options: argparse.Namespace) -> int:
-    from console.commands.run import read_script, run_script
-
-    text = read_script(options.execute, options.file)
-    if text is None:
-        complain(f"can't read {options.file}")
-        return USAGE
-    return run_script(text, lambda: _context(options), _client, output=options.output)
-
-
-def _snapshot(options: argparse.Namespace) -> int:
-    from console.commands.snapshot import print_snapshot
-
-    context = _context(options)
-    if context is None:
-        return USAGE
-    _log()
-    client = _client(context)
-    try:
-        return print_snapshot(client, context, sys.stdout, overrides=options.overrides, complain=complain)
-    finally:
-        client.close()
-
-
-def _console(options: argparse.Namespace) -> int:
-    context = _context(options)
-    if context is None:
-        return USAGE
-    from console.contexts import load
-    from console.tui.connecting import Connecting
-
-    _log()
-    found = load(os.environ, Path.home())
-    for problem in found.own_problems:
-        complain(f"warning: {problem}")
-    connecting = Connecting(_client)
-    try:
-        # The first reads are on their way while Textual is imported here.
-        session = connecting.session(context)
-        from console.tui.app import run_console
-
-        return run_console(session, found.settings, connecting.session)
-    finally:
-        connecting.close()

@@ -1,0 +1,20 @@
+"""``kac contexts``: the contexts found, and where."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def run(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
+    """Print them; 0."""
+    from console.commands.contexts_listing import listing
+    from console.contexts import load
+
+    print(listing(load(os.environ, Path.home())))  # noqa: T201
+    return 0

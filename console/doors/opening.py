@@ -1,0 +1,64 @@
+"""From options to a context and a client: what every command that talks to a cluster begins with."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from console.admin.client import AdminClient
+    from console.contexts import Context
+
+DONE, FAILED, USAGE = 0, 1, 2
+"""Exit codes that all commands share."""
+
+
+def complain(text: str) -> None:
+    """One line for the operator, on standard error."""
+    print(f"kac: {text}", file=sys.stderr)  # noqa: T201
+
+
+def context_of(options: argparse.Namespace) -> Context | None:
+    """The context that flags, environment and files name; None after saying why there is none."""
+    from dataclasses import replace
+
+    from console.contexts import ContextError, load, resolve
+
+    try:
+        found = load(os.environ, Path.home())
+        context = resolve(
+            found,
+            name=getattr(options, "context", None),
+            bootstrap=getattr(options, "bootstrap_server", None),
+            command_config=getattr(options, "command_config", None),
+            environ=os.environ,
+        )
+    except ContextError as error:
+        complain(str(error))
+        return None
+    for warning in context.warnings:
+        complain(f"warning: {warning}")
+    return replace(context, read_only=True) if getattr(options, "read_only", False) else context
+
+
+def client_of(context: Context) -> AdminClient:
+    """A client of the context's cluster, started on its own thread; the caller closes it."""
+    from dataclasses import replace
+
+    from console.admin.client import AdminClient
+
+    client = AdminClient(replace(context.settings, read_only=context.read_only))
+    client.start()
+    return client
+
+
+def open_log_file() -> None:
+    """Open the log file; where that fails say so and go on."""
+    from console.log_file import open_log
+
+    problem = open_log(os.environ)
+    if problem:
+        complain(f"warning: {problem}")

@@ -1,0 +1,32 @@
+"""``kac`` without a command: the screen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from console.doors.opening import USAGE, client_of, complain, context_of, open_log_file
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open the console on the cluster that the options name; 2 where there is no context."""
+    context = context_of(options)
+    if context is None:
+        return USAGE
+    from console.contexts import load
+    from console.tui.connecting import Connecting
+
+    open_log_file()
+    found = load(os.environ, Path.home())
+    for problem in found.own_problems:
+        complain(f"warning: {problem}")
+    connecting = Connecting(client_of)
+    try:
+        # The first reads are on their way while Textual is imported here.
+        session = connecting.session(context)
+        from console.tui.app import run_console
+
+        return run_console(session, found.settings, connecting.session)
+    finally:
+        connecting.close()
