@@ -16,6 +16,7 @@ from widgets.row_source import Cell, Span
 
 SAMPLE = 200
 NAME_MAX, OLD_MAX = 40, 32
+"""Cells that a name may take, and an old value while the new ones want the rest."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 
@@ -23,7 +24,8 @@ BELOW_INDENT = 7
 class DiffLine(NamedTuple):
     """One change: `status` is a letter, `note` stands at the right edge, `below` is told underneath, wrapped.
 
-    With `arrow` False there is no old value: the line says what is added or taken away.
+    With `arrow` False there is no old value: the line says what is added or taken away. Where the two sides do not fit
+    beside the name, they are told underneath too, in full.
     """
 
     key: Hashable
@@ -129,6 +131,15 @@ class DiffView(LineView):
         line = self._spot(index).line
         return 0 if line is None else self._height_below(line)
 
+    def _below(self, line: DiffLine) -> Sequence[Span]:
+        """Return the texts below a change: both sides where the line has no room for them, then what it was given."""
+        if not line.arrow:
+            return line.below
+        if natural_width(line.old) <= self._old_width and natural_width(line.new) <= self._new_width:
+            return line.below
+        sides = (clean("".join(text for text, _ in as_spans(side))) for side in (line.old, line.new))
+        return [(" → ".join(sides), "muted"), *line.below]
+
     def spans(self, index: int, width: int) -> Sequence[Span]:
         """Return the cells of a title, a change or a text."""
         spot = self._spot(index)
@@ -143,8 +154,7 @@ class DiffView(LineView):
             return _with_note([*start, *_cut(as_spans(line.name or line.new), width - 4)], line.note, width)
         name = _cut([(line.name, "")], self._name_width, pad=True)
         old = _cut(as_spans(line.old), self._old_width, pad=True, right=True)
-        used = 4 + self._name_width + 2 + self._old_width + len(ARROW)
-        new = _cut(as_spans(line.new), max(1, width - used))
+        new = _cut(as_spans(line.new), self._new_width)
         return _with_note([*start, *name, ("  ", ""), *old, (ARROW, "muted"), *new], line.note, width)
 
     # -- places ---------------------------------------------------------------------------------------------------
@@ -152,23 +162,27 @@ class DiffView(LineView):
     def _put(self, groups: Sequence[DiffGroup]) -> None:
         self._groups = groups
         self._places = None
-        self._number()
         step = max(1, len(groups) // SAMPLE)
         sample = [line for group in groups[::step] for line in group.lines[:SAMPLE] if line.arrow]
         self._name_width = min(NAME_MAX, max((cell_width(line.name) for line in sample), default=0))
-        self._old_width = min(OLD_MAX, max((natural_width(line.old) for line in sample), default=0))
+        self._widest_old = max((natural_width(line.old) for line in sample), default=0)
+        self._widest_new = max((natural_width(line.new) for line in sample), default=0)
+        self._number()
 
     def _number(self) -> None:
         """Count the lines up to the end of each group. Texts below are wrapped, so this depends on the width."""
         self._numbered_for = self.size.width
+        room = max(2, self.size.width - 1 - 4 - self._name_width - 2 - len(ARROW))
+        self._old_width = min(self._widest_old, max(room // 2, min(room - self._widest_new, OLD_MAX)))
+        self._new_width = max(1, room - self._old_width)
         self._ends = list(accumulate(map(self._height, self._groups)))
         self._starts: dict[int, list[int]] = {}
 
     def _height(self, group: DiffGroup) -> int:
-        return 1 + len(group.lines) + sum(self._height_below(line) for line in group.lines if line.below)
+        return 1 + sum(1 + self._height_below(line) for line in group.lines)
 
     def _height_below(self, line: DiffLine) -> int:
-        return sum(len(_wrapped(text, self._below_width)) for text, _ in line.below)
+        return sum(len(_wrapped(text, self._below_width)) for text, _ in self._below(line))
 
     @property
     def _below_width(self) -> int:
@@ -189,7 +203,7 @@ class DiffView(LineView):
         left -= 1 + starts[position]
         if left == 0:
             return _Spot(group, line, None)
-        below = [(part, name) for text, name in line.below for part in _wrapped(text, self._below_width)]
+        below = [(part, name) for text, name in self._below(line) for part in _wrapped(text, self._below_width)]
         return _Spot(group, line, below[left - 1])
 
     def _line_starts(self, number: int) -> list[int]:

@@ -144,20 +144,6 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     return Synonym(entry.name, entry.value, entry.source)
 
 
-def without_override(entry: ConfigEntry, resource: ConfigResource) -> Synonym | None:
-    """What would apply if the resource's own override of the key were deleted; None where nothing would.
-
-    Kafka lists synonyms by precedence, so it is the first that is not the resource's own.
-    """
-    own = own_source(resource)
-    for synonym in entry.synonyms:
-        if synonym.source != own:
-            return synonym
-    if entry.source != own:
-        return Synonym(entry.name, entry.value, entry.source)
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigListing:
     """The answer to a describe: a set or a failure for each resource. described_by: the broker whose view of inherited

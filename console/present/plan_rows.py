@@ -16,8 +16,8 @@ from console.plan.plan import Plan
 from console.present import names
 from console.present.config_details import described_by
 from console.present.failures import failure_text
-from console.present.sanitize import cell_width, clean
-from console.present.spans import Cell, Line, Span, plain
+from console.present.sanitize import clean
+from console.present.spans import Cell, Line, Span
 from console.present.values import side_human, side_text
 
 _LETTERS: dict[Status, Span] = {
@@ -28,10 +28,6 @@ _LETTERS: dict[Status, Span] = {
     Status.NOT_APPLIED: ("✗", "failed"),
     Status.UNKNOWN: ("?", "failed"),
 }
-
-
-ROOM, OLD_ROOM = 36, 32
-"""Cells that both sides together, and the old one alone, have beside a key at 80 columns."""
 
 
 class RowKey(NamedTuple):
@@ -92,7 +88,7 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
         list(new),
         _LETTERS[outcome.status] if outcome is not None else ("", ""),
         _note(line),
-        (*_in_full(old, new), *_below(line, outcome)),
+        tuple(_below(line, outcome)),
         arrow,
     )
 
@@ -111,13 +107,6 @@ def _note(line: DiffLine) -> str:
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key) is UpdateMode.RESTART:
         return "needs a restart"
     return line.verb if line.verb in ("append", "subtract") else ""
-
-
-def _in_full(old: Line, new: Line) -> Iterable[Span]:
-    """Both sides below the row, where they are too long to stand in it."""
-    before, after = plain(old), plain(new)
-    if cell_width(before) + cell_width(after) > ROOM or cell_width(before) > OLD_ROOM:
-        yield (f"{before} → {after}", "muted")
 
 
 def _whole(line: DiffLine) -> str:

@@ -62,11 +62,12 @@ class Hint(NamedTuple):
 
 
 def hints(keys: Iterable[Key], enter: str, keys_of: Callable[[str], str]) -> list[Hint]:
-    """The footer's keys in their order; `enter` says what Enter does here, ``""`` for nothing. keys_of: action -> its
-    keys as they are set."""
+    """The footer's keys in their order; `enter` says what Enter does here, ``""`` for nothing, and stands for a key
+    that does the same. keys_of: action -> its keys as they are set."""
     shown = [Hint(sign(keys_of(key.id).split(",")[0]), key.label, key.id, key.rank) for key in keys if key.rank]
     if enter:
-        shown.append(Hint("⏎", enter, "", 1))
+        same = next((hint.action for hint in shown if hint.label == enter), "")
+        shown = [Hint("⏎", enter, same, 1), *(hint for hint in shown if hint.label != enter)]
     return sorted(shown, key=lambda hint: hint.rank)
 
 

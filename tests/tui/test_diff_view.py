@@ -92,6 +92,28 @@ async def test_texts_are_wrapped_anew_in_another_width() -> None:
         assert view.index_of("acl") == 8
 
 
+LONG = DiffGroup(
+    "g", "topic orders", [DiffLine("k", "follower.throttled", "0:1,0:2,1:2 (topic)", "0:1,0:2,1:2,1:3 (topic)", below=[("why", "")])]
+)  # fmt: skip
+
+
+async def test_sides_that_do_not_fit_are_told_in_full_below_and_only_then() -> None:
+    app = Stage(lambda: DiffView([LONG]))
+    async with app.run_test(size=(60, 6)) as pilot:
+        view = app.query_one(DiffView)
+        lines = app.screen_lines()
+        assert lines[1].startswith("     follower.throttled  0:1,0:2,1:2 (t…  →  0:1,0:2,1:2,1:…")
+        assert lines[2:4] == ["        0:1,0:2,1:2 (topic) → 0:1,0:2,1:2,1:3 (topic)", "        why"]
+        view.move_cursor("k")
+        await pilot.resize_terminal(100, 6)
+        await pilot.pause()
+        assert app.screen_lines()[1:3] == [
+            "▸    follower.throttled  0:1,0:2,1:2 (topic)  →  0:1,0:2,1:2,1:3 (topic)",
+            "        why",
+        ]
+        assert view.index_of("k") == 1
+
+
 async def test_a_hundred_thousand_changes_open_at_once() -> None:
     lines = [DiffLine(number, f"key.{number}", "1", "2", below=[("!", "")] * (number % 2)) for number in range(100_000)]
     groups = [DiffGroup("one", "topic orders", lines)]
