@@ -93,8 +93,10 @@ async def test_texts_are_wrapped_anew_in_another_width() -> None:
 
 
 LONG = DiffGroup(
-    "g", "topic orders", [DiffLine("k", "follower.throttled", "0:1,0:2,1:2 (topic)", "0:1,0:2,1:2,1:3 (topic)", below=[("why", "")])]
-)  # fmt: skip
+    "g",
+    "topic orders",
+    [DiffLine("k", "follower.throttled", "0:1,0:2,1:2 (topic)", "0:1,0:2,1:2,1:3 (topic)", below=[("why", "")])],
+)
 
 
 async def test_sides_that_do_not_fit_are_told_in_full_below_and_only_then() -> None:
