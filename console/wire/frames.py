@@ -12,15 +12,18 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
+from console.wire.malformed import MalformedFrame as MalformedFrame
 from console.wire.open_codes import open_reader
+from console.wire.skim import check_message
 from console.wire.unknown_tags import without_unknown_tags
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
 
 
-class MalformedFrame(ValueError):
-    """Bytes that are not what the protocol has at this place."""
+SMALL = 65_536
+"""Bytes up to which a body is looked over before kio reads it: what is no Kafka broker answers briefly, and a look over
+100,000 topics would take longer than reading them."""
 
 
 class Unencodable(ValueError):
@@ -75,6 +78,8 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     """The response in the body, with error codes as plain integers; raises MalformedFrame where it can't be read."""
     read = open_reader(response)
     try:
+        if len(body) <= SMALL:
+            check_message(response, bytes(body))
         try:
             entity, _ = read(body, 0)
         except KeyError:

@@ -13,7 +13,7 @@ from kio.serial.errors import InvalidUnicode
 
 from console.wire.frames import MalformedFrame
 from console.wire.open_codes import with_open_codes
-from console.wire.request_skim import check_request
+from console.wire.skim import check_message
 from console.wire.unknown_tags import without_unknown_tags
 
 _START = struct.Struct(">hhi")
@@ -92,7 +92,7 @@ def decode_request(request: Any, payload: bytes) -> Any:
     As in Kafka, text that is not UTF-8 is read with replacement characters, and tagged fields that the version does
     not have are passed over.
     """
-    check_request(request, payload)
+    check_message(request, payload)
     read = _reader(request)
     try:
         try:

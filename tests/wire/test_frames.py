@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
-from console.wire.frames import MalformedFrame, Unencodable, encode_header, encode_payload, split_response
+from console.wire.frames import (
+    MalformedFrame,
+    Unencodable,
+    decode_body,
+    encode_header,
+    encode_payload,
+    split_response,
+)
 from console.wire.schemas import for_version, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
@@ -106,3 +113,9 @@ def test_versions_are_those_that_kio_has() -> None:
     assert version_range("metadata") == (0, 13)
     with pytest.raises(KeyError):
         version_range("no_such_api")
+
+
+def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made_for_it() -> None:
+    throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
+    with pytest.raises(MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
+        decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))

@@ -1,7 +1,7 @@
-"""A look over a request's bytes before kio's native reader gets them.
+"""A look over a message's bytes before kio's native reader gets them.
 
 That reader makes room for as many elements as an array says it has, and ends the process where there is no such room;
-and it takes a null for any array. Kafka refuses both.
+and it takes a null for any array. Kafka refuses both, and so do we of what comes from afar.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
-from console.wire.frames import MalformedFrame
+from console.wire.malformed import MalformedFrame
 from console.wire.unknown_tags import LENGTHS, SIZES
 
 Skim = Callable[[bytes, int], int]
@@ -23,15 +23,15 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
 
 
-def check_request(request: Any, payload: bytes) -> None:
+def check_message(message: Any, payload: bytes) -> None:
     """Raises MalformedFrame where an array has more elements than bytes are left, where one is null that may not be,
-    or where the payload ends too early. Bytes behind the request are no matter."""
+    or where the payload ends too early. Bytes behind the message are no matter."""
     try:
-        end = _entity(request)(payload, 0)
+        end = _entity(message)(payload, 0)
     except (struct.error, IndexError) as error:
-        raise MalformedFrame(f"{request.__name__} v{request.__version__} ends too early") from error
+        raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early") from error
     if end > len(payload):
-        raise MalformedFrame(f"{request.__name__} v{request.__version__} ends too early")
+        raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early")
 
 
 @cache

@@ -10,9 +10,9 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
 from console.wire.frames import MalformedFrame
-from console.wire.request_skim import _entity, check_request
 from console.wire.schemas import request_module, request_type
 from console.wire.server_frames import decode_request
+from console.wire.skim import _entity, check_message
 from tests.wire.samples import sample, written
 
 REQUESTS = [
@@ -29,11 +29,11 @@ def test_whole_requests_pass_to_their_last_byte(api: str) -> None:
         if name == api:
             request = request_type(api, version)
             data = written(request, sample(request, 1))
-            check_request(request, data + b"what follows")
+            check_message(request, data + b"what follows")
             assert _entity(request)(data, 0) == len(data)
             for cut in range(len(data)):
                 with pytest.raises(MalformedFrame):
-                    check_request(request, data[:cut])
+                    check_message(request, data[:cut])
 
 
 @pytest.mark.parametrize("count", [2, 1000, 2**31 - 1, -1, -7])
@@ -71,5 +71,5 @@ def test_it_is_quick() -> None:
     )
     data = written(type(request), request)
     began = time.perf_counter()
-    check_request(type(request), data)
+    check_message(type(request), data)
     assert time.perf_counter() - began < 0.5
