@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from console.embedded.clock import Clock, SystemClock
+from console.embedded.records.log import PartitionLog
 from console.embedded.state.change_log import Change, ChangeLog
 from console.embedded.state.liveness import after_loss, after_return
 from console.embedded.state.table import ABSENT
@@ -34,7 +35,7 @@ class ClusterState:
         self.tables = Tables()
         self.log = ChangeLog()
         self.groups: dict[str, Any] = {}
-        self.logs: dict[tuple[str, int], Any] = {}
+        self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.controller_epoch = 1
         self._ids: dict[UUID, str] = {}
         self._listeners: list[Listener] = []

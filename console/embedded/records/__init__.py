@@ -1,0 +1,1 @@
+"""Partitions' records: batches as bytes, in memory, with their offsets."""
