@@ -35,10 +35,13 @@ class Command:
 COMMANDS = (
     Command("run", "console.doors.run", "run commands without a screen"),
     Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
+    Command("demo", "console.doors.demo", "open the console on a cluster of its own, to try things", connects=False),
+    Command("cluster", "console.doors.cluster", "run an embedded cluster for any Kafka client", connects=False),
     Command("contexts", "console.doors.contexts", "list the contexts found, and where", connects=False),
 )
 
 EXAMPLES = """examples:
+  kac demo                                           a first look: the console on a cluster in its own process
   kac -b broker1:9092                                open the console
   kac --context prod                                 the same, with a context of the config file
   kac run -b broker1:9092 -e 'describe topic a'      one command, no screen

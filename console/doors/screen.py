@@ -5,8 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.doors.opening import USAGE, client_of, complain, context_of, open_log_file
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.contexts.choice import Choice
 
 
 def run(options: argparse.Namespace) -> int:
@@ -14,6 +19,13 @@ def run(options: argparse.Namespace) -> int:
     context = context_of(options)
     if context is None:
         return USAGE
+    from console.contexts.choice import Configured
+
+    return show(context, Configured(os.environ, Path.home()))
+
+
+def show(context: Context, contexts: Choice) -> int:
+    """Open the console on a context, until it is left; `contexts` are those that it can switch to."""
     from console.contexts import load
     from console.tui.connecting import Connecting
 
@@ -27,6 +39,6 @@ def run(options: argparse.Namespace) -> int:
         session = connecting.session(context)
         from console.tui.app import run_console
 
-        return run_console(session, found.settings, connecting.session)
+        return run_console(session, found.settings, connecting.session, contexts)
     finally:
         connecting.close()

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import ipaddress
 import logging
+import os
 import signal
 import sys
 import threading
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
 
 FAILED, USAGE = 1, 2
 _DEFAULT_BROKERS = 3
+_STANDARD_INPUT = 0
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of ``kac cluster``; those of ``kac demo`` are the same but for the port."""
+def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
+    """The options of ``kac cluster``, and of ``kac demo`` with another scenario where none is named."""
     parser.add_argument("--port", type=int, default=0, metavar="N", help="the first broker's port (default: any free)")
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=f"where to listen (default: {LOOPBACK})")
     parser.add_argument("--brokers", type=int, default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)")
-    parser.add_argument("--scenario", choices=NAMES, default="quiet", help="what is in it (default: quiet)")
+    parser.add_argument("--scenario", choices=NAMES, default=scenario, help=f"what is in it (default: {scenario})")
     parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="which Kafka to be like")
     parser.add_argument("--state", type=Path, metavar="FILE", help="keep the state over restarts")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help="as api=create_topics,cut=after")
@@ -92,6 +94,19 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
     return tuple(parse_fault(text) for text in options.fault)
 
 
+def argv_of(options: argparse.Namespace) -> list[str]:
+    """The arguments that give these options."""
+    valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "state")
+    pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
+    pairs += [("--fault", fault) for fault in options.fault]
+    flags = [_flag(name) for name in ("no_forwarding", "no_proposals", "still") if getattr(options, name)]
+    return [*(str(part) for pair in pairs for part in pair), *flags]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
     from console.embedded.cluster import EmbeddedCluster
 
@@ -117,7 +132,9 @@ def _when_input_ends(then: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        # Not through sys.stdin: its lock, held by this thread for ever, would spoil the interpreter's end.
+        while os.read(_STANDARD_INPUT, 4096):
+            pass
         with suppress(RuntimeError):  # the loop may have closed meanwhile
             loop.call_soon_threadsafe(then)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from console.embedded.cluster import EmbeddedCluster
+from console.embedded.faults.faults import Fault
 from console.embedded.spec import ClusterSpec
 
 T = TypeVar("T")
@@ -36,13 +37,13 @@ class ThreadedCluster:
 
 
 @contextmanager
-def run_in_thread(spec: ClusterSpec | None = None) -> Iterator[ThreadedCluster]:
-    """Start a cluster in a thread and stop it at the end. Raises what its start raises."""
+def run_in_thread(spec: ClusterSpec | None = None, faults: Iterable[Fault] = ()) -> Iterator[ThreadedCluster]:
+    """Start a cluster, with faults, in a thread and stop it at the end. Raises what its start raises."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
     thread.start()
     try:
-        cluster = asyncio.run_coroutine_threadsafe(_started(spec), loop).result()
+        cluster = asyncio.run_coroutine_threadsafe(_started(spec, faults), loop).result()
         try:
             yield ThreadedCluster(cluster, loop)
         finally:
@@ -53,7 +54,9 @@ def run_in_thread(spec: ClusterSpec | None = None) -> Iterator[ThreadedCluster]:
         loop.close()
 
 
-async def _started(spec: ClusterSpec | None) -> EmbeddedCluster:
+async def _started(spec: ClusterSpec | None, faults: Iterable[Fault]) -> EmbeddedCluster:
     cluster = EmbeddedCluster(spec)
+    for fault in faults:
+        cluster.faults.add(fault)
     await cluster.start()
     return cluster

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -16,6 +17,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
+from console.contexts.choice import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.plan.edits import Edit
@@ -60,12 +62,18 @@ class Console(KeysInOrder["Context"]):
     BINDINGS: ClassVar[list[BindingType]] = bindings(keymap.EVERYWHERE)
 
     def __init__(
-        self, session: Session, settings: ConsoleSettings | None = None, history: HistoryFile | None = None
+        self,
+        session: Session,
+        settings: ConsoleSettings | None = None,
+        history: HistoryFile | None = None,
+        contexts: Choice | None = None,
     ) -> None:
-        """history: where typed commands are kept, None for nowhere."""
+        """history: where typed commands are kept, None for nowhere. contexts: those that can be switched to; None: what
+        is configured."""
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
+        self.contexts: Choice = contexts or Configured(os.environ, Path.home())
         self.changed = Changed()
         self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.lost: ClusterLost | None = None
@@ -375,16 +383,18 @@ class Console(KeysInOrder["Context"]):
             await self.action_do(action)
 
 
-def run_console(session: Session, settings: ConsoleSettings, connect: Callable[[Context], Session]) -> int:
+def run_console(
+    session: Session, settings: ConsoleSettings, connect: Callable[[Context], Session], contexts: Choice
+) -> int:
     """Open the console on a session; the result is the exit code.
 
     settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
-    the app and opens it again.
+    the app and opens it again. contexts: those that can be gone to.
     """
     from console.tui.history_file import history_file
 
     while True:
-        app = Console(session, settings, history_file(os.environ))
+        app = Console(session, settings, history_file(os.environ), contexts)
         chosen = app.run(mouse=settings.mouse)
         if app.return_code or chosen is None:
             return app.return_code or 0

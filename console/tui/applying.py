@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.commands.applying import ApplyReport
@@ -85,12 +83,12 @@ class Applying:
 
     def ask_and_switch(self, name: str) -> None:
         """Go to the cluster of another context; staged edits are not kept, so ask where there are any."""
-        from console.contexts import ContextError, load, resolve
+        from console.contexts import ContextError
         from console.tui.screens.confirm import Confirm
 
         app = self._app
         try:
-            chosen = resolve(load(os.environ, Path.home()), name=name, environ=os.environ)
+            chosen = app.contexts.get(name)
         except ContextError as error:
             app.say(clean(str(error), 400), "failed")
             return

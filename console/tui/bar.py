@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
@@ -107,11 +105,9 @@ class Bar:
     @cached_property
     def _typing(self) -> Typing:
         """Made when the first command is typed."""
-        from console.contexts import load
         from console.tui.typing import Typing
 
-        names = [context.name for context in load(os.environ, Path.home()).contexts]
-        return Typing(self._app, names)
+        return Typing(self._app, self._app.contexts.names())
 
     def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
         return self._typing.highlight(text) if self.line.mode.name == COMMAND else ()

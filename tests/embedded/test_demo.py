@@ -1,0 +1,130 @@
+"""`kac demo` and `kac cluster`: the commands as an operator gives them, in processes and terminals of their own."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.contexts.choice import Given
+from console.contexts.context import ContextError
+from console.doors.demo import context_of
+from console.embedded.command import add_options, argv_of
+from console.embedded.scenarios.scenario import NAMES
+from console.embedded.versions.release import RELEASE_NAMES
+from tests.support.terminal import Terminal
+
+HERE = Path(__file__).parents[2]
+KAC = (sys.executable, "-m", "console")
+
+
+def demo(home: Path, *argv: str) -> Terminal:
+    return Terminal(
+        (*KAC, "demo", *argv),
+        cwd=HERE,
+        environment={"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "PATH": os.environ["PATH"]},
+    )
+
+
+def said(*argv: str) -> tuple[int, str]:
+    done = subprocess.run((*KAC, *argv), cwd=HERE, capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stderr
+
+
+def test_a_demo_opens_on_the_incident_and_ends_with_its_cluster(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with demo(tmp_path, "--port", str(port), "--brokers", "1") as terminal:
+        terminal.wait_for("checkout.gift-cards")
+        assert "demo" in terminal.text
+        socket.create_connection(("127.0.0.1", port), 5).close()
+        terminal.send("q")
+        assert terminal.wait_for_end() == 0
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(("127.0.0.1", port), 5)
+
+
+@pytest.mark.slow
+def test_a_fleet_is_several_contexts_to_switch_between(tmp_path: Path) -> None:
+    with demo(tmp_path, "--scenario", "fleet", "--still") as terminal:
+        terminal.wait_for("production")
+        terminal.wait_for("checkout.gift-cards")
+        terminal.send(":ctx old\r")
+        terminal.wait_for("kafka 2.8")
+        terminal.send(":ctx prod\r")
+        terminal.wait_for("no context 'prod' here, only production, staging, old")
+
+
+@pytest.mark.slow
+def test_what_can_not_be_is_said_in_a_line() -> None:
+    assert said("demo", "--brokers", "0") == (2, "kac: a cluster has 1 to 100 brokers, not 0\n")
+    code, text = said("demo", "--fault", "api=create_topics,explode")
+    assert code == 2
+    assert text.startswith("kac: 'explode' is no part of a fault.")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        for options in ((), ("--scenario", "large")):
+            code, text = said("demo", "--port", port, "--brokers", "1", *options)
+            assert (code, "in use" in text, len(text.splitlines())) == (1, True, 1), text
+
+
+def test_a_cluster_tells_its_addresses_first_and_stops_when_told() -> None:
+    with subprocess.Popen((*KAC, "cluster", "--brokers", "2"), cwd=HERE, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        addresses = cluster.stdout.readline().strip().split(",")
+        assert len(addresses) == 2
+        for address in addresses:
+            host, _, port = address.partition(":")
+            socket.create_connection((host, int(port)), 5).close()
+        cluster.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert cluster.wait(10) == 0
+        assert time.monotonic() - began < 5
+
+
+def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
+    names = ("production", "staging", "old")
+    contexts = [context_of(name, "127.0.0.1:19092", 3) for name in names]
+    assert len({context.color for context in contexts}) == 3
+    assert [context.confirm for context in contexts] == [True, False, False]
+    choice = Given(contexts)
+    assert choice.names() == list(names)
+    assert choice.get("old") is contexts[2]
+    with pytest.raises(ContextError, match="only production, staging, old"):
+        choice.get("demo")
+    assert context_of("incident", "127.0.0.1:19092", 1).name == "demo"
+
+
+@settings(max_examples=30)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "--port": st.integers(0, 60_000).map(str),
+            "--brokers": st.integers(1, 9).map(str),
+            "--scenario": st.sampled_from(NAMES),
+            "--versions": st.sampled_from(RELEASE_NAMES),
+            "--state": st.sampled_from(["a b", "/x/y"]),
+            "--propagation-delay": st.floats(0, 9).map(str),
+            "--fault": st.just("api=metadata,cut=after"),
+            "--still": st.none(),
+            "--no-proposals": st.none(),
+            "--no-forwarding": st.none(),
+        },
+    )
+)
+def test_options_are_handed_on_to_another_process_whole(given_options: dict[str, str | None]) -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    argv = [part for pair in given_options.items() for part in pair if part is not None]
+    options = parser.parse_args(argv)
+    assert parser.parse_args(argv_of(options)) == options
