@@ -1,8 +1,7 @@
-"""Real clusters, each started by the first test that asks for it and kept for the session."""
+"""Clients of the real clusters in tests/conftest.py, and a cluster that a test may break."""
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,8 +10,8 @@ import pytest
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from tests.support.kafka_cluster import KafkaCluster, Security
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, BrokersUnavailableError
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import running
 
 HERE = Path(__file__).parent
 
@@ -23,35 +22,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.broker)
     items.sort(key=lambda item: item.get_closest_marker("untidy") is not None)
-
-
-def _running(version: str, brokers: int, security: Security = "plain") -> Iterator[KafkaCluster]:
-    try:
-        cluster = KafkaCluster(version, brokers=brokers, security=security, request_log=True)
-    except BrokersUnavailableError as reason:
-        if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
-            pytest.fail(f"KAC_REQUIRE_BROKERS=1, but {reason}", pytrace=False)
-        pytest.skip(str(reason))
-    with cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="session")
-def plain_cluster() -> Iterator[KafkaCluster]:
-    """Kafka 4.3, three brokers, PLAINTEXT, everybody a super user, request log on."""
-    yield from _running(KAFKA_4_3, brokers=3)
-
-
-@pytest.fixture(scope="session")
-def secure_cluster() -> Iterator[KafkaCluster]:
-    """Kafka 4.3, three brokers, SASL_SSL and mTLS; admin may do all, alice nothing. Request log on."""
-    yield from _running(KAFKA_4_3, brokers=3, security="secure")
-
-
-@pytest.fixture(scope="session")
-def kafka39() -> Iterator[KafkaCluster]:
-    """Kafka 3.9, one broker, PLAINTEXT, everybody a super user, request log on."""
-    yield from _running(KAFKA_3_9, brokers=1)
 
 
 @pytest.fixture(params=["plain_cluster", "kafka39"])
@@ -78,4 +48,4 @@ def name() -> str:
 @pytest.fixture
 def own_cluster() -> Iterator[KafkaCluster]:
     """Kafka 4.3, three plain brokers for one test alone: to stop, kill and restart."""
-    yield from _running(KAFKA_4_3, brokers=3)
+    yield from running(lambda: KafkaCluster(brokers=3, request_log=True))

@@ -15,6 +15,7 @@ import pytest
 from tests.support.broker_probe import live_brokers
 from tests.support.kafka_cluster import ClusterStartError, KafkaCluster
 from tests.support.kafka_jars import KAFKA_4_3, keytool
+from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 CONFIGS = "kafka.admin.ConfigCommand"
 
@@ -101,3 +102,11 @@ def test_brokers_do_not_outlive_an_owner_that_was_killed() -> None:
     assert not folder.exists()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((host, int(port)), timeout=5)
+
+
+def test_a_cluster_in_zookeeper_has_a_controller_that_its_metadata_names(kafka28: ZooKeeperCluster) -> None:
+    assert [live_brokers(address) for address in kafka28.addresses] == [{1, 2}] * 2
+    told = kafka28.run_admin_tool("kafka.admin.BrokerApiVersionsCommand")
+    assert kafka28.cluster_id
+    assert "id: 2" in told
+    assert len(kafka28.login_addresses) == 2

@@ -56,6 +56,7 @@ class KafkaCluster:
     security: ``plain`` is one PLAINTEXT listener where everybody is the super user ANONYMOUS. ``secure`` is SASL_SSL
     (PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER with unsecured tokens) for the users admin (a super user) and
     alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
+    logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin and alice with PLAIN.
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
     properties: server properties for every broker; broker_properties: for one, by id, over those.
     Raises BrokersUnavailableError where Java or the jars are missing.
@@ -68,6 +69,7 @@ class KafkaCluster:
         brokers: int = 3,
         security: Security = "plain",
         request_log: bool = False,
+        logins: bool = False,
         allow_everyone: bool | None = None,
         properties: Mapping[str, str] | None = None,
         broker_properties: Mapping[int, Mapping[str, str]] | None = None,
@@ -84,6 +86,7 @@ class KafkaCluster:
         self._ports: dict[int, NodePorts] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._log_requests = request_log
+        self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
         self._properties = dict(properties or {})
         self._broker_properties = dict(broker_properties or {})
@@ -127,6 +130,12 @@ class KafkaCluster:
         return ",".join(f"{host}:{port}" for host, port in map(self._mtls_address, self.broker_ids))
 
     @property
+    def login_addresses(self) -> tuple[tuple[str, int], ...]:
+        """(host, port) of every broker's SASL_PLAINTEXT listener, by id; of a plain cluster with logins only."""
+        ports = (self._ports[node].sasl for node in self.broker_ids)
+        return tuple((LOOPBACK, port) for port in ports if port is not None)
+
+    @property
     def authority(self) -> Authority:
         """Who signed the brokers' certificates; of a secure cluster only."""
         if self._tls is None:
@@ -152,11 +161,10 @@ class KafkaCluster:
 
     def start(self) -> None:
         """Format the storage, start every broker and wait until each sees all. Raises ClusterStartError."""
-        if self.security == "secure":
-            self._make_secrets()
+        self._make_secrets()
         for attempts_left in (2, 1, 0):
             self._choose_ports()
-            self._format()
+            self._prepare()
             try:
                 for node in self.broker_ids:
                     self._launch(node)
@@ -239,6 +247,9 @@ class KafkaCluster:
         return LOOPBACK, port
 
     def _make_secrets(self) -> None:
+        if self.security == "plain":
+            self.users = {name: secrets.token_hex(12) for name in ("admin", "alice")} if self._logins else {}
+            return
         authority = Authority(self.directory / "tls")
         self._identities = {name: authority.issue(name) for name in ("admin", "alice")}
         self.users = {name: secrets.token_hex(12) for name in self._identities}
@@ -246,29 +257,42 @@ class KafkaCluster:
         self._probe_tls = authority.client_context(self._identities["admin"])
 
     def _choose_ports(self) -> None:
-        per_broker = 3 if self._tls else 2
-        free = iter(free_ports(per_broker * len(self.broker_ids)))
+        free = iter(free_ports(4 * len(self.broker_ids)))
         self._ports = {
-            node: NodePorts(next(free), next(free), next(free) if self._tls else None) for node in self.broker_ids
+            node: NodePorts(
+                next(free),
+                next(free),
+                next(free) if self._tls else None,
+                next(free) if self._logins and not self._tls else None,
+            )
+            for node in self.broker_ids
         }
 
-    def _format(self) -> None:
-        scram_users = self.users
+    def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
+        users = self.users if self._logins else {}
+        return server_properties(
+            node, self._ports, data, self._tls, users, allow_everyone=self._allow_everyone, extra=extra
+        )
+
+    def _write_files(self, node: int) -> Path:
+        """What a broker reads at its start; the path of its server.properties."""
+        folder = self._folder(node)
+        folder.mkdir(exist_ok=True)
+        extra = self._properties | dict(self._broker_properties.get(node, {}))
+        properties = folder / "server.properties"
+        properties.touch(mode=0o600)
+        properties.write_text(self._server_properties(node, folder / f"data-{uuid.uuid4().hex[:8]}", extra))
+        logging = log4j2_properties if major(self.version) >= 4 else log4j_properties
+        (folder / "logging.properties").write_text(logging(folder, request_log=self._log_requests))
+        return properties
+
+    def _prepare(self) -> None:
+        """Everything that has to be there before the first broker starts."""
+        scram_users = self.users if self._tls else {}
         formatting = []
         for node in self.broker_ids:
             folder = self._folder(node)
-            folder.mkdir(exist_ok=True)
-            data = folder / f"data-{uuid.uuid4().hex[:8]}"
-            extra = self._properties | dict(self._broker_properties.get(node, {}))
-            text = server_properties(
-                node, self._ports, data, self._tls, allow_everyone=self._allow_everyone, extra=extra
-            )
-            properties = folder / "server.properties"
-            properties.touch(mode=0o600)
-            properties.write_text(text)
-            logging = log4j2_properties if major(self.version) >= 4 else log4j_properties
-            (folder / "logging.properties").write_text(logging(folder, request_log=self._log_requests))
-            arguments = format_arguments(self.cluster_id, properties, scram_users)
+            arguments = format_arguments(self.cluster_id, self._write_files(node), scram_users)
             command = [self._java, *_TOOL_JVM, "-cp", f"{self._jars}/*", "kafka.tools.StorageTool", *arguments]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
@@ -278,16 +302,19 @@ class KafkaCluster:
 
     def _launch(self, node: int) -> None:
         folder = self._folder(node)
-        logging = folder / "logging.properties"
+        self._processes[node] = self._run(folder, "kafka.Kafka", str(folder / "server.properties"))
+
+    def _run(self, folder: Path, main_class: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """A server of this version, which logs into the folder and ends with this process at the latest."""
         option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
-        command = [self._java, *self._jvm_options, f"-D{option}=file:{logging}", "-cp", f"{self._jars}/*"]
-        command += ["kafka.Kafka", str(folder / "server.properties")]
+        logging = f"-D{option}=file:{folder / 'logging.properties'}"
+        command = [self._java, *self._jvm_options, logging, "-cp", f"{self._jars}/*", main_class, *arguments]
         with (folder / "console.log").open("ab") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
             )
-        self._processes[node] = process
         self._tell_reaper(f"+{process.pid}")
+        return process
 
     def _forget(self, node: int) -> None:
         self._tell_reaper(f"-{self._processes.pop(node).pid}")

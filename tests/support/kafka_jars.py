@@ -17,6 +17,7 @@ FETCH_SECONDS = 600
 
 KAFKA_4_3 = "4.3.0"
 KAFKA_3_9 = "3.9.1"
+KAFKA_2_8 = "2.8.2"
 
 _KAFKA = ("org.apache.kafka:kafka_2.13:{version}", "org.apache.kafka:kafka-tools:{version}")
 # Kafka 4 logs through log4j 2, Kafka 3 through reload4j; both call slf4j 1.7.
@@ -114,7 +115,7 @@ def _java_package() -> str:
 
 def main() -> int:
     """Fetch the jars of every version that the tests start, so that no test waits for them."""
-    for version in (KAFKA_4_3, KAFKA_3_9):
+    for version in (KAFKA_4_3, KAFKA_3_9, KAFKA_2_8):
         try:
             print(f"Kafka {version}: {jars(version)} on {java()}")
         except BrokersUnavailableError as reason:

@@ -15,11 +15,13 @@ _LOGIN = "org.apache.kafka.common.security"
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """Where one broker listens: clients (PLAINTEXT or SASL_SSL), the quorum, clients with certificates."""
+    """Where one broker listens: clients (PLAINTEXT or SASL_SSL), the quorum, clients with certificates, and logins of
+    a plain cluster (SASL_PLAINTEXT)."""
 
     client: int
     controller: int
     mtls: int | None = None
+    sasl: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +38,80 @@ def server_properties(
     ports: Mapping[int, NodePorts],
     data: Path,
     tls: ServerTls | None,
+    users: Mapping[str, str],
     *,
     allow_everyone: bool,
     extra: Mapping[str, str],
 ) -> str:
-    """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small."""
+    """One broker's file: broker and controller in one process, StandardAuthorizer, internal topics small.
+
+    users: name -> password, for the PLAIN logins of a plain cluster.
+    """
     mine = ports[node]
-    replicas = str(min(3, len(ports)))
     voters = ",".join(f"{voter}@{LOOPBACK}:{each.controller}" for voter, each in ports.items())
     properties = {
         "process.roles": "broker,controller",
         "node.id": str(node),
         "controller.quorum.voters": voters,
         "controller.listener.names": "CONTROLLER",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        # A killed broker is missed after 6 s instead of 9.
+        "broker.session.timeout.ms": "6000",
+        "broker.heartbeat.interval.ms": "1000",
+    }
+    properties |= _common(node, len(ports), data, allow_everyone=allow_everyone)
+    properties |= _secure_listeners(mine, tls) if tls else _plain_listeners(mine, users)
+    properties |= extra
+    return _text(properties)
+
+
+def zookeeper_mode_properties(
+    node: int,
+    ports: Mapping[int, NodePorts],
+    data: Path,
+    users: Mapping[str, str],
+    zookeeper: int,
+    *,
+    allow_everyone: bool,
+    extra: Mapping[str, str],
+) -> str:
+    """The same for a broker that keeps its cluster in the ZooKeeper at that port (Kafka before 4), AclAuthorizer."""
+    properties = {
+        "broker.id": str(node),
+        "zookeeper.connect": f"{LOOPBACK}:{zookeeper}",
+        "zookeeper.connection.timeout.ms": "60000",
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+    }
+    properties |= _common(node, len(ports), data, allow_everyone=allow_everyone)
+    listeners = _plain_listeners(ports[node], users)
+    listeners["listeners"] = listeners["advertised.listeners"]
+    properties |= listeners
+    properties |= extra
+    return _text(properties)
+
+
+def zoo_cfg(data: Path, port: int) -> str:
+    """The configuration of one ZooKeeper on loopback."""
+    properties = {
+        "tickTime": "1000",
+        "dataDir": str(data),
+        "clientPort": str(port),
+        "clientPortAddress": LOOPBACK,
+        "admin.enableServer": "false",
+        "maxClientCnxns": "0",
+    }
+    return _text(properties)
+
+
+def _text(properties: Mapping[str, str]) -> str:
+    return "".join(f"{key}={value}\n" for key, value in properties.items())
+
+
+def _common(node: int, brokers: int, data: Path, *, allow_everyone: bool) -> dict[str, str]:
+    replicas = str(min(3, brokers))
+    return {
         "log.dirs": str(data),
         "broker.rack": f"rack-{node}",
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": str(allow_everyone).lower(),
         "offsets.topic.replication.factor": replicas,
         "offsets.topic.num.partitions": "3",
@@ -59,26 +119,33 @@ def server_properties(
         "transaction.state.log.min.isr": "1",
         "transaction.state.log.num.partitions": "3",
         "group.initial.rebalance.delay.ms": "0",
-        # A killed broker is missed after 6 s instead of 9.
-        "broker.session.timeout.ms": "6000",
-        "broker.heartbeat.interval.ms": "1000",
         "log.cleaner.dedupe.buffer.size": str(4 * 1024 * 1024),
     }
-    properties |= _secure_listeners(mine, tls) if tls else _plain_listeners(mine)
-    properties |= extra
-    return "".join(f"{key}={value}\n" for key, value in properties.items())
 
 
-def _plain_listeners(mine: NodePorts) -> dict[str, str]:
-    return {
-        "listeners": f"PLAINTEXT://{LOOPBACK}:{mine.client},CONTROLLER://{LOOPBACK}:{mine.controller}",
-        "advertised.listeners": f"PLAINTEXT://{LOOPBACK}:{mine.client}",
-        "super.users": "User:ANONYMOUS",
+def _plain_listeners(mine: NodePorts, users: Mapping[str, str]) -> dict[str, str]:
+    clients = f"PLAINTEXT://{LOOPBACK}:{mine.client}"
+    properties: dict[str, str] = {"super.users": "User:ANONYMOUS"}
+    if users:
+        clients += f",SASL_PLAINTEXT://{LOOPBACK}:{mine.sasl}"
+        properties = {
+            "super.users": "User:ANONYMOUS;User:admin",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_plaintext.plain.sasl.jaas.config": _plain_login(users),
+        }
+    return properties | {
+        "listeners": f"{clients},CONTROLLER://{LOOPBACK}:{mine.controller}",
+        "advertised.listeners": clients,
     }
+
+
+def _plain_login(users: Mapping[str, str]) -> str:
+    passwords = " ".join(f'user_{name}="{password}"' for name, password in users.items())
+    return f"{_LOGIN}.plain.PlainLoginModule required {passwords};"
 
 
 def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
-    passwords = " ".join(f'user_{name}="{password}"' for name, password in tls.users.items())
     scram = f"{_LOGIN}.scram.ScramLoginModule required;"
     jaas = "listener.name.sasl_ssl.{}.sasl.jaas.config"
     return {
@@ -95,7 +162,7 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
         "ssl.truststore.location": str(tls.authority.pem),
         "listener.name.ssl.ssl.client.auth": "required",
         "sasl.enabled.mechanisms": ",".join(SASL_MECHANISMS),
-        jaas.format("plain"): f"{_LOGIN}.plain.PlainLoginModule required {passwords};",
+        jaas.format("plain"): _plain_login(tls.users),
         jaas.format("scram-sha-256"): scram,
         jaas.format("scram-sha-512"): scram,
         # Unsecured tokens, which Kafka takes where no validator is named: whoever the token says it is.

@@ -1,0 +1,63 @@
+"""A real Kafka cluster that keeps itself in ZooKeeper, as up to Kafka 3: one ZooKeeper and brokers 1…n on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.free_ports import free_ports
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_2_8
+from tests.support.server_properties import log4j_properties, zoo_cfg, zookeeper_mode_properties
+
+
+class ZooKeeperCluster(KafkaCluster):
+    """As KafkaCluster, plain only; ``cluster_id`` is the one that the first broker chose, once started."""
+
+    def __init__(
+        self,
+        version: str = KAFKA_2_8,
+        *,
+        brokers: int = 2,
+        request_log: bool = False,
+        logins: bool = False,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(version, brokers=brokers, request_log=request_log, logins=logins, properties=properties)
+        self._zookeeper: subprocess.Popen[bytes] | None = None
+        self._zookeeper_port = 0
+
+    def start(self) -> None:
+        super().start()
+        (told,) = self._folder(self.broker_ids[0]).glob("data-*/meta.properties")
+        stored = dict(line.split("=", 1) for line in told.read_text().splitlines() if not line.startswith("#"))
+        self.cluster_id = stored["cluster.id"]
+
+    def _choose_ports(self) -> None:
+        super()._choose_ports()
+        (self._zookeeper_port,) = free_ports(1)
+
+    def _server_properties(self, node: int, data: Path, extra: Mapping[str, str]) -> str:
+        return zookeeper_mode_properties(
+            node, self._ports, data, self.users, self._zookeeper_port, allow_everyone=self._allow_everyone, extra=extra
+        )
+
+    def _prepare(self) -> None:
+        """Brokers wait for ZooKeeper on their own."""
+        folder = self.directory / f"zookeeper-{self._zookeeper_port}"
+        folder.mkdir()
+        (folder / "zoo.cfg").write_text(zoo_cfg(folder / "data", self._zookeeper_port))
+        (folder / "logging.properties").write_text(log4j_properties(folder, request_log=False))
+        main = ("org.apache.zookeeper.server.quorum.QuorumPeerMain", str(folder / "zoo.cfg"))
+        self._zookeeper = self._run(folder, *main)
+        for node in self.broker_ids:
+            self._write_files(node)
+
+    def _end_all(self) -> None:
+        super()._end_all()
+        if self._zookeeper is not None:
+            self._zookeeper.kill()
+            self._zookeeper.wait(30)
+            self._tell_reaper(f"-{self._zookeeper.pid}")
+            self._zookeeper = None
