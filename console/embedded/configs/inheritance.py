@@ -1,0 +1,95 @@
+"""Where a broker's values come from: set for it, for all brokers, in its file, or Kafka's own default (KIP-226).
+
+A broker's keys have synonyms (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.embedded.configs.definitions import ConfigDefinition, ReleaseConfigs
+from console.embedded.configs.value_rules import canonical
+from console.embedded.state.tables import View
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    STATIC_BROKER_CONFIG,
+)
+from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
+
+NOTHING: Mapping[str, str] = {}
+_UNIT_MS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000, "log.roll.hours": 3_600_000}
+_UNIT_MS["log.roll.jitter.hours"] = 3_600_000
+_WITHOUT_END = "-1"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLayers:
+    """What one broker goes by. static: its file. Each of the layers: key -> value as it was written."""
+
+    configs: ReleaseConfigs
+    own: Mapping[str, str]
+    cluster_default: Mapping[str, str]
+    static: Mapping[str, str]
+
+    @classmethod
+    def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
+        """Those of a broker, as it knows them."""
+        own = view.configs.get(broker_resource(broker_id), NOTHING)
+        return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """All keys for the same thing, the strongest first."""
+        return self.configs.broker_synonyms.get(key, (key,))
+
+    def synonyms(self, key: str) -> tuple[Synonym, ...]:
+        """Every value that there is for a key, in order of precedence, from the first one that has the key's own name
+        on (ConfigHelper.configSynonyms)."""
+        names = self.names(key)
+        found = [
+            Synonym(name, values[name], source)
+            for source, values in (
+                (DYNAMIC_BROKER_CONFIG, self.own),
+                (DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default),
+                (STATIC_BROKER_CONFIG, self.static),
+            )
+            for name in names
+            if name in values
+        ]
+        for name in names:
+            definition = self.configs.broker.get(name)
+            if definition is not None and definition.default is not None:
+                found.append(Synonym(name, definition.default, DEFAULT_CONFIG))
+        for at, synonym in enumerate(found):
+            if synonym.name == key:
+                return tuple(found[at:])
+        return ()
+
+    def value(self, key: str) -> str | None:
+        """What applies for a broker's key, as it tells it; None for null."""
+        for values in (self.own, self.cluster_default, self.static):
+            if key in values:
+                return canonical(self.configs.broker.get(key), values[key])
+        definition = self.configs.broker.get(key)
+        return None if definition is None else definition.default
+
+    def inherited(self, definition: ConfigDefinition) -> str | None:
+        """What a topic's key is where the topic does not set it."""
+        key = self.configs.topic_synonyms.get(definition.name)
+        if key is None:
+            return definition.default
+        for values in (self.own, self.cluster_default, self.static):
+            for name in self.names(key):
+                if name in values:
+                    return self._converted(name, canonical(self.configs.broker.get(name), values[name]))
+        return definition.default
+
+    @staticmethod
+    def _converted(name: str, value: str) -> str:
+        """Minutes and hours in milliseconds; less than nothing is no limit (KafkaConfig.logRetentionTimeMillis)."""
+        unit = _UNIT_MS.get(name)
+        if unit is None:
+            return value
+        return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

@@ -1,0 +1,63 @@
+"""Java's numbers as text, both ways (Integer.parseInt, Double.parseDouble, Double.toString)."""
+
+from __future__ import annotations
+
+import re
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+_SPACE = "".join(map(chr, range(0x21)))
+
+
+def trimmed(text: str) -> str:
+    """Without the spaces and control characters at both ends (String.trim)."""
+    return text.strip(_SPACE)
+
+
+def whole_number(text: str, bits: int) -> int:
+    """A signed number of this many bits; ValueError where the text is none."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    value = int(text)
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise ValueError(text)
+    return value
+
+
+def decimal_number(text: str) -> float:
+    """A double; ValueError where the text is none."""
+    if _DECIMAL.fullmatch(text):
+        return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
+    if _HEXADECIMAL.fullmatch(text):
+        return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" and _exponent_ends(text) else text)
+    raise ValueError(text)
+
+
+def _exponent_ends(text: str) -> bool:
+    """Whether the last letter is a suffix: behind an exponent, which has decimal digits."""
+    return "p" in text.lower()
+
+
+def decimal_text(value: float) -> str:
+    """A double as Java writes it: ``1.0``, ``1.0E7``."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        text = repr(value)
+        if "e" not in text:
+            return text
+    digits, _, exponent = f"{value!r}".lower().partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.{_significant(value) - 1}e}".partition("e")
+    whole, _, rest = digits.partition(".")
+    return f"{whole}.{rest or '0'}E{int(exponent)}"
+
+
+def _significant(value: float) -> int:
+    """How many digits the shortest text of a number has."""
+    digits = repr(abs(value)).replace(".", "").lstrip("0")
+    return max(len(digits.rstrip("0")), 1)
