@@ -137,16 +137,15 @@ def who_text(user: str, client: str) -> str:
     return f"{first}, {second}"
 
 
-def effective_lines(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int) -> list[Line]:
+def effective_lines(
+    quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, brokers: int, *, sharing: bool = False
+) -> list[Line]:
     """For each key the limit that holds for a user's connections with a client id, and the levels that it beat.
 
-    A limit holds on each broker by itself, so that the cluster gives as many times more as it has brokers.
+    A limit holds on each broker by itself, so that the cluster gives as many times more as it has brokers. sharing: say
+    too with whom it is shared.
     """
-    lines: list[Line] = []
-    for key in CLIENT_KEYS:
-        found = effective(quotas, user, client, key)
-        lines.append(_effective_line(key, found, brokers))
-    return lines
+    return [_effective_line(key, effective(quotas, user, client, key), brokers, sharing=sharing) for key in CLIENT_KEYS]
 
 
 def effective_ip_line(quotas: Mapping[QuotaEntity, QuotaValues], address: str, brokers: int) -> Line:
@@ -162,7 +161,7 @@ _SHARED = {
 }
 
 
-def _effective_line(key: str, found: Effective | None, brokers: int) -> Line:
+def _effective_line(key: str, found: Effective | None, brokers: int, *, sharing: bool = False) -> Line:
     name = f"{SHORT[key]:<8}"
     if found is None:
         return [(name, "muted"), (f"{'no limit':>12}", "muted")]
@@ -173,6 +172,6 @@ def _effective_line(key: str, found: Effective | None, brokers: int) -> Line:
     if found.beaten:
         over = ", ".join(f"{quota_entity(level.entity)} {quota(key, level.value)}" for level in found.beaten)
         line.append((f"  over {over}", "muted"))
-    if shared := _SHARED[found.shared]:
+    if sharing and (shared := _SHARED[found.shared]):
         line.append((f"; {shared}", "muted"))
     return line

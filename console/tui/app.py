@@ -175,6 +175,7 @@ class Console(KeysInOrder["Context"]):
         live.paused = not live.paused
         live.now()
         self.frame.tell_tabs()
+        self.view.tell_where()
         at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
         self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
 
 from console.model.config import ConfigResource
 from console.tui.live import REST, Live, Pace
@@ -24,11 +25,25 @@ VITALS_EVERY = 10.0
 VERSIONS_EVERY = 60.0
 SWEEP_EVERY = 12
 """Ticks from one background sweep to the next."""
+OLD_AFTER = 60.0
+"""Seconds that a background sweep may take before what it reads shows its age."""
 METADATA_REST = 20
 """Metadata for all topics is read no oftener than this many times what it last took."""
 INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 
 log = logging.getLogger(__name__)
+
+
+class Swept(NamedTuple):
+    """A background sweep that ended: when it began, UTC, and how many seconds it took."""
+
+    at: datetime
+    seconds: float
+
+    @property
+    def is_old(self) -> bool:
+        """Whether what it read first is so old by its end that an operator has to know."""
+        return self.seconds > OLD_AFTER
 
 
 class Reading:
@@ -116,11 +131,13 @@ class Reading:
             except Exception:  # as above
                 log.exception("background read for %s", self._view().NAME)
 
-    async def sweep(self, resources: Sequence[ConfigResource]) -> None:
+    async def sweep(self, resources: Sequence[ConfigResource]) -> Swept:
         """Read the configs of many resources, with nine parts rest to one part work."""
         loop = asyncio.get_running_loop()
+        first, at = loop.time(), datetime.now(UTC)
         for start in range(0, len(resources), SWEEP_CHUNK):
             began = loop.time()
             await self._session.read_configs(resources[start : start + SWEEP_CHUNK])
             if start + SWEEP_CHUNK < len(resources):
                 await asyncio.sleep((REST - 1) * (loop.time() - began))
+        return Swept(at, loop.time() - first)

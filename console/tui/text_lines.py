@@ -122,6 +122,12 @@ def clipped(lines: Sequence[Line], count: int) -> tuple[Line, ...]:
     return (*lines[: count - 1], [*lines[count - 1], (" …", "muted")])
 
 
+def rule(title: str, width: int) -> Line:
+    """``── title ─────…``: what stands below it is about the title."""
+    text = fit(title, max(0, width - 6)).rstrip()
+    return [("── ", "muted"), (text, "strong"), (" " + "─" * max(0, width - 4 - cell_width(text)), "muted")]
+
+
 def wrap(line: Line, width: int, indent: int = 0) -> list[Line]:
     """A line in pieces of at most `width` cells (two at least), broken at blanks where there are any; all but the first
     indented, unless that would leave them less than half."""

@@ -1,5 +1,6 @@
 """Each pane shows what it is for, at 80×24."""
 
+from console.contexts.console_settings import ConsoleSettings
 from console.model.cluster import Partition
 from console.model.failure import Failure
 from tests.tui.console_app import cluster, driven
@@ -19,6 +20,23 @@ async def test_topics_with_the_header_and_the_keys() -> None:
         assert it.line("orders").split() == ["orders", "3", "2", "2", "10", "MiB"]
         assert it.line("payments").split()[-5:] == ["payments", "1", "2", "10", "MiB"]
         assert "? help" in it.lines[-1]
+
+
+async def test_the_first_read_brings_the_overrides_of_the_first_topics() -> None:
+    async with driven(settings=ConsoleSettings(refresh=0)) as it:
+        await it.shows("payments")
+        await it.until(lambda: it.line("orders").split()[-3:] == ["3", "2", "2"])
+        assert it.client.asked.count("describe_configs") == 1
+
+
+async def test_what_a_background_sweep_read_shows_its_age_once_nothing_follows_it() -> None:
+    async with driven() as it:
+        await it.until(lambda: "10 MiB" in it.line("orders"))
+        assert "overrides as of" not in it.text
+        await it.press("p")
+        await it.shows("overrides as of ")
+        await it.press("p")
+        assert "overrides as of" not in it.text
 
 
 async def test_a_topic_in_trouble_is_marked_and_told_of() -> None:
@@ -77,6 +95,7 @@ async def test_details_say_what_applies_without_the_override_and_the_chain() -> 
         await it.shows("Without the override: delete from default")
         await it.shows("topic compact,delete ▸ default log.cleanup.policy delete")
         await it.press("j")
+        await it.shows(" ── retention.ms ─")
         await it.shows("7 d   long, ms")
         await it.shows("How long a log is kept & what then.")
         await it.press("d")

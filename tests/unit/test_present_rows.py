@@ -373,10 +373,12 @@ def test_effective_quotas_tell_what_they_beat_and_what_the_cluster_gives() -> No
     told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3)]
     assert told == [
         "produce 1 MB/s ×3 = 3 MB/s user alice client <default> over user <default> 10 MB/s",
-        "consume 50 MB/s ×3 = 150 MB/s user alice over user <default> 20 MB/s; all the user's clients share it",
+        "consume 50 MB/s ×3 = 150 MB/s user alice over user <default> 20 MB/s",
         "request no limit",
         "ctrl no limit",
     ]
+    told = [" ".join(plain(line).split()) for line in effective_lines(quotas, "alice", "any", 3, sharing=True)]
+    assert told[1].endswith("over user <default> 20 MB/s; all the user's clients share it")
     user, client = whose(BOB_ANY)
     assert user == "bob"
     assert client not in ("bob", "")

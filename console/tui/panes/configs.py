@@ -19,11 +19,12 @@ from console.plan.edits import UnsetConfig
 from console.present.config_details import described_by, details
 from console.present.configs import ConfigRow, config_cells, config_rows, lines_of, own_count
 from console.present.names import HIDDEN, plural
+from console.present.sanitize import clean
 from console.present.spans import Cell, Line
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
-from console.tui.text_lines import TextLines, clipped
+from console.tui.text_lines import TextLines, clipped, rule
 from widgets.columns import Column
 from widgets.line_view import LineView
 
@@ -164,7 +165,8 @@ class ConfigsView(TableView[ConfigRow]):
         self._show_details()
 
     def _show_details(self) -> None:
-        lines = self.details(self.size.width - 2)
+        row, width = self.row(), self.size.width - 2
+        lines = [] if row is None else [rule(clean(row.key), width), *self.details(width)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
     def details(self, width: int) -> list[Line]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -16,6 +16,9 @@ from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.tui.reading import Swept
 
 
 class EntityRow(NamedTuple):
@@ -47,6 +50,7 @@ class EntitiesView(TableView[EntityRow]):
         super().__init__()
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
+        self._swept: Swept | None = None
 
     def inputs(self) -> tuple[object, ...]:
         """Brokers, topics, what is listed, their configs, the plan."""
@@ -72,7 +76,8 @@ class EntitiesView(TableView[EntityRow]):
 
     async def read_more(self) -> None:
         """The configs of all."""
-        await self.console.reading.sweep([row.resource for row in self._everything()])
+        self._swept = await self.console.reading.sweep([row.resource for row in self._everything()])
+        self.tell_where()
 
     def _everything(self) -> list[EntityRow]:
         known = self.snapshot
@@ -132,7 +137,7 @@ class EntitiesView(TableView[EntityRow]):
     def status(self) -> Line:
         """Whether all are shown."""
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
-        return [*only, *super().status()]
+        return [*self.age("overrides", self._swept), *only, *super().status()]
 
     def target_of(self, row: EntityRow) -> ConfigResource:
         """The entity."""

@@ -28,7 +28,7 @@ from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
-from console.tui.text_lines import TextLines, clipped, wrap
+from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
 from widgets.filtered_rows import TextSearch, parse_query
 from widgets.flat_tree import Node
@@ -187,18 +187,16 @@ class QuotasView(View):
             self.below.set()
             return
         width = max(20, self.size.width - 2)
-        lines = [part for line in self._effective(entity) for part in wrap(line, width, indent=22)]
+        lines = [rule(f"effective for {_who(entity)}", width), *self._effective(entity, width)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
-    def _effective(self, entity: QuotaEntity) -> list[Line]:
+    def _effective(self, entity: QuotaEntity, width: int, *, sharing: bool = False) -> list[Line]:
         quotas, brokers = self.snapshot.quotas, len(self.snapshot.cluster.brokers)
         if entity.has(IP):
-            name = entity.name_of(IP)
-            who = "any other address" if name is None else f"address {clean(name)}"
-            return [[("effective for ", "muted"), (who, "strong")], effective_ip_line(quotas, name or OTHER, brokers)]
-        user, client = whose(entity)
-        head: Line = [("effective for ", "muted"), (who_text(user, client), "strong")]
-        return [head, *effective_lines(quotas, user, client, brokers)]
+            lines = [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
+        else:
+            lines = effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
+        return [part for line in lines for part in wrap(line, width, indent=22)]
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -269,6 +267,13 @@ class QuotasView(View):
         entity = self.target()
         if entity is not None:
             self.console.show_text(
-                quota_entity(entity),
-                lambda width: [part for line in self._effective(entity) for part in wrap(line, width, indent=22)],
+                f"effective for {_who(entity)}", lambda width: self._effective(entity, width, sharing=True)
             )
+
+
+def _who(entity: QuotaEntity) -> str:
+    """For whom the effective quota of an entity is shown."""
+    if entity.has(IP):
+        name = entity.name_of(IP)
+        return "any other address" if name is None else f"address {clean(name)}"
+    return who_text(*whose(entity))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
 
 from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
@@ -26,6 +27,9 @@ from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.tui.reading import Swept
 
 
 class TopicsView(TableView[Topic]):
@@ -55,6 +59,7 @@ class TopicsView(TableView[Topic]):
         self._internal = False
         self._hidden = 0
         self._unread = 0
+        self._swept: Swept | None = None
         self._sizes: tuple[object, dict[str, int]] = (None, {})
         self._marks = topic_marks(EMPTY)
 
@@ -68,12 +73,19 @@ class TopicsView(TableView[Topic]):
         session = self.console.session
         if not await self.console.reading.all_topics():
             await session.read_topics([topic.name for topic in self.visible_rows()])
-        await session.read_configs([topic_resource(topic.name) for topic in self.visible_rows()])
+        await session.read_configs([topic_resource(name) for name in self._seen()])
+
+    def _seen(self) -> list[str]:
+        """The topics on the screen; before any are, those that will be."""
+        if visible := self.visible_rows():
+            return [topic.name for topic in visible]
+        return nsmallest(self.console.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
 
     async def read_more(self) -> None:
         """Overrides and sizes of all topics."""
         session = self.console.session
-        await self.console.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
+        self._swept = await self.console.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
+        self.tell_where()
         await session.read_log_dirs()
 
     def rows(self) -> list[Topic]:
@@ -117,7 +129,7 @@ class TopicsView(TableView[Topic]):
 
     def status(self) -> Line:
         """How many are shown, and how many internal ones are not."""
-        reading: Line = []
+        reading = self.age("overrides", self._swept)
         if self.known() and self._unread > 0:
             reading = [(f"overrides of {plural(self._unread, 'topic')} still to be read  ", "muted")]
         hidden: Line = [(f"{plural(self._hidden, 'internal topic')} hidden  ", "muted")] if self._hidden else []

@@ -14,6 +14,7 @@ from textual.widget import Widget
 from console.present.failures import unread
 from console.present.sanitize import cell_width, clean
 from console.present.spans import Cell, Line
+from console.present.topics import clock
 from console.tui.keymap import keys_of
 from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
 from console.tui.text_lines import TextLines
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from console.model.snapshot import Snapshot
     from console.plan.plan import Plan
     from console.tui.app import Console
+    from console.tui.reading import Swept
 
 Row = TypeVar("Row")
 
@@ -131,6 +133,12 @@ class View(Widget):
     def status(self) -> Line:
         """What stands right of the breadcrumbs: counts, the filter."""
         return []
+
+    def age(self, what: str, swept: Swept | None) -> Line:
+        """``overrides as of 09:41:07``, where a background sweep is old, or no other will follow it."""
+        if swept is None or not (swept.is_old or self.console.reading.live.paused):
+            return []
+        return [(f"{what} as of {clock(swept.at)}  ", "muted")]
 
     def note(self) -> Line:
         """What the message line says while there is no message: what could not be read."""
