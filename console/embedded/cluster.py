@@ -7,6 +7,7 @@ import logging
 from base64 import urlsafe_b64encode
 from collections.abc import Coroutine
 from dataclasses import replace
+from itertools import count
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
@@ -15,6 +16,7 @@ from console.embedded.clock import Clock, SystemClock
 from console.embedded.context import Authorizer
 from console.embedded.counters import Counters
 from console.embedded.faults.faults import Faults
+from console.embedded.groups.offsets import forget_topics
 from console.embedded.recording import Recording
 from console.embedded.registry import advertised
 from console.embedded.sasl.credentials import ScramHash, credential_of
@@ -55,6 +57,7 @@ class EmbeddedCluster:
         self.advertised = advertised(self.release, proposals=self.spec.proposals)
         self.listener_name = SASL_LISTENER if self.spec.sasl else BROKER_LISTENER
         self.authorizer: Authorizer | None = None
+        self.producer_ids = count(1000)
         self.gate = Gate(self)
         self._listeners: dict[int, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,6 +74,7 @@ class EmbeddedCluster:
                 self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
+        forget_topics(self)
         self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
         self._keeper: Keeper | None = None
         self._furnish()

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from console.embedded.clock import Clock, SystemClock
+from console.embedded.groups.group import Group
 from console.embedded.records.log import PartitionLog
 from console.embedded.state.change_log import Change, ChangeLog
 from console.embedded.state.liveness import after_loss, after_return
@@ -34,11 +35,12 @@ class ClusterState:
         self.clock: Clock = clock or SystemClock()
         self.tables = Tables()
         self.log = ChangeLog()
-        self.groups: dict[str, Any] = {}
+        self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.controller_epoch = 1
         self._ids: dict[UUID, str] = {}
         self._listeners: list[Listener] = []
+        self._touched: list[Callable[[], None]] = []
         self.tables.controller.put(0, -1)
 
     # Reading: the controller's own view.
@@ -114,6 +116,16 @@ class ClusterState:
         """Be told of every change right after it; the result ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    def touch(self) -> None:
+        """Tell that groups or records changed, of which the log knows nothing."""
+        for listener in tuple(self._touched):
+            listener()
+
+    def when_touched(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Be told whenever groups or records changed; the result ends that."""
+        self._touched.append(listener)
+        return lambda: self._touched.remove(listener)
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
         """Set a key of a table; writing the same value again is a change too."""

@@ -1,0 +1,52 @@
+"""What a broker does as the coordinator of groups (GroupCoordinatorService)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.embedded.groups.group import Group
+from console.embedded.state.coordinators import coordinator_of
+from console.embedded.waiting import event_or_time
+
+if TYPE_CHECKING:
+    from console.embedded.cluster import EmbeddedCluster
+    from console.embedded.context import RequestContext
+
+NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_AUTHORIZATION_FAILED, GROUP_ID_NOT_FOUND = 16, 24, 30, 69
+_INITIAL_DELAY = "group.initial.rebalance.delay.ms"
+_INITIAL_DELAY_DEFAULT = "3000"
+
+
+def refused(context: RequestContext, group_id: str, operation: str = "READ") -> int:
+    """Why this broker does nothing with the group for this principal; 0 where it does."""
+    if not context.allowed(operation, "GROUP", group_id):
+        return GROUP_AUTHORIZATION_FAILED
+    if not group_id:
+        return INVALID_GROUP_ID
+    return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else NOT_COORDINATOR
+
+
+def found_or_made(context: RequestContext, group_id: str) -> Group:
+    """The group; a new one, which is empty, where there is none."""
+    groups = context.state.groups
+    if group_id not in groups:
+        delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
+        groups[group_id] = Group(group_id, int(delay) / 1000)
+    return groups[group_id]
+
+
+def watch(cluster: EmbeddedCluster, group: Group) -> None:
+    """See to it that its members' sessions and its rebalances end in time."""
+    if not group.watched:
+        group.watched = True
+        cluster.run(_pass_time(cluster, group))
+
+
+async def _pass_time(cluster: EmbeddedCluster, group: Group) -> None:
+    try:
+        while (deadline := group.next_deadline) is not None:
+            group.changed.clear()
+            await event_or_time(group.changed, cluster.clock, deadline - cluster.clock.time())
+            group.pass_time(cluster.clock.time())
+    finally:
+        group.watched = False

@@ -1,0 +1,356 @@
+"""A group of the classic protocol: who is in it, which generation, what each has to do (ClassicGroup).
+
+Nothing here waits: whoever joins or syncs too early is given a future, and `pass_time` is called at `next_deadline`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+
+from console.embedded.groups.member import Joined, JoinWish, Member, Synced, chosen_protocol
+
+UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = 25, 27, 22, 23
+MEMBER_ID_REQUIRED, FENCED_INSTANCE = 79, 82
+
+
+class State(StrEnum):
+    """Kafka's words."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """An offset that a group committed. at: Unix seconds."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+    at: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """One group. initial_delay: seconds in which an empty group gathers its first members.
+
+    pending: ids that were given out, and until when they may be used. gathering: until when a rebalance waits for
+    members; for_more: whether it waits for new ones too, as the first one does. changed: set where `next_deadline` may
+    be another now; watched: whether somebody calls `pass_time` then.
+    """
+
+    id: str
+    initial_delay: float = 0.0
+    state: State = State.EMPTY
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
+    pending: dict[str, float] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    gathering: float = inf
+    for_more: bool = False
+    syncing_until: float = inf
+    last_moment: float = inf
+    joined_late: bool = False
+    watched: bool = False
+
+    # What clients ask for.
+
+    def join(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        """Take a member in, or back in; an answer at once, or one that comes when all are there."""
+        if not self._agrees(wish):
+            return Joined(INCONSISTENT_PROTOCOL, wish.member_id)
+        if not wish.member_id:
+            return self._join_new(wish, now)
+        if wish.member_id in self.pending:
+            del self.pending[wish.member_id]
+            return self._add(wish.member_id, wish, now)
+        code = self.unknown(wish.member_id, wish.instance_id)
+        if code:
+            return Joined(code, wish.member_id)
+        member = self.members[wish.member_id]
+        member.heard(now)
+        same = member.protocols == wish.protocols
+        steady = (self.state == State.STABLE and member.id != self.leader) or self.state == State.COMPLETING
+        if same and steady:
+            return self._current(member)
+        return self._rejoin(member, wish, now)
+
+    def _agrees(self, wish: JoinWish) -> bool:
+        if not wish.protocols or not wish.protocol_type:
+            return False
+        if self.members and wish.protocol_type != self.protocol_type:
+            return False
+        others = [member for member in self.members.values() if member.id != wish.member_id and not member.stands_in]
+        names = {name for name, _ in wish.protocols}
+        return bool(names.intersection(*({name for name, _ in member.protocols} for member in others)))
+
+    def _join_new(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        was = self._static(wish.instance_id)
+        if was is not None:
+            return self._replace(was, wish, now)
+        if wish.needs_id:
+            self.pending[wish.new_id] = now + wish.session_timeout
+            self.changed.set()
+            return Joined(MEMBER_ID_REQUIRED, wish.new_id)
+        return self._add(wish.new_id, wish, now)
+
+    def _add(self, member_id: str, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+        member = Member(
+            member_id,
+            wish.instance_id,
+            wish.client_id,
+            wish.client_host,
+            wish.session_timeout,
+            wish.rebalance_timeout,
+            wish.protocols,
+        )
+        if not self.members:
+            self.protocol_type = wish.protocol_type
+        self.members[member_id] = member
+        if self.state == State.PREPARING:
+            self.joined_late = True
+        return self._rejoin(member, wish, now)
+
+    def _rejoin(self, member: Member, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+        member.heard(now)
+        member.protocols = wish.protocols
+        member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
+        member.end_join(Joined(REBALANCE_IN_PROGRESS, member.id))  # it asked twice; the last one counts
+        member.joining = asyncio.get_running_loop().create_future()
+        future = member.joining
+        if self.state != State.PREPARING:
+            self._rebalance(now)
+        self._try_complete(now)
+        return future
+
+    def _replace(self, was: Member, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        """A static member came back without its id: it gets a new one, and the old one is fenced (KIP-345)."""
+        del self.members[was.id]
+        was.end_join(Joined(FENCED_INSTANCE, was.id))
+        was.end_sync(Synced(FENCED_INSTANCE))
+        old_leader, led = self.leader, was.id == self.leader
+        same = was.protocols == wish.protocols
+        was.id, was.client_id, was.client_host = wish.new_id, wish.client_id, wish.client_host
+        self.members[was.id] = was
+        if led:
+            self.leader = was.id
+        was.heard(now)
+        if not (self.state == State.STABLE and same):
+            return self._rejoin(was, wish, now)
+        answer = self._current(was)
+        if led and wish.skips_assignment:
+            return answer._replace(skip_assignment=True)
+        return answer._replace(leader=old_leader or "", members=())
+
+    def sync(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        protocol: tuple[str | None, str | None],
+        assignments: dict[str, bytes],
+        now: float,
+    ) -> Synced | asyncio.Future[Synced]:
+        """A member asks for its assignment; the leader brings everybody's. protocol: its type and name, None where
+        the request's version does not tell them."""
+        code = self.unknown(member_id, instance_id)
+        told_type, told_name = protocol
+        if not code and generation != self.generation:
+            code = ILLEGAL_GENERATION
+        if not code and (told_type not in (None, self.protocol_type) or told_name not in (None, self.protocol)):
+            code = INCONSISTENT_PROTOCOL
+        if not code and self.state == State.PREPARING:
+            code = REBALANCE_IN_PROGRESS
+        if code:
+            return Synced(code)
+        member = self.members[member_id]
+        member.heard(now)
+        if self.state == State.STABLE:
+            return self._assigned(member)
+        member.syncing = asyncio.get_running_loop().create_future()
+        future = member.syncing
+        if member_id == self.leader:
+            self._stable(assignments, now)
+        return future
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
+        """A member lives; an error code."""
+        code = self.unknown(member_id, instance_id)
+        if code:
+            return code
+        if generation != self.generation:
+            return ILLEGAL_GENERATION
+        self.members[member_id].heard(now)
+        return REBALANCE_IN_PROGRESS if self.state == State.PREPARING else 0
+
+    def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
+        """A member goes; an error code. A static one may be named by its instance alone."""
+        if member_id in self.pending:
+            del self.pending[member_id]
+            self._try_complete(now)
+            return 0
+        if not member_id and instance_id is not None:
+            member = self._static(instance_id)
+            if member is None:
+                return UNKNOWN_MEMBER
+            member_id = member.id
+        code = self.unknown(member_id, instance_id)
+        if not code:
+            self._remove(self.members[member_id], now)
+        return code
+
+    def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
+        """Whether this member may commit offsets now; an error code (ClassicGroup.validateOffsetCommit)."""
+        if generation < 0 and not member_id and instance_id is None:
+            return UNKNOWN_MEMBER if self.members else 0
+        code = self.unknown(member_id, instance_id)
+        if code:
+            return code
+        if generation != self.generation:
+            return ILLEGAL_GENERATION
+        if self.state == State.COMPLETING:
+            return REBALANCE_IN_PROGRESS
+        self.members[member_id].heard(now)
+        return 0
+
+    def unknown(self, member_id: str, instance_id: str | None) -> int:
+        """Why this is no member, 0 for one."""
+        if instance_id is not None:
+            member = self._static(instance_id)
+            if member is None:
+                return UNKNOWN_MEMBER
+            return 0 if member.id == member_id else FENCED_INSTANCE
+        return 0 if member_id in self.members else UNKNOWN_MEMBER
+
+    def _static(self, instance_id: str | None) -> Member | None:
+        if instance_id is None:
+            return None
+        return next((member for member in self.members.values() if member.instance_id == instance_id), None)
+
+    # Time.
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When something happens by itself; None for never."""
+        moments = [*self.pending.values(), self.gathering, self.syncing_until]
+        moments += [member.deadline for member in self.members.values() if not self._waits(member)]
+        soonest = min(moments)
+        return None if soonest == inf else soonest
+
+    @staticmethod
+    def _waits(member: Member) -> bool:
+        return member.joining is not None or member.syncing is not None
+
+    def pass_time(self, now: float) -> None:
+        """Do what is due: members that were not heard of are gone, and rebalances end."""
+        self.pending = {member_id: until for member_id, until in self.pending.items() if until > now}
+        if self.state == State.COMPLETING and self.syncing_until <= now:
+            for member in [member for member in self.members.values() if member.syncing is None]:
+                self._remove(member, now)
+        for member in list(self.members.values()):
+            if member.deadline <= now and not self._waits(member):
+                self._remove(member, now)
+        if self.state == State.PREPARING and self.gathering <= now:
+            self._gathered(now)
+        else:
+            self._try_complete(now)
+
+    # Rebalances.
+
+    def _rebalance(self, now: float) -> None:
+        for member in list(self.members.values()):
+            if member.stands_in:
+                del self.members[member.id]
+            member.assignment = b""
+            member.end_sync(Synced(REBALANCE_IN_PROGRESS))
+        longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
+        self.for_more = self.state == State.EMPTY and self.initial_delay > 0
+        self.last_moment = now + longest
+        self.gathering = now + min(self.initial_delay, longest) if self.for_more else self.last_moment
+        self.joined_late = False
+        self.syncing_until = inf
+        self.state = State.PREPARING
+        self.changed.set()
+
+    def _try_complete(self, now: float) -> None:
+        """End the rebalance if nobody is waited for."""
+        waited_for = any(member.joining is None for member in self.members.values())
+        if self.state == State.PREPARING and not (self.for_more or self.pending or waited_for):
+            self._complete(now)
+
+    def _gathered(self, now: float) -> None:
+        """Time is up; an empty group that still gets new members gives them more (DelayedJoin's InitialDelayedJoin)."""
+        if self.for_more and self.joined_late and now < self.last_moment:
+            self.joined_late = False
+            self.gathering = min(now + self.initial_delay, self.last_moment)
+            return
+        self._complete(now)
+
+    def _complete(self, now: float) -> None:
+        self.for_more, self.gathering = False, inf
+        for member in list(self.members.values()):
+            if member.joining is None and member.instance_id is None:
+                del self.members[member.id]
+        self.changed.set()
+        here = [member for member in self.members.values() if member.joining is not None]
+        if self.members and not here:  # static members alone, and none came: they have until their sessions end
+            self.gathering = now + max(member.rebalance_timeout for member in self.members.values())
+            return
+        self.generation += 1
+        if not self.members:
+            self.state, self.protocol, self.leader = State.EMPTY, None, None
+            return
+        if self.leader not in [member.id for member in here]:
+            self.leader = here[0].id
+        self.protocol = chosen_protocol(list(self.members.values()))
+        self.state = State.COMPLETING
+        self.syncing_until = now + max(member.rebalance_timeout for member in self.members.values())
+        for member in here:
+            member.heard(now)
+            member.end_join(self._current(member))
+
+    def _current(self, member: Member) -> Joined:
+        """What a member of this generation is told."""
+        leads = member.id == self.leader
+        return Joined(
+            0,
+            member.id,
+            self.generation,
+            self.protocol_type,
+            self.protocol,
+            self.leader or "",
+            tuple((each.id, each.instance_id, each.metadata(self.protocol)) for each in self.members.values())
+            if leads
+            else (),
+        )
+
+    def _stable(self, assignments: dict[str, bytes], now: float) -> None:
+        self.state, self.syncing_until = State.STABLE, inf
+        for member in self.members.values():
+            member.assignment = assignments.get(member.id, b"")
+            if member.syncing is not None:
+                member.heard(now)
+                member.end_sync(self._assigned(member))
+        self.changed.set()
+
+    def _assigned(self, member: Member) -> Synced:
+        return Synced(0, member.assignment, self.protocol_type, self.protocol)
+
+    def _remove(self, member: Member, now: float) -> None:
+        """A member is gone; the others share anew."""
+        del self.members[member.id]
+        member.end_join(Joined(UNKNOWN_MEMBER, member.id))
+        member.end_sync(Synced(UNKNOWN_MEMBER))
+        if self.state in (State.COMPLETING, State.STABLE):
+            self._rebalance(now)
+        self._try_complete(now)
+        self.changed.set()

@@ -1,0 +1,37 @@
+"""ConsumerGroupDescribe: groups of the newer protocol (KIP-848), of which this cluster has none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, refused
+from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-1. The error tells clients to ask DescribeGroups."""
+    return context.schema.ConsumerGroupDescribeResponse(
+        throttle_time=NO_TIME, groups=tuple(_group(context, group_id) for group_id in request.group_ids)
+    )
+
+
+def _group(context: RequestContext, group_id: str) -> Any:
+    code, message = refused(context, group_id, "DESCRIBE"), None
+    if code in (0, INVALID_GROUP_ID):
+        code = GROUP_ID_NOT_FOUND
+        known = group_id in context.state.groups
+        message = f"Group {group_id} is not a consumer group." if known else f"Group {group_id} not found."
+    return for_version(
+        context.schema.DescribedGroup,
+        error_code=code,
+        error_message=message,
+        group_id=group_id,
+        group_state="",
+        group_epoch=0,
+        assignment_epoch=0,
+        assignor_name="",
+        members=(),
+        authorized_operations=NO_OPERATIONS,
+    )

@@ -1,0 +1,37 @@
+"""DeleteGroups: groups that have no members go, with their offsets (KIP-229)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, refused
+from console.embedded.handlers.common import NO_TIME
+
+_NON_EMPTY_GROUP = 68
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2."""
+    schema = context.schema
+    return schema.DeleteGroupsResponse(
+        throttle_time=NO_TIME,
+        results=tuple(
+            schema.DeletableGroupResult(group_id=group_id, error_code=_delete(context, group_id))
+            for group_id in request.groups_names
+        ),
+    )
+
+
+def _delete(context: RequestContext, group_id: str) -> int:
+    code = refused(context, group_id, "DELETE")
+    if code:
+        return code
+    group = context.state.groups.get(group_id)
+    if group is None:
+        return GROUP_ID_NOT_FOUND
+    if group.members:
+        return _NON_EMPTY_GROUP
+    del context.state.groups[group_id]
+    context.state.touch()
+    return 0

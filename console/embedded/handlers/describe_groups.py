@@ -1,0 +1,65 @@
+"""DescribeGroups: state and members of groups of the classic protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, refused
+from console.embedded.groups.group import Group, State
+from console.embedded.handlers.common import GROUP_OPERATIONS, NO_OPERATIONS, NO_TIME
+from console.wire.schemas import for_version
+
+_NOT_FOUND_FROM = 6
+_DEAD = "Dead"
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-6. Before v6 a group that is not there is dead, without an error (KIP-1043)."""
+    return for_version(
+        context.schema.DescribeGroupsResponse,
+        throttle_time=NO_TIME,
+        groups=tuple(_group(request, context, group_id) for group_id in request.groups),
+    )
+
+
+def _group(request: Any, context: RequestContext, group_id: str) -> Any:
+    code = refused(context, group_id, "DESCRIBE")
+    if code == INVALID_GROUP_ID:  # the empty name is one that no group has
+        code = 0
+    group = context.state.groups.get(group_id)
+    message, operations = None, NO_OPERATIONS
+    if not code and group is None and context.version >= _NOT_FOUND_FROM:
+        code, message = GROUP_ID_NOT_FOUND, f"Group {group_id} not found."
+    if not code and getattr(request, "include_authorized_operations", False):
+        operations = context.operations(GROUP_OPERATIONS, "GROUP", group_id)
+    shown = None if code else group
+    stable = shown is not None and shown.state == State.STABLE
+    state = _DEAD if not code or message else ""
+    return for_version(
+        context.schema.DescribedGroup,
+        error_code=code,
+        error_message=message,
+        group_id=group_id,
+        group_state=str(shown.state) if shown else state,
+        protocol_type=(shown.protocol_type or "") if shown else "",
+        protocol_data=(shown.protocol or "") if shown and stable else "",
+        members=_members(context.schema, shown, stable) if shown else (),
+        authorized_operations=operations,
+    )
+
+
+def _members(schema: Any, group: Group, stable: bool) -> tuple[Any, ...]:
+    """Metadata and assignments count in a stable group only."""
+    return tuple(
+        for_version(
+            schema.DescribedGroupMember,
+            member_id=member.id,
+            group_instance_id=member.instance_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            member_metadata=member.metadata(group.protocol) if stable else b"",
+            member_assignment=member.assignment if stable else b"",
+        )
+        for member in group.members.values()
+    )

@@ -1,0 +1,64 @@
+"""Fetch: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
+
+No fetch sessions are kept (KIP-227): every answer says session 0, so that clients name all partitions each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.partitions import told_endpoints, told_leader
+from console.embedded.records.reading import Read, TopicRead, read
+from console.embedded.state.values import NO_LEADER
+from console.wire.schemas import for_version
+
+_FETCH_SESSION_ID_NOT_FOUND = 70
+_NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v4-18; v13 on has ids in the place of names."""
+    schema = context.schema
+    if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
+        return for_version(
+            schema.FetchResponse,
+            throttle_time=NO_TIME,
+            error_code=_FETCH_SESSION_ID_NOT_FOUND,
+            session_id=_NO_SESSION,
+            responses=(),
+        )
+    found = await read(request, context)
+    leaders = {part.refusal.leader for topic in found for part in topic.parts if part.refusal} - {NO_LEADER}
+    return for_version(
+        schema.FetchResponse,
+        throttle_time=NO_TIME,
+        error_code=0,
+        session_id=_NO_SESSION,
+        responses=tuple(_topic(schema, topic) for topic in found),
+        **(told_endpoints(context, leaders) if leaders else {}),
+    )
+
+
+def _topic(schema: Any, topic: TopicRead) -> Any:
+    return for_version(
+        schema.FetchableTopicResponse,
+        topic=topic.named.name or "",
+        topic_id=topic.named.id,
+        partitions=tuple(_partition(schema, part) for part in topic.parts),
+    )
+
+
+def _partition(schema: Any, part: Read) -> Any:
+    return for_version(
+        schema.PartitionData,
+        partition_index=part.place,
+        error_code=part.refusal.code if part.refusal else 0,
+        high_watermark=part.end,
+        last_stable_offset=part.end,
+        log_start_offset=part.start,
+        aborted_transactions=None,
+        records=part.records,
+        **(told_leader(schema, part.refusal) if part.refusal else {}),
+    )

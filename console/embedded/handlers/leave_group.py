@@ -1,0 +1,44 @@
+"""LeaveGroup: members go by themselves; several at once since v3 (KIP-345)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import refused
+from console.embedded.groups.group import UNKNOWN_MEMBER
+from console.embedded.handlers.common import NO_TIME
+from console.wire.schemas import for_version
+
+_SEVERAL_FROM = 3
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-5."""
+    schema = context.schema
+    code = refused(context, request.group_id)
+    if context.version < _SEVERAL_FROM:
+        code = code or _leave(context, request.group_id, request.member_id, None)
+        return for_version(schema.LeaveGroupResponse, throttle_time=NO_TIME, error_code=code)
+    members = () if code else request.members
+    return schema.LeaveGroupResponse(
+        throttle_time=NO_TIME,
+        error_code=code,
+        members=tuple(
+            schema.MemberResponse(
+                member_id=each.member_id,
+                group_instance_id=each.group_instance_id,
+                error_code=_leave(context, request.group_id, each.member_id, each.group_instance_id),
+            )
+            for each in members
+        ),
+    )
+
+
+def _leave(context: RequestContext, group_id: str, member_id: str, instance_id: str | None) -> int:
+    group = context.state.groups.get(group_id)
+    if group is None:
+        return UNKNOWN_MEMBER
+    code = group.leave(member_id, instance_id, context.clock.time())
+    context.state.touch()
+    return code

@@ -1,0 +1,39 @@
+"""ListGroups: the groups that this broker coordinates (KIP-518, KIP-848)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.state.coordinators import coordinator_of
+from console.wire.schemas import for_version
+
+_TYPE = "classic"
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-5. Whoever may not describe the cluster sees the groups that it may describe."""
+    schema, topics = context.schema, context.view.topics
+    states = {state.lower() for state in getattr(request, "states_filter", ())}
+    types = {type_.lower() for type_ in getattr(request, "types_filter", ())}
+    everything = context.allowed("DESCRIBE")
+    return for_version(
+        schema.ListGroupsResponse,
+        throttle_time=NO_TIME,
+        error_code=0,
+        groups=tuple(
+            for_version(
+                schema.ListedGroup,
+                group_id=group.id,
+                protocol_type=group.protocol_type or "",
+                group_state=str(group.state),
+                group_type=_TYPE,
+            )
+            for group in context.state.groups.values()
+            if coordinator_of(topics, group.id) == context.broker_id
+            and (not states or group.state.lower() in states)
+            and (not types or _TYPE in types)
+            and (everything or context.allowed("DESCRIBE", "GROUP", group.id))
+        ),
+    )

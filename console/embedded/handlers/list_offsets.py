@@ -1,0 +1,86 @@
+"""ListOffsets: where a log begins and ends, and where a moment is in it (KafkaApis.handleListOffsetRequest)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.log import NO_OFFSET
+from console.embedded.records.partitions import Asked, Held, Refusal, asked, held
+from console.embedded.records.retention import apply_retention
+from console.wire.schemas import for_version
+
+_TOPIC_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION, _INVALID_REQUEST = 29, 35, 42
+LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+_SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
+"""The first version that has each of these in the place of a timestamp."""
+_NO_TIME = _NO_EPOCH = -1
+
+
+class _Place(NamedTuple):
+    code: int
+    timestamp: int = _NO_TIME
+    offset: int = NO_OFFSET
+    epoch: int = _NO_EPOCH
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1-11."""
+    schema = context.schema
+    return for_version(
+        schema.ListOffsetsResponse,
+        throttle_time=NO_TIME,
+        topics=tuple(
+            schema.ListOffsetsTopicResponse(name=item.name, partitions=tuple(_partitions(context, item)))
+            for item in request.topics
+        ),
+    )
+
+
+def _partitions(context: RequestContext, item: Any) -> list[Any]:
+    named = asked(context, item)
+    often = Counter(part.partition_index for part in item.partitions)
+    answers = []
+    for part in item.partitions:
+        if not context.allowed("DESCRIBE", "TOPIC", item.name):
+            place = _Place(_TOPIC_AUTHORIZATION_FAILED)
+        elif often[part.partition_index] > 1:
+            place = _Place(_INVALID_REQUEST)
+        elif part.timestamp < 0 and context.version < _SINCE.get(part.timestamp, context.version + 1):
+            place = _Place(_UNSUPPORTED_VERSION)
+        else:
+            place = _place(context, named, part)
+        answers.append(
+            for_version(
+                context.schema.ListOffsetsPartitionResponse,
+                partition_index=part.partition_index,
+                error_code=place.code,
+                timestamp=place.timestamp,
+                offset=place.offset,
+                leader_epoch=place.epoch,
+            )
+        )
+    return answers
+
+
+def _place(context: RequestContext, named: Asked, part: Any) -> _Place:
+    found = held(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
+    if isinstance(found, Refusal):
+        return _Place(found.code)
+    apply_retention(context, found)
+    return _at(found, part.timestamp)
+
+
+def _at(found: Held, timestamp: int) -> _Place:
+    log, epoch = found.log, found.partition.leader_epoch
+    if timestamp == LATEST:
+        return _Place(0, _NO_TIME, log.end, epoch)
+    if timestamp in (EARLIEST, EARLIEST_LOCAL):
+        oldest = log.epoch_at_start()
+        return _Place(0, _NO_TIME, log.start, epoch if oldest is None else oldest)
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # nothing is tiered
+        return _Place(0)
+    record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
+    return _Place(0) if record is None else _Place(0, *record)

@@ -1,0 +1,63 @@
+"""OffsetCommit: a group's members, or whoever keeps offsets under its name, tell how far they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, found_or_made, refused
+from console.embedded.groups.group import ILLEGAL_GENERATION, Committed, Group
+from console.embedded.groups.offsets import refused_topic, topic_named
+from console.embedded.handlers.common import NO_TIME
+from console.wire.schemas import for_version
+
+_METADATA_TOO_LARGE = 12
+_MAX_METADATA = 4096
+"""Characters (offset.metadata.max.bytes)."""
+_NOT_FOUND_FROM = 9
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v2-10; v10 has ids in the place of names."""
+    schema = context.schema
+    group = context.state.groups.get(request.group_id)
+    code = refused(context, request.group_id) or _refused_member(request, context, group)
+    topics = tuple(_topic(request, context, item, code) for item in request.topics)
+    if not code:
+        context.state.touch()
+    return for_version(schema.OffsetCommitResponse, throttle_time=NO_TIME, topics=topics)
+
+
+def _refused_member(request: Any, context: RequestContext, group: Group | None) -> int:
+    generation = request.generation_id_or_member_epoch
+    if group is None:
+        if generation < 0:
+            return 0
+        return GROUP_ID_NOT_FOUND if context.version >= _NOT_FOUND_FROM else ILLEGAL_GENERATION
+    instance_id = getattr(request, "group_instance_id", None)
+    return group.committed(request.member_id, instance_id, generation, context.clock.time())
+
+
+def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
+    schema = context.schema
+    name = topic_named(context, item)
+    code = code or refused_topic(context, name, "READ")
+    parts = []
+    for part in item.partitions:
+        part_code = code
+        if not code and len(part.committed_metadata or "") > _MAX_METADATA:
+            part_code = _METADATA_TOO_LARGE
+        if not part_code and name is not None:
+            found_or_made(context, request.group_id).offsets[name, part.partition_index] = Committed(
+                part.committed_offset,
+                getattr(part, "committed_leader_epoch", -1),
+                part.committed_metadata,
+                context.clock.time(),
+            )
+        parts.append(schema.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=part_code))
+    return for_version(
+        schema.OffsetCommitResponseTopic,
+        name=name or "",
+        topic_id=getattr(item, "topic_id", None),
+        partitions=tuple(parts),
+    )

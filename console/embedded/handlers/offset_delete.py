@@ -1,0 +1,44 @@
+"""OffsetDelete: a group's offsets of topics that none of its members reads (KIP-496)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, refused
+from console.embedded.groups.group import Group
+from console.embedded.groups.offsets import refused_topic
+from console.embedded.groups.subscriptions import CONSUMERS, subscribed
+from console.embedded.handlers.common import NO_TIME
+
+_NON_EMPTY_GROUP, _SUBSCRIBED = 68, 86
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0."""
+    schema = context.schema
+    code = refused(context, request.group_id, "DELETE")
+    group = context.state.groups.get(request.group_id)
+    if not code and group is None:
+        code = GROUP_ID_NOT_FOUND
+    if not code and group is not None and group.members and group.protocol_type != CONSUMERS:
+        code = _NON_EMPTY_GROUP
+    topics = () if code or group is None else tuple(_topic(context, group, item) for item in request.topics)
+    return schema.OffsetDeleteResponse(error_code=code, throttle_time=NO_TIME, topics=topics)
+
+
+def _topic(context: RequestContext, group: Group, item: Any) -> Any:
+    schema = context.schema
+    code = refused_topic(context, item.name, "READ")
+    if not code and item.name in subscribed(group):
+        code = _SUBSCRIBED
+    for part in item.partitions:
+        if not code and group.offsets.pop((item.name, part.partition_index), None) is not None:
+            context.state.touch()
+    return schema.OffsetDeleteResponseTopic(
+        name=item.name,
+        partitions=tuple(
+            schema.OffsetDeleteResponsePartition(partition_index=part.partition_index, error_code=code)
+            for part in item.partitions
+        ),
+    )

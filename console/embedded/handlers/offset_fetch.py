@@ -1,0 +1,92 @@
+"""OffsetFetch: what groups committed; several groups at once since v8 (KIP-709)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import refused
+from console.embedded.groups.group import Committed
+from console.embedded.groups.offsets import TOPIC_AUTHORIZATION_FAILED, topic_named
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.partitions import UNKNOWN_TOPIC_ID
+from console.wire.schemas import for_version
+
+_SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
+_NOTHING = Committed(-1)
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1-10; v10 has ids in the place of names."""
+    schema = context.schema
+    if context.version >= _SEVERAL_FROM:
+        return schema.OffsetFetchResponse(
+            throttle_time=NO_TIME, groups=tuple(_group(context, group) for group in request.groups)
+        )
+    code = refused(context, request.group_id, "DESCRIBE")
+    per_partition = code if context.version < _TOP_ERROR_FROM else 0
+    topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
+    return for_version(schema.OffsetFetchResponse, throttle_time=NO_TIME, topics=tuple(topics), error_code=code)
+
+
+def _group(context: RequestContext, asked: Any) -> Any:
+    code = refused(context, asked.group_id, "DESCRIBE")
+    return context.schema.OffsetFetchResponseGroup(
+        group_id=asked.group_id,
+        topics=() if code else tuple(_topics(context, asked.group_id, asked.topics, 0)),
+        error_code=code,
+    )
+
+
+def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None, code: int) -> Iterator[Any]:
+    group = context.state.groups.get(group_id)
+    offsets = group.offsets if group is not None else {}
+    if topics is None:
+        yield from _everything(context, offsets)
+        return
+    for item in topics:
+        name = topic_named(context, item)
+        why = code
+        if name is None:
+            why = UNKNOWN_TOPIC_ID
+        elif not context.allowed("DESCRIBE", "TOPIC", name):
+            why = TOPIC_AUTHORIZATION_FAILED
+        found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
+        parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
+        yield _topic(context, name, getattr(item, "topic_id", None), parts, why)
+
+
+def _everything(context: RequestContext, offsets: dict[tuple[str, int], Committed]) -> Iterator[Any]:
+    by_topic: dict[str, list[tuple[int, Committed]]] = {}
+    for (name, index), committed in sorted(offsets.items()):
+        by_topic.setdefault(name, []).append((index, committed))
+    for name, parts in by_topic.items():
+        topic = context.view.topics.get(name)
+        if context.allowed("DESCRIBE", "TOPIC", name) and (topic is not None or context.version < _IDS_FROM):
+            yield _topic(context, name, topic.id if topic else None, parts, 0)
+
+
+def _topic(
+    context: RequestContext, name: str | None, topic_id: Any, parts: Iterable[tuple[int, Committed]], code: int
+) -> Any:
+    schema = context.schema
+    several = context.version >= _SEVERAL_FROM
+    topic = schema.OffsetFetchResponseTopics if several else schema.OffsetFetchResponseTopic
+    partition = schema.OffsetFetchResponsePartitions if several else schema.OffsetFetchResponsePartition
+    return for_version(
+        topic,
+        name=name or "",
+        topic_id=topic_id,
+        partitions=tuple(
+            for_version(
+                partition,
+                partition_index=index,
+                committed_offset=committed.offset,
+                committed_leader_epoch=committed.leader_epoch,
+                metadata=committed.metadata,
+                error_code=code,
+            )
+            for index, committed in parts
+        ),
+    )

@@ -1,0 +1,44 @@
+"""OffsetForLeaderEpoch: where a leader's epoch ended (KIP-320)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.log import NO_OFFSET
+from console.embedded.records.partitions import Asked, Refusal, asked, held
+from console.wire.schemas import for_version
+
+_TOPIC_AUTHORIZATION_FAILED = 29
+_NO_EPOCH = -1
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v2-4."""
+    schema = context.schema
+    return schema.OffsetForLeaderEpochResponse(
+        throttle_time=NO_TIME,
+        topics=tuple(
+            schema.OffsetForLeaderTopicResult(
+                topic=item.topic,
+                partitions=tuple(_partition(context, asked(context, item), part) for part in item.partitions),
+            )
+            for item in request.topics
+        ),
+    )
+
+
+def _partition(context: RequestContext, named: Asked, part: Any) -> Any:
+    code, epoch, end = 0, _NO_EPOCH, NO_OFFSET
+    if not context.allowed("DESCRIBE", "TOPIC", named.name or ""):
+        code = _TOPIC_AUTHORIZATION_FAILED
+    else:
+        found = held(context, named, part.partition, part.current_leader_epoch)
+        if isinstance(found, Refusal):
+            code = found.code
+        else:
+            epoch, end = found.log.end_of_epoch(part.leader_epoch, found.partition.leader_epoch)
+    return for_version(
+        context.schema.EpochEndOffset, error_code=code, partition=part.partition, leader_epoch=epoch, end_offset=end
+    )

@@ -1,0 +1,44 @@
+"""SyncGroup: the leader brings the assignments, everybody gets its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import refused, watch
+from console.embedded.groups.group import UNKNOWN_MEMBER
+from console.embedded.groups.member import Synced
+from console.embedded.handlers.common import NO_TIME
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-5."""
+    synced = await _synced(request, context)
+    return for_version(
+        context.schema.SyncGroupResponse,
+        throttle_time=NO_TIME,
+        error_code=synced.code,
+        protocol_type=synced.protocol_type,
+        protocol_name=synced.protocol,
+        assignment=synced.assignment,
+    )
+
+
+async def _synced(request: Any, context: RequestContext) -> Synced:
+    code = refused(context, request.group_id)
+    group = context.state.groups.get(request.group_id)
+    if code or group is None:
+        return Synced(code or UNKNOWN_MEMBER)
+    answer = group.sync(
+        request.member_id,
+        getattr(request, "group_instance_id", None),
+        request.generation_id,
+        (getattr(request, "protocol_type", None), getattr(request, "protocol_name", None)),
+        {each.member_id: each.assignment for each in request.assignments},
+        context.clock.time(),
+    )
+    watch(context.cluster, group)
+    context.state.touch()
+    return await answer if isinstance(answer, asyncio.Future) else answer
