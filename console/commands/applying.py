@@ -4,65 +4,58 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterScram,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    Outcome,
-    Status,
-    Target,
-)
-from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.commands.journaling import Recording, record
+from console.commands.look import look, read_again
+from console.commands.sending import SKIPPED, StepResult, facts_of, not_sent, send, tally
+from console.model.changes import Outcome, Status
 from console.model.failure import Failure
-from console.plan.compile import Facts, Step, compile_plan
+from console.plan.compile import Step, compile_plan
+from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebased, surprises
 from console.plan.diff import DiffGroup, diff
-from console.plan.plan import Plan
-from console.plan.predict import default_partitions
+from console.plan.edits import Slot
+from console.plan.plan import Plan, with_outcomes
 from console.plan.settle import record_check, settle
 from console.plan.staged import Staged
 
 if TYPE_CHECKING:
-    from console.admin.link import Link
     from console.commands.session import Session
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """A request and how it went for each of its targets."""
-
-    step: Step
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes that are neither applied nor found valid."""
-        return tuple(outcome for outcome in self.outcomes if not outcome.ok)
+CONFLICT = Failure(
+    "CONFLICT",
+    "somebody changed it since it was read",
+    "Look at what is there now; then discard the edit, or apply with --force to go over it.",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyReport:
-    """What a check or an apply did. sent: whether anything was sent to change the cluster."""
+    """What a check or an apply did.
+
+    sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, for which
+    nothing was sent. overridden: the same where it was sent all the same. surprises: what was found afterwards that is
+    neither as before nor as wanted. change: the number in the journal, None where none was kept. unrecorded: why the
+    journal does not say how all of it went.
+    """
 
     results: tuple[StepResult, ...]
     sent: bool
+    conflicts: tuple[Conflict, ...] = ()
+    overridden: tuple[Conflict, ...] = ()
+    surprises: tuple[Conflict, ...] = ()
+    change: int | None = None
+    unrecorded: Failure | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed."""
-        return not any(result.failed for result in self.results)
+        """Whether nothing failed and nothing stood in the way."""
+        return not self.conflicts and not any(result.failed for result in self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,46 +67,119 @@ class Applied:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How to apply. valid_only: send what passed the check where something did not. force: go over whatever somebody
+    changed meanwhile. accepted: go over these changes, which the operator has seen, and no others."""
+
+    valid_only: bool = False
+    force: bool = False
+    accepted: tuple[Conflict, ...] = ()
+
+
 async def check_plan(session: Session) -> ApplyReport:
     """Send every request that has a validate-only twin as one; nothing changes."""
     return await _check(session, session.plan)
 
 
 async def _check(session: Session, plan: Plan) -> ApplyReport:
-    steps = compile_plan(plan, await _facts(session, plan))
-    outcomes = await asyncio.gather(*(_send(session, step, validate_only=True) for step in steps))
+    steps = compile_plan(plan, await facts_of(session, plan))
+    outcomes = await asyncio.gather(*(send(session, step, validate_only=True) for step in steps))
     results = tuple(StepResult(step, found) for step, found in zip(steps, outcomes, strict=True))
     session.replan(record_check(session.plan, [(r.step, r.outcomes) for r in results]))
     return ApplyReport(results, sent=False)
 
 
-async def apply_plan(session: Session, *, valid_only: bool) -> ApplyReport:
-    """Check; where that fails send nothing, or with `valid_only` the rest; then settle and describe again."""
+async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
+    """Check; describe again what the plan touches; write it into the journal; send, settle and describe again.
+
+    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved, nothing. Raises
+    JournalError where the journal can't be written, and AdminError where the cluster is lost before anything was sent.
+    """
     checked = await _check(session, session.plan)
-    if not checked.ok and not valid_only:
+    if not checked.ok and not wishes.valid_only:
         return checked
+    valid = tuple(staged for staged in session.plan.staged if _valid(session.plan, staged))
+    fresh = await look(session, (staged.edit for staged in valid))
+    found = conflicts(valid, fresh)
+    standing = () if wishes.force else left_over(found, wishes.accepted)
+    if standing:
+        return await _stopped(session, checked, standing)
+    session.replan(_rebased(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
     plan = Plan(tuple(staged for staged in session.plan.staged if _valid(session.plan, staged)))
-    steps = compile_plan(plan, await _facts(session, plan))
-    before = diff(plan, session.snapshot)
+    facts = await facts_of(session, plan, fresh.configs)
+    steps = compile_plan(plan, facts)
+    before = diff(plan, fresh)
+    recording = await record(session, plan, steps, facts, fresh, found)
+    results = await _send_all(session, steps, recording)
+    answered = [(result.step, result.outcomes) for result in results]
+    outcomes = record_check(plan, answered)
+    session.applied = _applied(before, outcomes)
+    session.replan(settle(session.plan, answered))
+    await read_again(session, (staged.edit for staged in plan.staged))
+    refused = tuple(result for result in checked.results if result.failed)
+    return ApplyReport(
+        (*results, *refused),
+        sent=bool(steps),
+        overridden=found,
+        surprises=surprises(_done(outcomes), session.snapshot),
+        change=recording.number,
+        unrecorded=recording.problem,
+    )
+
+
+async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict, ...]) -> ApplyReport:
+    """Nothing is sent: the rows say why, and the session knows what is there now."""
+    failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in found}
+    session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
+    await read_again(session, (conflict.staged.edit for conflict in found))
+    return replace(checked, conflicts=found)
+
+
+def _rebased(plan: Plan, new: Mapping[Slot, Staged]) -> Plan:
+    return replace(plan, staged=tuple(new.get(staged.edit.slot, staged) for staged in plan.staged))
+
+
+async def _send_all(session: Session, steps: Sequence[Step], recording: Recording) -> list[StepResult]:
     results: list[StepResult] = []
     for done, step in enumerate(steps):
         session.progress("apply", done, len(steps))
-        waits_for = [results[place] for place in step.after if results[place].failed]
-        outcomes = _skipped(step) if waits_for else await _send(session, step, validate_only=False)
-        results.append(StepResult(step, outcomes))
-        log.info("applied %s: %s", type(step.request).__name__, _tally(outcomes))
+        result = StepResult(step, await _send_next(session, step, done, results, recording))
+        results.append(result)
+        await recording.answered(done, result)
+        log.info("%s: %s", type(step.request).__name__, tally(result.outcomes))
     session.progress("apply", len(steps), len(steps))
-    answered = [(result.step, result.outcomes) for result in results]
-    session.applied = _applied(before, record_check(plan, answered))
-    session.replan(settle(session.plan, answered))
-    await _describe_again(session, results)
-    refused = tuple(result for result in checked.results if result.failed)
-    return ApplyReport((*results, *refused), sent=bool(steps))
+    return results
+
+
+async def _send_next(
+    session: Session, step: Step, place: int, before: Sequence[StepResult], recording: Recording
+) -> tuple[Outcome, ...]:
+    if any(before[other].failed for other in step.after):
+        return not_sent(step, SKIPPED)
+    if place and (moved := await _moved_meanwhile(session, step)):
+        return moved
+    if not await recording.sending(place):
+        assert recording.problem is not None
+        return not_sent(step, recording.problem)
+    return await send(session, step, validate_only=False)
+
+
+async def _moved_meanwhile(session: Session, step: Step) -> tuple[Outcome, ...]:
+    """The requests before this one took their time: what it touches is looked at once more. What it inherits may have
+    been changed by those very requests, so that only what is its own counts."""
+    from console.admin.errors import AdminError
+
+    try:
+        fresh = await look(session, (staged.edit for staged in step.staged))
+    except AdminError as error:
+        return not_sent(step, error.failure)
+    return not_sent(step, CONFLICT) if changed_since(step.staged, fresh) else ()
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
     """The lines that were applied; None where there are none."""
-    done = {s.edit.slot for s in plan.staged if (outcome := plan.outcome(s.edit)) and outcome.status is Status.APPLIED}
+    done = {staged.edit.slot for staged in _done(plan)}
     groups = []
     for group in before:
         lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
@@ -122,113 +188,10 @@ def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
     return Applied(tuple(groups), plan, datetime.now(UTC)) if groups else None
 
 
+def _done(plan: Plan) -> tuple[Staged, ...]:
+    return tuple(s for s in plan.staged if (o := plan.outcome(s.edit)) is not None and o.status is Status.APPLIED)
+
+
 def _valid(plan: Plan, staged: Staged) -> bool:
     outcome = plan.outcome(staged.edit)
     return outcome is None or outcome.ok
-
-
-async def _send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
-    from console.admin import changes
-    from console.admin.errors import AdminError
-
-    loop = asyncio.get_running_loop()
-
-    def progress(done: int, total: int) -> None:
-        loop.call_soon_threadsafe(session.progress, "waiting for leaders", done, total)
-
-    try:
-        return await session.client.run(changes.send, step.request, validate_only=validate_only, on_progress=progress)
-    except AdminError as error:
-        # Nothing of this request left: an outcome that is not known comes back as one.
-        log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
-        return tuple(Outcome(target, Status.FAILED, error.failure) for target in _targets(step))
-
-
-def _targets(step: Step) -> tuple[Target, ...]:
-    return tuple(dict.fromkeys(staged.edit.target for staged in step.staged))
-
-
-def _skipped(step: Step) -> tuple[Outcome, ...]:
-    failure = Failure(
-        "SKIPPED",
-        "not sent: what has to come before it failed",
-        "Mend what failed and apply again.",
-    )
-    return tuple(Outcome(target, Status.NOT_APPLIED, failure) for target in _targets(step))
-
-
-def _tally(outcomes: Iterable[Outcome]) -> str:
-    counts: dict[str, int] = {}
-    for outcome in outcomes:
-        counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
-    return ", ".join(f"{count} {status}" for status, count in counts.items())
-
-
-async def _facts(session: Session, plan: Plan) -> Facts:
-    """Which of the named brokers can be reached, and whether they have the incremental call."""
-    named = {
-        int(resource.name)
-        for staged in plan.staged
-        if isinstance(resource := staged.edit.target, ConfigResource)
-        and resource.type in (BROKER, BROKER_LOGGER)
-        and resource.name.isdecimal()
-    }
-    reachable, incremental = await session.client.run(_probe, frozenset(named))
-    snapshot = session.snapshot
-    return Facts(reachable, incremental, snapshot.configs, len(snapshot.acls), default_partitions(snapshot))
-
-
-async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
-    from console.admin.errors import AdminError
-    from console.admin.routing import ANY, broker
-
-    api = "incremental_alter_configs"
-
-    async def version_at(broker_id: int) -> tuple[int, int | None] | None:
-        try:
-            return broker_id, await link.version(api, broker(broker_id))
-        except AdminError:
-            return None
-
-    found = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
-    versions = [version for _, version in found] or [await link.version(api, ANY)]
-    return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
-
-
-async def _describe_again(session: Session, results: Iterable[StepResult]) -> None:
-    """Read what was touched; a failure to read is no failure of the change, and is in the snapshot."""
-    from console.admin.errors import AdminError
-
-    resources: dict[ConfigResource, None] = {}
-    topics: dict[str, None] = {}
-    reads = set()
-    for result in results:
-        match result.step.request:
-            case AlterConfigs(ops=ops):
-                resources.update(dict.fromkeys(ops))
-                if any(resource.is_cluster_default for resource in ops):
-                    brokers = session.snapshot.cluster.brokers
-                    resources.update(dict.fromkeys(broker_resource(broker.id) for broker in brokers))
-            case AlterQuotas():
-                reads.add(session.read_quotas)
-            case CreateTopics(topics=created):
-                topics.update(dict.fromkeys(topic.name for topic in created))
-            case DeleteTopics(names=names):
-                topics.update(dict.fromkeys(names))
-            case CreatePartitions(counts=counts):
-                topics.update(dict.fromkeys(counts))
-            case CreateAcls() | DeleteAcls():
-                reads.add(session.read_acls)
-            case AlterScram():
-                reads.add(session.read_scram)
-    try:
-        if topics:
-            await session.read_topics(list(topics))
-            known = (name for name in topics if name in session.snapshot.topics)
-            resources.update(dict.fromkeys(topic_resource(name) for name in known))
-        gone = [r for r in resources if r.type == TOPIC and r.name in topics and r.name not in session.snapshot.topics]
-        await session.read_configs([resource for resource in resources if resource not in gone])
-        for read in reads:
-            await read()
-    except AdminError as error:
-        log.warning("could not read again what was applied: %s", error.failure)

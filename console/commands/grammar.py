@@ -237,12 +237,12 @@ def _plan(reader: Reader, verb: str) -> ShowPlan:
 
 
 def _apply(reader: Reader, _verb: str) -> Apply:
-    flags = {"--yes": False, "--valid-only": False}
+    flags = {"--yes": False, "--valid-only": False, "--force": False}
     while True:
         left = tuple(flag for flag, given in flags.items() if not given)
         flag = reader.take_keyword(*left, role=Role.FLAG) if left else None
         if flag is None:
-            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"])
+            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"])
         flags[flag] = True
 
 

@@ -9,6 +9,7 @@ from console.commands.results import Column, Data, Row, Table
 from console.model.changes import Outcome, Target
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.plan.conflicts import Conflict
 from console.plan.diff import DiffLine, Side, diff
 from console.plan.plan import Plan, StageReport
 from console.plan.staged import Staged
@@ -34,7 +35,8 @@ def plan_table(plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = N
 def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
     outcome = plan.outcome(line.staged.edit)
     state = outcome.status.value if outcome else "staged"
-    cells = (names.target(target), line.key, line.verb, _side(target, line, line.old), _side(target, line, line.new))
+    old, new = _with_source(target, line.key, line.old), _with_source(target, line.key, line.new)
+    cells = (names.target(target), line.key, line.verb, old, new)
     data: dict[str, Data] = {
         "entity": names.target(target),
         "key": line.key,
@@ -47,8 +49,8 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
     return Row((*cells, state), data)
 
 
-def _side(target: Target, line: DiffLine, side: Side) -> str:
-    text = side_text(target, line.key, side)
+def _with_source(target: Target, key: str, side: Side) -> str:
+    text = side_text(target, key, side)
     return f"{text} ({names.source(side.source)})" if side.source is not None else text
 
 
@@ -84,11 +86,45 @@ def report_table(report: ApplyReport, verb: str) -> Table:
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
     if verb == "apply" and not report.sent:
-        notes.append("nothing was sent to change the cluster" + (": the check failed" if failed else ""))
+        notes.append("nothing was sent to change the cluster" + _reason(report))
     requests = names.plural(len(report.results), "request")
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
+    if report.change is not None:
+        notes.append(f"change {report.change}: revert {report.change} takes it back")
     columns = (Column("Entity"), Column("State"), Column("Why"))
     return Table("outcomes", columns, rows, empty="nothing to do", notes=tuple(notes))
+
+
+def _reason(report: ApplyReport) -> str:
+    if report.conflicts:
+        return ": somebody changed what it touches since it was read"
+    return "" if report.ok else ": the check failed"
+
+
+_CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("Theirs"), Column("Mine"))
+
+
+def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
+    """What somebody else changed, three ways: what was read, what is there, what the edit makes of it."""
+    go_over = "look at what is theirs; then discard the edit, or go over it with apply --force"
+    found = (
+        ("conflicts", report.conflicts, "changed by somebody since it was read:", go_over),
+        ("overridden", report.overridden, "what somebody had changed, and this apply went over:", ""),
+        ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
+    )
+    return tuple(
+        Table(name, _CONFLICT_COLUMNS, tuple(map(_conflict_row, some)), title=title, notes=(note,) if note else ())
+        for name, some, title, note in found
+        if some
+    )
+
+
+def _conflict_row(conflict: Conflict) -> Row:
+    edit = conflict.staged.edit
+    sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
+    texts = (_with_source(edit.target, edit.key, side) for side in sides.values())
+    data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key}
+    return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: _side_data(v) for k, v in sides.items()}})
 
 
 def _outcome_row(outcome: Outcome) -> Row:

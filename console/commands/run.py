@@ -82,7 +82,7 @@ def run_script(
         return USAGE
     client = connect(chosen)
     try:
-        runner = Runner(Session(client, chosen), text, output)
+        runner = Runner(Session(client, chosen, "run"), text, output)
         asyncio.run(runner.run(statements))
         return runner.exit_code()
     finally:
@@ -175,7 +175,7 @@ class Runner:
                 self._print(stage_table(report_, session.snapshot))
 
     async def _apply(self, statement: Apply) -> None:
-        from console.commands.plan_results import report_table
+        from console.commands.plan_results import conflict_tables, report_table
 
         if not self.session.plan:
             self._note("nothing is staged", {"outcomes": []})
@@ -185,9 +185,12 @@ class Runner:
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
         self._let_confirm(statement)
-        report = await self.session.apply(statement.valid_only)
+        report = await self.session.apply(statement.valid_only, statement.force)
         self.failed += not report.ok
-        self._print(report_table(report, "apply"))
+        for table in (*conflict_tables(report), report_table(report, "apply")):
+            self._print(table)
+        if report.unrecorded is not None:
+            _complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
 
     def _let_confirm(self, statement: Apply) -> None:
         """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.model import refresh
+from console.model.acl import AclFilter
 from console.model.changes import Target
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
+from console.model.quota import QuotaFilter
 from console.model.snapshot import Snapshot
 from console.plan import plan as planning
 from console.plan.edits import Edit
@@ -24,6 +26,7 @@ from console.plan.plan import EMPTY, Plan, StageReport
 if TYPE_CHECKING:
     from console.commands.applying import Applied, ApplyReport
     from console.contexts import Context
+    from console.plan.conflicts import Conflict
 
 T = TypeVar("T")
 
@@ -50,9 +53,11 @@ class Refused(Exception):
 class Session:
     """One operator's work on one cluster."""
 
-    def __init__(self, client: Client, context: Context) -> None:
+    def __init__(self, client: Client, context: Context, door: str = "console") -> None:
+        """door: by which way changes come, for the journal: console, run, shell, …"""
         self.client = client
         self.context = context
+        self.door = door
         self.snapshot = Snapshot()
         self.plan: Plan = EMPTY
         self.applied: Applied | None = None
@@ -179,6 +184,33 @@ class Session:
         if found is not None:
             self._know(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
 
+    async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
+        """The quotas that these filters find: one request, or one for each, as the brokers have it."""
+        from console.admin import quotas
+
+        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, filters))
+        if found is None:
+            return
+        answered = [
+            (wanted, part) for wanted, part in zip(filters, found, strict=True) if not isinstance(part, Failure)
+        ]
+        entities = {entity: values for _, part in answered for entity, values in part.items()}
+        self._know(refresh.with_quotas_of(self.snapshot, [wanted for wanted, _ in answered], entities), "quotas")
+        self._fail("quotas", _once(found))
+
+    async def read_acls_of(self, principals: Sequence[str]) -> None:
+        """The ACLs of these principals: one request, or one for each, as the brokers have it."""
+        from console.admin import acls
+
+        filters = [AclFilter(principal=principal) for principal in principals]
+        found = await self._part("acls", self.client.run(acls.describe_acls_of, filters))
+        if found is None:
+            return
+        answered = [(who, part) for who, part in zip(principals, found, strict=True) if not isinstance(part, Failure)]
+        bindings = [acl for _, part in answered for acl in part]
+        self._know(refresh.with_acls_of(self.snapshot, {who for who, _ in answered}, bindings), "acls")
+        self._fail("acls", _once(found))
+
     async def read_acls(self) -> None:
         """All ACLs."""
         from console.admin import acls
@@ -275,11 +307,12 @@ class Session:
                 )
             )
 
-    def stage(self, edits: Sequence[Edit]) -> StageReport:
-        """Put edits into the plan; what is refused or a no-op is named in the report. Raises Refused."""
+    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> StageReport:
+        """Put edits into the plan; what is refused or a no-op is named in the report. lasts_ms: how long they are to
+        hold once applied, None for good. Raises Refused."""
         self.refuse_if_read_only()
         self.applied = None
-        report = planning.stage(self.plan, edits, self.snapshot)
+        report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)
         self._replan(report.plan)
         return report
 
@@ -307,13 +340,17 @@ class Session:
 
         return await self._working(check_plan)
 
-    async def apply(self, valid_only: bool = False) -> ApplyReport:
-        """Check, then send the plan: nothing where a check fails, unless `valid_only`. Settles the plan and describes
-        again what it touched. Never cancelled midway. Raises Refused, AdminError."""
-        from console.commands.applying import apply_plan
+    async def apply(
+        self, valid_only: bool = False, force: bool = False, accepted: Iterable[Conflict] = ()
+    ) -> ApplyReport:
+        """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where somebody changed
+        what it touches since it was read, unless `force`, or the change is one of those `accepted`. It is written into
+        the journal first. Settles the plan and describes again what it touched. Never cancelled midway. Raises
+        Refused, AdminError: nothing was sent."""
+        from console.commands.applying import Wishes, apply_plan
 
         async def work(session: Session) -> ApplyReport:
-            return await apply_plan(session, valid_only=valid_only)
+            return await apply_plan(session, Wishes(valid_only, force, tuple(accepted)))
 
         return await asyncio.shield(asyncio.ensure_future(self._working(work)))
 
@@ -321,9 +358,13 @@ class Session:
         self.refuse_if_read_only()
         if self._applying:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
+        from console.journal.errors import JournalError
+
         self._applying = True
         try:
             return await work(self)
+        except JournalError as error:
+            raise Refused(error.failure) from error
         finally:
             self._applying = False
 
@@ -334,6 +375,11 @@ class Session:
     def progress(self, what: str, done: int, total: int) -> None:
         """For `console.commands.applying`: long work goes on."""
         self._tell(Progress(what, done, total))
+
+
+def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
+    """The failures among the results; the same one, as of a missing right, once."""
+    return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
 
 
 def _now() -> datetime:

@@ -206,10 +206,11 @@ class Check(_Statement):
 
 @dataclass(frozen=True, slots=True)
 class Apply(_Statement):
-    """``apply``. yes: without asking."""
+    """``apply``. yes: without asking. force: over what somebody changed meanwhile."""
 
     yes: bool = False
     valid_only: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,8 +101,8 @@ def _plan_or_bar(statement: Statement) -> str:
         case Check():
             return "check"
         case Apply():
-            yes, valid_only = "--yes" if statement.yes else "", "--valid-only" if statement.valid_only else ""
-            return _join("apply", yes, valid_only)
+            given = {"--yes": statement.yes, "--valid-only": statement.valid_only, "--force": statement.force}
+            return _join("apply", *(flag for flag, on in given.items() if on))
         case Discard():
             key = _key(statement.key) if statement.key else ""
             return _join("discard", _entity(statement.entity), key)

@@ -63,7 +63,8 @@ class Context:
     """A usable context.
 
     origin: where it was found, for people. tool: ``kac``, ``command line``, or the tool whose file it stands in.
-    cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets.
+    cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets. journal:
+    whether changes are written down; without, they are made all the same.
     """
 
     name: str
@@ -75,6 +76,17 @@ class Context:
     cluster_id: str | None = None
     warnings: tuple[str, ...] = ()
     tool: str = OWN
+    journal: bool = True
+
+    @property
+    def principal(self) -> str:
+        """Who the brokers take us for, as far as the settings say; they may map a certificate otherwise."""
+        settings = self.settings
+        if settings.sasl is not None:
+            return settings.sasl.username or settings.sasl.mechanism
+        if settings.tls is not None and settings.tls.key_store is not None:
+            return "certificate"
+        return "ANONYMOUS"
 
 
 @dataclass(frozen=True, slots=True)

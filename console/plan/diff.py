@@ -6,12 +6,10 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from console.model.acl import Acl
-from console.model.changes import NewTopic, Target
-from console.model.cluster import ScramCredential, Topic
-from console.model.codes import DEFAULT_CONFIG, ConfigSource
-from console.model.config import ConfigEntry, is_override, own_source, topic_resource
-from console.model.inheritance import Inheritance, Inherited
-from console.model.secret import Secret
+from console.model.changes import Target
+from console.model.codes import DEFAULT_CONFIG
+from console.model.config import ConfigEntry, is_override, topic_resource
+from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import (
     AddAcl,
@@ -20,9 +18,7 @@ from console.plan.edits import (
     CreateTopic,
     DeleteScram,
     DeleteTopic,
-    Edit,
     GrowTopic,
-    QuotaEdit,
     RemoveAcl,
     SetConfig,
     SetQuota,
@@ -30,30 +26,13 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
-from console.plan.own_values import own_text, result_of
+from console.plan.found import found, moved
 from console.plan.plan import Plan
-from console.plan.staged import UNREAD, Staged, Was, subject
+from console.plan.sides import NOTHING, UNKNOWN, Side, after, before, set_to
+from console.plan.staged import UNREAD, Staged, subject
 from console.plan.values import canonical
 
-
-class Side(NamedTuple):
-    """What applies to a slot before or after.
-
-    value: a config's text, a quota's number, a topic's partition count, a credential's iterations, an ACL's permission
-    (``ALLOW``); None: nothing. source, name: where a config value comes from and the key's name there
-    (``log.retention.ms``); None, ``""`` for what is no config. hidden: there is a value, or may be, that is not told.
-    known: False where it was not read.
-    """
-
-    value: str | float | None
-    source: ConfigSource | None = None
-    name: str = ""
-    hidden: bool = False
-    known: bool = True
-
-
-NOTHING = Side(None)
-UNKNOWN = Side(None, known=False)
+__all__ = ["NOTHING", "UNKNOWN", "DiffGroup", "DiffLine", "Side", "diff"]
 
 
 class DiffLine(NamedTuple):
@@ -113,86 +92,20 @@ def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
             for key, value in topic.configs.items():
                 edit = SetConfig(resource, key, value)
                 if edit.slot not in set_apart:
-                    lines.append(DiffLine(staged, "set", key, NOTHING, _set_to(edit)))
+                    lines.append(DiffLine(staged, "set", key, NOTHING, set_to(edit)))
     return tuple(DiffGroup(target, tuple(lines)) for target, lines in groups.items())
 
 
 def _line(staged: Staged, snapshot: Snapshot, acls: AbstractSet[Acl], inheritance: Inheritance) -> DiffLine:
     edit = staged.edit
-    now = _now(edit, snapshot, acls)
+    now = found(edit, snapshot, acls)
     there = staged.was if now is UNREAD else now
-    moved = now is not UNREAD and staged.was is not UNREAD and _essence(now) != _essence(staged.was)
     verb = _VERBS.get(type(edit), "unset")
+    old, new = before(edit, there, inheritance), after(edit, there, inheritance)
     note = ""
     if isinstance(edit, ConfigEdit):
-        entry = there if isinstance(there, ConfigEntry) else None
-        old, new = _config_old(edit, there, inheritance), _config_new(edit, entry, inheritance)
-        note = _note(edit, entry, old, inheritance)
-    else:
-        old, new = _old(there), _new(edit)
-    return DiffLine(staged, verb, edit.key, old, new, moved, note)
-
-
-def _now(edit: Edit, snapshot: Snapshot, acls: AbstractSet[Acl]) -> Was:
-    """What is in the edit's place in this snapshot; UNREAD where it does not tell."""
-    if isinstance(edit, ConfigEdit):
-        configs = snapshot.configs.get(edit.resource)
-        return UNREAD if configs is None else configs.get(edit.key)
-    if isinstance(edit, QuotaEdit):
-        found: Was = snapshot.quotas.get(edit.entity, {}).get(edit.key)
-        part = "quotas"
-    elif isinstance(edit, AddAcl | RemoveAcl):
-        found = edit.acl if edit.acl in acls else None
-        part = "acls"
-    elif isinstance(edit, UpsertScram | DeleteScram):
-        credentials = snapshot.scram.get(edit.user.user, ())
-        found = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
-        part = "scram"
-    else:
-        found = snapshot.topics.get(edit.target)
-        part = "topics"
-    return found if found is not None or part in snapshot.read_at else UNREAD
-
-
-def _essence(was: Was) -> object:
-    """What counts as a change of what an edit stands on: leaders may move, documentation may come in."""
-    match was:
-        case ConfigEntry():
-            return was.value, was.source
-        case Topic():
-            return len(was.partitions)
-        case _:
-            return was
-
-
-def _config_old(edit: ConfigEdit, there: Was, inheritance: Inheritance) -> Side:
-    if there is UNREAD:
-        return UNKNOWN
-    if not isinstance(there, ConfigEntry):  # not listed: what applies is set elsewhere, or nowhere
-        return _inherited(inheritance.without_override(edit.resource, edit.key))
-    name = there.synonyms[0].name if there.synonyms else there.name
-    return Side(there.value, there.source, name, there.hidden)
-
-
-def _inherited(found: Inherited) -> Side:
-    return Side(found.value, found.source, found.name, found.hidden, found.known)
-
-
-def _config_new(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> Side:
-    if isinstance(edit, SetConfig):
-        return _set_to(edit)
-    if isinstance(edit, UnsetConfig):
-        return _inherited(inheritance.without_override(edit.resource, edit.key))
-    known = own_text(entry, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
-    value = result_of(edit, entry, inheritance) if known else None
-    return Side(value, own_source(edit.resource), edit.key, known=known)
-
-
-def _set_to(edit: SetConfig) -> Side:
-    source = own_source(edit.resource)
-    if isinstance(edit.value, Secret):
-        return Side(None, source, edit.key, hidden=True)
-    return Side(edit.value, source, edit.key)
+        note = _note(edit, there if isinstance(there, ConfigEntry) else None, old, inheritance)
+    return DiffLine(staged, verb, edit.key, old, new, moved(edit, staged.was, now), note)
 
 
 def _note(edit: ConfigEdit, entry: ConfigEntry | None, old: Side, inheritance: Inheritance) -> str:
@@ -202,40 +115,3 @@ def _note(edit: ConfigEdit, entry: ConfigEntry | None, old: Side, inheritance: I
     if old.source == DEFAULT_CONFIG or base is None or canonical(entry.type, base) == old.value:
         return ""
     return f"starts from Kafka's default {base}, not from the inherited {old.value}"
-
-
-def _old(there: Was) -> Side:
-    if there is UNREAD:
-        return UNKNOWN
-    match there:
-        case Topic():
-            return Side(len(there.partitions))
-        case Acl():
-            return Side(there.permission.name)
-        case ScramCredential():
-            return Side(there.iterations, hidden=True)
-        case float() | int():
-            return Side(there)
-        case _:
-            return NOTHING
-
-
-def _new(edit: Edit) -> Side:
-    match edit:
-        case SetQuota(value=value):
-            return Side(value)
-        case AddAcl(acl=acl):
-            return Side(acl.permission.name)
-        case CreateTopic(topic=topic):
-            return _created(topic)
-        case GrowTopic(partitions=partitions):
-            return Side(partitions)
-        case UpsertScram(iterations=iterations):
-            return Side(iterations, hidden=True)
-        case _:
-            return NOTHING
-
-
-def _created(topic: NewTopic) -> Side:
-    count = len(topic.assignments) or topic.partitions
-    return Side(count) if count > 0 else UNKNOWN

@@ -82,9 +82,10 @@ class StageReport:
     refused: tuple[Refused, ...] = ()
 
 
-def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot) -> StageReport:
+def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
     """Put edits into the plan, one step to undo. What would change nothing is dropped, what contradicts the plan or
-    can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten."""
+    can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten.
+    lasts_ms: how long these edits are to hold once they are applied, None for good."""
     # The rules are read when something is first staged, not when a console starts.
     from console.plan.draft import Draft
 
@@ -101,7 +102,9 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot) -> StageReport:
             continue
         slot = verdict.edit.slot
         existing = draft.at(slot)
-        if existing is not None and existing.edit == verdict.edit:
+        if isinstance(verdict, Staged) and lasts_ms is not None:
+            verdict = replace(verdict, lasts_ms=lasts_ms)
+        if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
             dropped.append(Dropped(verdict.edit, "is staged already"))
             continue
         if isinstance(verdict, Staged):

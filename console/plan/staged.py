@@ -27,12 +27,25 @@ Was = ConfigEntry | float | Acl | Topic | ScramCredential | None | Unread
 hidden, what else would apply), the quota, the binding, the topic, the credential. None: nothing was there."""
 
 
+class Place(NamedTuple):
+    """An edit of a change that was applied: the change's number in the journal, and the edit's place in it, from 0."""
+
+    change: int
+    edit: int
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """An edit, and what was read in its place when it was staged."""
+    """An edit, and what was read in its place when it was staged.
+
+    lasts_ms: how long it is to hold once it is applied, in milliseconds; None for good. reverts: the edit of an applied
+    change that it takes back.
+    """
 
     edit: Edit
     was: Was
+    lasts_ms: int | None = None
+    reverts: Place | None = None
 
 
 class Dropped(NamedTuple):

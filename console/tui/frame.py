@@ -15,7 +15,6 @@ from console.tui.conditions import reason
 from console.tui.text_lines import TextLines, wrap
 
 if TYPE_CHECKING:
-    from console.contexts import Context
     from console.tui.app import Console
 
 MESSAGE_LINES = 3
@@ -62,7 +61,7 @@ class Frame:
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
         context = self._app.session.context
-        who = Who(context.name, context.read_only, principal(context))
+        who = Who(context.name, context.read_only, context.principal)
         line = header(snapshot, self._counted[2], who, self._app.size.width)
         if self._colored:
             line = [(text, "strong" if meaning in ("strong", "failed", "danger") else "") for text, meaning in line]
@@ -114,13 +113,3 @@ class Frame:
         """The action of the key that stands in the footer at a column, ``""`` for none."""
         piece = self.footer.piece_at(x)
         return self._actions[piece] if piece is not None else ""
-
-
-def principal(context: Context) -> str:
-    """Who the brokers take us for, as far as the connection's settings say; brokers may map a certificate otherwise."""
-    settings = context.settings
-    if settings.sasl is not None:
-        return settings.sasl.username or settings.sasl.mechanism
-    if settings.tls is not None and settings.tls.key_store is not None:
-        return "certificate"
-    return "ANONYMOUS"

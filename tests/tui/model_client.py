@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.admin.errors import AdminError
+from console.model.acl import AclFilter, filter_for
 from console.model.changes import ChangeRequest, Outcome, Status
 from console.model.cluster import (
     Broker,
@@ -29,6 +30,7 @@ from console.model.cluster import (
 from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
+from console.model.quota import QuotaEntity, QuotaFilter
 from console.model.snapshot import Snapshot
 from tests.support.model_cluster import ModelCluster
 
@@ -112,14 +114,26 @@ class ModelClient:
     def _list_config_resources(self, types: tuple[int, ...]) -> tuple[ConfigResource, ...]:
         return tuple(r for r in self._snapshot.configs if int(r.type) in types and r.type in (GROUP, CLIENT_METRICS))
 
-    def _describe_quotas(self) -> Any:
-        return self._snapshot.quotas
+    def _describe_quotas(self, wanted: QuotaFilter | None = None) -> Any:
+        everything = self._snapshot.quotas
+        if wanted is None:
+            return everything
+        assert wanted.strict, "the console asks for exactly one entity, or for all"
+        entity = QuotaEntity.of({part.type: part.name for part in wanted.components})
+        return {entity: everything[entity]} if entity in everything else {}
 
-    def _describe_acls(self) -> Any:
-        return self._snapshot.acls
+    def _describe_acls(self, wanted: AclFilter | None = None) -> Any:
+        return tuple(acl for acl in self._snapshot.acls if wanted is None or filter_for(acl) == wanted)
 
-    def _describe_scram(self) -> Any:
-        return self._snapshot.scram
+    def _describe_quotas_of(self, filters: list[QuotaFilter]) -> Any:
+        known = self._snapshot.quotas
+        return [{entity: values for entity, values in known.items() if wanted.finds(entity)} for wanted in filters]
+
+    def _describe_acls_of(self, filters: list[AclFilter]) -> Any:
+        return [tuple(acl for acl in self._snapshot.acls if acl.principal == f.principal) for f in filters]
+
+    def _describe_scram(self, users: list[str] | None = None) -> Any:
+        return {user: each for user, each in self._snapshot.scram.items() if users is None or user in users}
 
     def _describe_log_dirs(self) -> LogDirListing:
         replicas = tuple(ReplicaSize(name, 0, 5 << 20, 0, False) for name in self.cluster.topics)

@@ -340,6 +340,7 @@ def test_effective():
 def test_apply_takes_its_flags_in_any_order_once():
     assert one("apply") == Apply()
     assert one("apply --valid-only --yes") == Apply(yes=True, valid_only=True)
+    assert one("apply --force") == Apply(force=True)
     assert wrong("apply --yes --yes").column == len("apply --yes ") + 1
 
 

@@ -1,0 +1,128 @@
+"""What the journal holds, as values; `lines` writes and reads them. Times are UTC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from console.model.changes import Status
+from console.model.failure import Failure
+from console.plan.staged import Place, Staged
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who changes: as the brokers know them, as the system does, by whom it was asked to be (sudo), and the address
+    that their SSH connection comes from; ``""`` for none."""
+
+    principal: str
+    os_user: str
+    sudo_user: str = ""
+    ssh_client: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a change comes from: the host, the door (console, run, shell, …), the process and when it started, by the
+    system's own count, ``""`` where it does not tell."""
+
+    host: str
+    door: str
+    pid: int
+    started: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An edit of a change.
+
+    staged: the edit upon what was there right before it was sent; a secret in it is written as set, and is not read
+    back. until: when it is to be taken back. reverts: the edit of another change that it takes back. overridden:
+    whether it went over what somebody else had changed meanwhile. overrides: of a topic that is deleted. secret:
+    whether it holds a value that is not written down.
+    """
+
+    staged: Staged
+    until: datetime | None = None
+    overridden: bool = False
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    secret: bool = False
+
+
+class Request(NamedTuple):
+    """A request of a change: Kafka's name of its API, the broker that has to get it (None: any), its edits' places."""
+
+    api: str
+    broker: int | None
+    edits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A change that is about to be sent, all of it."""
+
+    at: datetime
+    context: str
+    who: Who
+    origin: Origin
+    entries: tuple[Entry, ...]
+    requests: tuple[Request, ...]
+    statement: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """A request of a change goes out now."""
+
+    change: int
+    request: int
+    at: datetime
+
+
+class Ended(NamedTuple):
+    """How it went for an edit."""
+
+    status: Status
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """How a request of a change went, for each of its edits by their places."""
+
+    change: int
+    request: int
+    at: datetime
+    edits: Mapping[int, Ended]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What the cluster was found to have of edits whose outcome nobody heard."""
+
+    change: int
+    at: datetime
+    edits: Mapping[int, Status]
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """An edit that is not to be taken back any more, and why."""
+
+    place: Place
+    at: datetime
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A line that had been cut was ended by hand."""
+
+    at: datetime
+    who: Who
+
+
+Note = Sending | Answered | Settled | Closed | Mended
+"""What is written beside the intents."""
