@@ -34,6 +34,7 @@ class Command:
 
 COMMANDS = (
     Command("run", "console.doors.run", "run commands without a screen"),
+    Command("configs", "console.doors.configs", "show and change configs, as kafka-configs does", own_parser=True),
     Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
     Command("demo", "console.doors.demo", "open the console on a cluster of its own, to try things", connects=False),
     Command("cluster", "console.doors.cluster", "run an embedded cluster for any Kafka client", connects=False),
@@ -46,6 +47,7 @@ EXAMPLES = """examples:
   kac --context prod                                 the same, with a context of the config file
   kac run -b broker1:9092 -e 'describe topic a'      one command, no screen
   kac run -b broker1:9092 -e 'set topic a retention.ms=1d; apply --yes'
+  kac configs -b broker1:9092 --topic a --describe   kafka-configs' command line
   kac snapshot -b broker1:9092 > cluster.json        the whole state as JSON
 """
 

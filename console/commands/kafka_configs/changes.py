@@ -1,0 +1,165 @@
+"""What --alter changes, as edits, after kafka-configs' checks of keys and values (ConfigCommand.alterConfig)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from console.commands.kafka_configs.entities import entity_of, resource_of
+from console.commands.kafka_configs.options import BROKER_LOGGERS, CLIENTS, IPS, USERS
+from console.commands.kafka_configs.reader import UsageError
+from console.commands.kafka_configs.request import ConfigsRequest, is_int
+from console.commands.secret_values import is_sensitive
+from console.model.changes import ScramUser
+from console.model.codes import ScramMechanism
+from console.model.config import ConfigSet
+from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.model.secret import Secret
+from console.plan.edits import (
+    ConfigEdit,
+    DeleteScram,
+    QuotaEdit,
+    ScramEdit,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+
+MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
+DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
+"""ConfigCommand.DefaultScramIterations; ScramMechanism.minIterations of both."""
+
+_CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_TWICE = "Error due to duplicate config keys"
+
+
+def config_changes(
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: ConfigSet | None
+) -> tuple[ConfigEdit, ...]:
+    """Edits of a topic, broker, group, client metrics or loggers. known: what was described, None where nothing could
+    be. Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
+    resource = resource_of(request)
+    if request.type == BROKER_LOGGERS:
+        loggers = {entry.name for entry in known or ()}
+        invalid = [key for key in (*deleted, *sorted(added)) if key not in loggers]
+        if invalid:
+            raise UsageError(f"Invalid broker logger(s): {','.join(invalid)}", _near(invalid[0], loggers))
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a key is named twice")
+    edits: list[ConfigEdit] = []
+    for key, value in added.items():
+        entry = known.get(key) if known is not None else None
+        secret = is_sensitive(resource, key, entry)
+        edits.append(SetConfig(resource, key, Secret(value) if secret else value))
+    return (*edits, *(UnsetConfig(resource, key) for key in deleted))
+
+
+def near_keys(added: Iterable[str], known: ConfigSet | None) -> str:
+    """For keys that there are not, which was probably meant; ``""`` where that can't be told."""
+    names = {entry.name for entry in known or ()}
+    hints = (_near(key, names) for key in added if names and key not in names)
+    return "; ".join(hint for hint in hints if hint)
+
+
+def _near(key: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only where something is wrong
+
+    found = get_close_matches(key, names, n=1)
+    return f"{key[:80]}: did you mean {found[0]}?" if found else ""
+
+
+def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
+    """Whether credentials are changed, not quotas. Raises UsageError for keys that the entity can't have, and for
+    both at once."""
+    if request.type == IPS:
+        unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
+        if unknown:
+            raise UsageError(
+                f"Only connection quota configs can be added for '{IPS}' using --bootstrap-server. "
+                f"Unexpected config names: {','.join(unknown)}",
+                _near(unknown[0], IP_KEYS),
+            )
+        return False
+    legal = CLIENT_KEYS if CLIENTS in request.types else (*CLIENT_KEYS, *MECHANISMS)
+    kinds, who = ("quota", CLIENTS) if CLIENTS in request.types else ("quota and SCRAM credential", USERS)
+    unknown_added = [key for key in sorted(added, key=_scram_last) if key not in legal]
+    unknown_deleted = [key for key in sorted(deleted, key=lambda key: key in MECHANISMS) if key not in legal]
+    for verb, unknown, wrapper in (("added", unknown_added, "Set"), ("deleted", unknown_deleted, "ArrayBuffer")):
+        if unknown:
+            raise UsageError(
+                f"Only {kinds} configs can be {verb} for '{who}' using --bootstrap-server. "
+                f"Unexpected config names: {wrapper}({', '.join(unknown)})",
+                _near(unknown[0], legal),
+            )
+    keys = {*added, *deleted}
+    scram = bool(keys & MECHANISMS.keys())
+    if scram and "" in request.names:
+        raise UsageError(
+            "The use of --entity-default or --user-defaults is not allowed with User SCRAM Credentials "
+            "using --bootstrap-server."
+        )
+    if scram and keys - MECHANISMS.keys():
+        raise UsageError(
+            f"Cannot alter both quota and SCRAM credential configs simultaneously for '{USERS}' "
+            "using --bootstrap-server."
+        )
+    return scram
+
+
+def _scram_last(key: str) -> tuple[bool, str]:
+    return key in MECHANISMS, key
+
+
+def quota_changes(
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Mapping[str, float]
+) -> tuple[QuotaEdit, ...]:
+    """Edits of an entity's quotas. known: its quotas now. Raises UsageError."""
+    missing = [key for key in deleted if key not in known]
+    if missing:
+        raise UsageError(f"Invalid config(s): {','.join(missing)}", "it is not set there: nothing was changed")
+    entity = entity_of(request)
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a key is named twice")
+    return (
+        *(SetQuota(entity, key, _quota(key, text)) for key, text in added.items()),
+        *(UnsetQuota(entity, key) for key in deleted),
+    )
+
+
+def _quota(key: str, text: str) -> float:
+    """As Java's Double.parseDouble reads it; not a number is refused: brokers store it, and nobody knows what then."""
+    stripped = text.strip()
+    if not _DOUBLE.fullmatch(stripped):
+        raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
+    value = float(stripped.rstrip("fFdD"))
+    if value != value:
+        raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "NaN is no limit")
+    return value
+
+
+def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> tuple[ScramEdit, ...]:
+    """Edits of a user's credentials. Raises UsageError, which never repeats a password."""
+    user = request.names[0]
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a mechanism is named twice")
+    edits: list[ScramEdit] = [DeleteScram(ScramUser(user, MECHANISMS[key])) for key in deleted]
+    for key, text in added.items():
+        found = _CREDENTIAL.fullmatch(text)
+        if found is None:
+            raise UsageError(f"Invalid credential property {key.replace('-', '_')}=······", f"write {key}=[password=…]")
+        iterations, password = found.groups()
+        edits.append(UpsertScram(ScramUser(user, MECHANISMS[key]), _iterations(key, iterations), Secret(password)))
+    return tuple(edits)
+
+
+def _iterations(mechanism: str, text: str | None) -> int:
+    if text is None or text == "-1":
+        return DEFAULT_ITERATIONS
+    if not is_int(text):
+        raise UsageError(f'For input string: "{text}"', "iterations is a whole number from 4096 to 16384")
+    if int(text) < LEAST_ITERATIONS:
+        raise UsageError(f"Iterations {int(text)} is less than the minimum {LEAST_ITERATIONS} required for {mechanism}")
+    return int(text)

@@ -1,0 +1,230 @@
+"""`kac configs` from its arguments to its exit code: 0 done, 1 anything else, as kafka-configs has it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from console.commands.kafka_configs.options import OPTIONS, usage
+from console.commands.kafka_configs.reader import Arguments, UsageError, by_spelling, read
+from console.commands.kafka_configs.request import ConfigsRequest, request_of
+from console.commands.kafka_configs.values import check_keys, parse_added, parse_deleted
+from console.commands.sensitive import looks_sensitive
+from console.model.failure import Failure
+from console.present.sanitize import clean
+
+if TYPE_CHECKING:
+    from console.commands.kafka_configs.described import Described
+    from console.commands.run import Closing
+    from console.commands.session import Session
+    from console.contexts import Context
+
+DONE, FAILED = 0, 1
+KAFKA, TABLE = "kafka", "table"
+_FILE_LIMIT = 1 << 20
+_LONGEST = 4_000
+
+
+@dataclass
+class ConfigsCommand:
+    """One run of `kac configs`.
+
+    context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
+    client of it. interactive: whether somebody sits there to be asked.
+    """
+
+    context: Callable[[Arguments], Context | None]
+    connect: Callable[[Context], Closing]
+    out: TextIO = field(default_factory=lambda: sys.stdout)
+    err: TextIO = field(default_factory=lambda: sys.stderr)
+    interactive: bool = False
+    form: str = KAFKA
+
+    def run(self, argv: Sequence[str]) -> int:
+        """Carry out one command line."""
+        try:
+            return self._run(argv)
+        except UsageError as error:
+            self._say(str(error), error.hint)
+            if error.usage:
+                self._note("kac configs --help lists the options")
+            return FAILED
+
+    def _run(self, argv: Sequence[str]) -> int:
+        arguments = read(argv, by_spelling(OPTIONS))
+        if arguments.has("help"):
+            self.out.write(usage())
+            return DONE
+        if arguments.has("version"):
+            from importlib.metadata import version
+
+            self.out.write(f"kac {version('kafka-admin-console')}\n")
+            return DONE
+        if not argv:
+            self.err.write(usage())
+            return FAILED
+        self._forewarn(arguments)
+        request = request_of(arguments)
+        self.form = request.output or (TABLE if self.out.isatty() else KAFKA)
+        added, deleted = self._changes(request)
+        context = self.context(arguments)
+        if context is None:
+            return FAILED
+        client = self.connect(context)
+        try:
+            return asyncio.run(self._on(client, context, request, added, deleted))
+        finally:
+            client.close()
+
+    def _forewarn(self, arguments: Arguments) -> None:
+        if arguments.has("zookeeper"):
+            self._note("warning: --zookeeper is ignored: the brokers are asked")
+        spelled = {each.spelled for each in arguments.given}
+        if {"bootstrap-servers", "config.properties"} <= spelled:
+            raise UsageError(
+                "You can specify only one in --bootstrap-servers, --config.properties",
+                "bootstrap.servers may stand in the file; --bootstrap-server goes with --command-config",
+            )
+        if arguments.has("bootstrap-controller"):
+            raise UsageError(
+                "--bootstrap-controller is not spoken here",
+                "name brokers with --bootstrap-server: they forward to the controller",
+            )
+
+    def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:
+        if not request.alter:
+            return {}, ()
+        added = parse_added(request.added) if request.added is not None else {}
+        if request.file is not None:
+            added = _from_file(request.file)
+        elif any(_is_secret(key) for key in added):
+            self._note(
+                "warning: a password on the command line stands in the process list and in the shell's history; "
+                "--add-config-file FILE keeps it off"
+            )
+        check_keys(added)
+        return added, parse_deleted(request.deleted)
+
+    async def _on(
+        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        from console.admin.errors import AdminError
+        from console.commands.session import Refused, Session
+
+        session = Session(client, context)
+        try:
+            if request.alter:
+                return await self._alter(session, request, added, deleted)
+            return await self._describe(session, request)
+        except (AdminError, Refused) as error:
+            self._say_failure(error.failure)
+            return FAILED
+
+    async def _describe(self, session: Session, request: ConfigsRequest) -> int:
+        from console.commands.kafka_configs.described import Unread
+        from console.commands.kafka_configs.reading import describe
+
+        found = await describe(session, request)
+        self._print(found, request)
+        unread = [each for each in found if isinstance(each, Unread)]
+        for each in unread:
+            self._say_failure(each.failure, f"{each.what}: ")
+        return FAILED if unread else DONE
+
+    async def _alter(
+        self, session: Session, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        from console.commands.kafka_configs.altering import alter
+        from console.commands.kafka_configs.kafka_text import completed
+
+        self._let_confirm(session.context, request)
+        altered = await alter(session, request, added, deleted)
+        report = altered.report
+        if report is not None and not report.ok:
+            for outcome in (outcome for result in report.results for outcome in result.failed):
+                self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
+            return FAILED
+        if request.validate_only:
+            self.out.write("The brokers would take it; nothing was changed.\n")
+            return DONE
+        if self.form == KAFKA:
+            self.out.write(f"{completed(request)}\n")
+            return DONE
+        if self.form == TABLE:
+            self.out.write(f"{completed(request)}\n\n")
+        return await self._describe(session, request)
+
+    def _let_confirm(self, context: Context, request: ConfigsRequest) -> None:
+        if not context.confirm or request.force or request.validate_only:
+            return
+        if not self.interactive:
+            raise UsageError(
+                f"context {context.name} wants its name typed before a change, and there is no terminal",
+                "--force asks nothing",
+            )
+        self.err.write(f"Type the context's name to change {clean(context.name)}: ")
+        self.err.flush()
+        if sys.stdin.readline().strip() != context.name:
+            raise UsageError("Nothing was changed", "the name was not the context's")
+
+    def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
+        from console.commands.kafka_configs import forms
+        from console.commands.kafka_configs.kafka_text import kafka_lines
+
+        if self.form == KAFKA:
+            self._lines(kafka_lines(found, all_=request.all))
+            return
+        blocks = forms.blocks(found)
+        if self.form == TABLE:
+            self._lines(forms.table_lines(blocks))
+        elif self.form == "json":
+            import json
+
+            self.out.write(json.dumps(forms.as_data(blocks), indent=2) + "\n")
+        elif self.form == "yaml":
+            import yaml
+
+            self.out.write(yaml.safe_dump(forms.as_data(blocks), sort_keys=False, allow_unicode=True))
+        else:
+            self.out.write(forms.csv_text(blocks))
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        self.out.writelines(f"{line.rstrip()}\n" if self.form == TABLE else f"{line}\n" for line in lines)
+
+    def _say(self, message: str, hint: str = "") -> None:
+        """kafka-configs' own words in a line of their own, ours below."""
+        self.err.write(f"{clean(message, _LONGEST)}\n")
+        if hint:
+            self._note(hint)
+
+    def _note(self, text: str) -> None:
+        self.err.write(f"kac: {clean(text, _LONGEST)}\n")
+
+    def _say_failure(self, failure: Failure, before: str = "", hint: str = "") -> None:
+        self._say(f"{before}{failure.message or failure.name}", hint or failure.remedy)
+
+
+def _is_secret(key: str) -> bool:
+    return looks_sensitive(key) or key.startswith("SCRAM-")
+
+
+def _from_file(path: str) -> dict[str, str]:
+    """A Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
+    from console.contexts.properties import parse_properties
+
+    shown = path[:200]
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+        text = content.decode("latin-1")  # as java.util.Properties reads a stream
+        if len(content) > _FILE_LIMIT:
+            raise UsageError(f"{shown} is no properties file: it has more than {_FILE_LIMIT:,} bytes")
+        return {entry.key: entry.value for entry in parse_properties(text)}
+    except OSError as error:
+        raise UsageError(f"{shown} can't be read: {error.strerror or error}", "see --add-config-file") from None
+    except ValueError as error:
+        raise UsageError(f"{shown}: {error}") from None

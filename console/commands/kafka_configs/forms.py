@@ -1,0 +1,142 @@
+"""What was found as KIP-248's table, and as JSON, YAML and CSV: inherited configs included, each with its flags."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from console.commands.kafka_configs.described import (
+    Absent,
+    Described,
+    QuotaConfigs,
+    ResourceConfigs,
+    ScramConfigs,
+    singular,
+)
+from console.commands.kafka_configs.kafka_text import quota_text
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.present.sanitize import cell_width, clean
+
+HIDDEN = "······"
+_CELL = 200
+_PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
+
+
+class Line(NamedTuple):
+    """One config. value: None where the broker hides it or has none; source: None for quotas and credentials."""
+
+    name: str
+    value: str | None
+    sensitive: bool = False
+    read_only: bool = False
+    default: bool = False
+    source: str | None = None
+
+
+class Block(NamedTuple):
+    """An entity's configs. entity: (kind, name or None for the default) for each of its parts."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    lines: tuple[Line, ...]
+    exists: bool = True
+
+
+def blocks(found: Sequence[Described]) -> tuple[Block, ...]:
+    """One for each entity; what could not be read is left out, a user's quotas and credentials stand apart."""
+    return tuple(block for each in found if (block := _block(each)) is not None)
+
+
+def _block(found: Described) -> Block | None:
+    match found:
+        case ResourceConfigs():
+            lines = tuple(
+                Line(e.name, e.value, e.sensitive, e.read_only, e.is_default, e.source.name) for e in found.entries
+            )
+            return Block(((singular(found.type), found.name or None),), lines)
+        case Absent(type=type_, name=name):
+            return Block(((singular(type_), name),), (), exists=False)
+        case QuotaConfigs(entity=entity, values=values):
+            return Block(_parts(entity), tuple(Line(key, quota_text(values[key])) for key in sorted(values)))
+        case ScramConfigs(user=user, credentials=credentials):
+            lines = tuple(Line(c.mechanism.label, f"iterations={c.iterations}", sensitive=True) for c in credentials)
+            return Block((("user", user),), lines)
+        case _:
+            return None
+
+
+def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
+    return tuple((_PLACES.get(part.type, part.type), part.name) for part in entity.parts)
+
+
+def table_lines(found: Sequence[Block]) -> Iterator[str]:
+    """KIP-248's output: a heading for each entity, then name and value with three flags."""
+    for place, block in enumerate(found):
+        if place:
+            yield ""
+        entity = ", ".join(f"{kind.upper()} {clean(_name(name), _CELL)}" for kind, name in block.entity)
+        if not block.exists:
+            yield f"NO CONFIGS FOR {entity}: it does not exist"
+            continue
+        yield f"CONFIGS FOR {entity}"
+        rows = [(clean(line.name, _CELL), clean(_shown(line), _CELL), line) for line in block.lines]
+        name_width = max([4, *(cell_width(name) for name, _, _ in rows)])
+        value_width = max([5, *(cell_width(value) for _, value, _ in rows)])
+        yield f"{_to('Name', name_width)}   {_to('Value', value_width)}  Sensitive  Read-only  Default"
+        for name, value, line in rows:
+            flags = f"{_flag(line.sensitive):9}  {_flag(line.read_only):9}  {_flag(line.default)}"
+            yield f"{_to(name, name_width)} = {_to(value, value_width)}  {flags}"
+        if not rows:
+            yield "(none)"
+
+
+def _name(name: str | None) -> str:
+    return "<default>" if name is None else name
+
+
+def _shown(line: Line) -> str:
+    return HIDDEN if line.value is None and line.sensitive else line.value or ""
+
+
+def _flag(flag: bool) -> str:
+    return "true" if flag else "false"
+
+
+def _to(text: str, width: int) -> str:
+    return text + " " * (width - cell_width(text))
+
+
+def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
+    """For JSON and YAML: a list of entities, a null name for the default."""
+    return [
+        {
+            "entity": dict(block.entity),
+            "exists": block.exists,
+            "configs": [
+                {
+                    "name": line.name,
+                    "value": line.value,
+                    "sensitive": line.sensitive,
+                    "read_only": line.read_only,
+                    "default": line.default,
+                    "source": line.source,
+                }
+                for line in block.lines
+            ],
+        }
+        for block in found
+    ]
+
+
+def csv_text(found: Sequence[Block]) -> str:
+    """A row for each config; the default's name is ``<default>``, what is hidden is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("entity", "name", "value", "sensitive", "read_only", "default", "source"))
+    for block in found:
+        entity = ",".join(f"{kind}={_name(name)}" for kind, name in block.entity)
+        for line in block.lines:
+            flags = (_flag(line.sensitive), _flag(line.read_only), _flag(line.default))
+            writer.writerow((entity, line.name, line.value or "", *flags, line.source or ""))
+    return out.getvalue()

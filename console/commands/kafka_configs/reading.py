@@ -1,0 +1,159 @@
+"""Reads what --describe asks for, through a session."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+from console.commands.kafka_configs.described import (
+    Absent,
+    Described,
+    QuotaConfigs,
+    ResourceConfigs,
+    ScramConfigs,
+    Unread,
+)
+from console.commands.kafka_configs.entities import QUOTA_TYPES, named_resource
+from console.commands.kafka_configs.options import BROKER_LOGGERS, BROKERS, CLIENT_METRICS, CLIENTS, GROUPS, IPS, TOPICS
+from console.commands.kafka_configs.reader import UsageError
+from console.commands.kafka_configs.request import ConfigsRequest
+from console.commands.session import Session
+from console.model.cluster import ScramCredential
+from console.model.codes import CLIENT_METRICS as CLIENT_METRICS_TYPE
+from console.model.codes import GROUP
+from console.model.config import ConfigListing, ConfigResource
+from console.model.failure import Failure
+from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+_LONGEST = 249
+_NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGISTERED")
+
+
+async def describe(session: Session, request: ConfigsRequest) -> list[Described]:
+    """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
+    if request.type in QUOTA_TYPES:
+        return await _quotas_and_credentials(session, request)
+    if request.type == TOPICS and request.name is not None:
+        check_topic_name(request.name)
+    if request.name is not None:
+        return await _named(session, request.type, request.name)
+    names = await _all_names(session, request.type)
+    resources = {name: named_resource(request.type, name) for name in names}
+    listing = await read_configs(session, list(resources.values()))
+    return [_found(listing, request.type, name, resource) for name, resource in resources.items()]
+
+
+def check_topic_name(name: str) -> None:
+    """Raises UsageError in the words of Topic.validate."""
+    why = ""
+    if not name:
+        why = "the empty string is not allowed"
+    elif name in (".", ".."):
+        why = f"'{name}' is not allowed"
+    elif len(name) > _LONGEST:
+        why = f"the length of '{name}' is longer than the max allowed length {_LONGEST}"
+    elif not _LEGAL.fullmatch(name):
+        why = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    if why:
+        raise UsageError(f"Topic name is invalid: {why}")
+
+
+async def read_configs(session: Session, resources: Sequence[ConfigResource]) -> ConfigListing:
+    """What brokers say of resources. Raises AdminError where none can be asked."""
+    from console.admin import configs
+
+    return await session.client.run(configs.describe_configs, resources)
+
+
+async def read_quotas(session: Session, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
+    """The quotas that a filter finds. Raises AdminError."""
+    from console.admin import quotas
+
+    return await session.client.run(quotas.describe_quotas, filter_)
+
+
+async def _named(session: Session, type_: str, name: str) -> list[Described]:
+    resource = named_resource(type_, name)
+    if name == "" and type_ != BROKERS:
+        return [Absent(type_, name)]
+    listing = await read_configs(session, [resource])
+    found = _found(listing, type_, name, resource)
+    # Brokers describe any name of these, with defaults.
+    doubtful = type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
+    if doubtful and name not in await _all_names(session, type_):
+        return [Absent(type_, name)]
+    return [found]
+
+
+def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResource) -> Described:
+    entries = listing.sets.get(resource)
+    if entries is not None:
+        return ResourceConfigs(type_, name, resource, tuple(entries))
+    failure = listing.failures.get(resource) or Failure("NO_ANSWER", "the broker left it out of its answer", "")
+    if failure.name in _NO_SUCH:
+        return Absent(type_, name)
+    return Unread(f"{type_[:-1]} {name or '<default>'}", failure)
+
+
+async def _all_names(session: Session, type_: str) -> tuple[str, ...]:
+    """The names of all entities of a type, sorted; with the brokers their default, last."""
+    if type_ == TOPICS:
+        await session.read_topics()
+        return tuple(sorted(session.snapshot.topics))
+    if type_ in (BROKERS, BROKER_LOGGERS):
+        await session.read_cluster()
+        return (*(str(broker.id) for broker in session.snapshot.cluster.brokers), "")
+    if type_ == CLIENT_METRICS:
+        return tuple(resource.name for resource in await session.list_resources([CLIENT_METRICS_TYPE]))
+    listed, _ = await asyncio.gather(_group_resources(session), session.read_groups())
+    return tuple(sorted({*session.snapshot.groups, *(resource.name for resource in listed)}))
+
+
+async def _group_resources(session: Session) -> Iterable[ConfigResource]:
+    from console.admin.errors import AdminError
+
+    try:
+        return await session.list_resources([GROUP])
+    except AdminError:
+        return ()  # an older broker lists none; the groups that have members are listed all the same
+
+
+async def _quotas_and_credentials(session: Session, request: ConfigsRequest) -> list[Described]:
+    from console.admin import scram
+    from console.admin.errors import AdminError
+
+    quotas = await read_quotas(session, quota_filter(request))
+    found: list[Described] = [QuotaConfigs(entity, quotas[entity]) for entity in sorted(quotas, key=_order)]
+    if request.type == IPS or CLIENTS in request.types or "" in request.names:
+        return found
+    try:
+        users = await session.client.run(scram.describe_scram, request.names or None)
+    except AdminError as error:
+        return [*found, Unread("SCRAM credentials", error.failure)]
+    return found + [ScramConfigs(user, _sorted(users[user])) for user in sorted(users)]
+
+
+def quota_filter(request: ConfigsRequest) -> QuotaFilter:
+    """The entities with exactly these types, and these names as far as there are."""
+    components = []
+    for type_, name in zip_longest(request.types, request.names):
+        kind = QUOTA_TYPES[type_]
+        if name is None:
+            components.append(QuotaMatch(kind, Match.ANY_NAME))
+        elif name == "":
+            components.append(QuotaMatch(kind, Match.DEFAULT))
+        else:
+            components.append(QuotaMatch(kind, Match.EXACT, name))
+    return QuotaFilter(tuple(components), strict=True)
+
+
+def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
+    """By name, a default behind the names."""
+    return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)
+
+
+def _sorted(credentials: Iterable[ScramCredential]) -> tuple[ScramCredential, ...]:
+    return tuple(sorted(credentials))

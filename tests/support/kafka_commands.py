@@ -1,0 +1,74 @@
+"""Kafka's own commands, many of them in one Java process: what each printed and how it ended."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java
+
+SOURCE = Path(__file__).parents[1] / "broker" / "KafkaCommands.java"
+CONFIGS, TOPICS, ACLS = (
+    "kafka.admin.ConfigCommand",
+    "org.apache.kafka.tools.TopicCommand",
+    "org.apache.kafka.tools.AclCommand",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class KafkaCommands:
+    """A context manager; `run` runs a command to its end. Raises BrokersUnavailableError where Java has no compiler."""
+
+    def __init__(self, version: str = KAFKA_4_3) -> None:
+        options = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=OFF")
+        self._process = subprocess.Popen(
+            [java(), *options, "-cp", f"{jars(version)}/*", str(SOURCE)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def run(self, main_class: str, arguments: Sequence[str]) -> Ran:
+        """Run one command. An argument may be empty, and hold anything but a lone surrogate."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        words = (f"={base64.b64encode(word.encode()).decode()}" for word in (main_class, *arguments))
+        self._process.stdin.write(" ".join(words) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            said = self._process.stderr.read() if self._process.stderr is not None else ""
+            if "jdk.compiler" in said:
+                raise BrokersUnavailableError(
+                    "this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)"
+                )
+            raise RuntimeError(said)
+        code, out, err = answer.rstrip("\n").split(" ")
+        return Ran(int(code), _decoded(out), _decoded(err))
+
+
+def _decoded(text: str) -> str:
+    return base64.b64decode(text.removeprefix("=")).decode(errors="replace")
