@@ -15,6 +15,11 @@ from console.embedded.context import RequestContext
 from console.embedded.versions.release import Range, Release
 from console.wire.server_schemas import Messages, readable_versions
 
+_PRODUCE = 0
+_TOLD_FROM_THE_FIRST = frozenset({_PRODUCE})
+"""Whose lowest versions are told though they are not answered, as Kafka 4 does: librdkafka compresses only where it
+sees Produce v0 (KAFKA-18659)."""
+
 Handle = Callable[[Any, RequestContext], Awaitable[Any]]
 
 
@@ -44,9 +49,9 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
     for key, (low, high) in release.apis.items():
         readable = readable_versions(key)
         if readable is not None and api_key_map[key] in handled_apis():
-            low, high = max(low, readable[0]), min(high, readable[1])
-            if low <= high:
-                result[key] = (low, high)
+            first, high = max(low, readable[0]), min(high, readable[1])
+            if first <= high:
+                result[key] = (low if key in _TOLD_FROM_THE_FIRST else first, high)
     if proposals:
         from console.wire.proposals import PROPOSED
 

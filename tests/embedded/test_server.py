@@ -25,6 +25,22 @@ async def test_an_unknown_version_of_api_versions_is_answered_in_version_0(clust
         assert (await client.frame())[:6] == struct.pack(">ih", 7, 0)
 
 
+async def test_a_version_of_api_versions_that_an_older_release_lacks_is_answered_in_version_0() -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as old, RawClient(old) as client:
+        client.send(framed(header(18, 4) + b"\x00\x02a\x02b\x00"))
+        assert await client.frame() == struct.pack(">ihihhh", 7, 35, 1, 18, 0, 3)
+
+
+async def test_produce_is_told_from_version_0_but_ends_the_connection_there(cluster: EmbeddedCluster) -> None:
+    async with RawClient(cluster) as client:
+        versions = await client.ask(
+            "api_versions", 4, lambda m: m.ApiVersionsRequest(client_software_name="a", client_software_version="b")
+        )
+        assert [(each.min_version, each.max_version) for each in versions.api_keys if each.api_key == 0] == [(0, 13)]
+        client.send(framed(header(0, 2) + struct.pack(">hii", 1, 1000, 0)))
+        assert await client.rest() == b""
+
+
 async def test_api_versions_of_a_client_with_an_odd_name(cluster: EmbeddedCluster) -> None:
     async with RawClient(cluster) as client:
         client.send(framed(header(18, 3) + b"\x00\x03a!\x02b\x00"))

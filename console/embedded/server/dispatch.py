@@ -47,7 +47,7 @@ class Dispatcher:
             return self._raw_token(session, frame)
         try:
             head = read_head(frame)
-            if head.key == API_VERSIONS and messages(head.key, head.version) is None:
+            if head.key == API_VERSIONS and not self._tells_versions_in(head.version):
                 return await self._unknown_api_versions(head.correlation_id, frame)
             found = self._known(head.key, head.version)
             if not session.authenticated and session.mechanism is None and head.key not in _TO_BEGIN_WITH:
@@ -58,6 +58,10 @@ class Dispatcher:
             raise CloseConnection(f"can't read a request: {error}") from error
         context = self._context(session, client_id, found)
         return await self._cluster.gate.answer(request, context, found, frame, head.correlation_id, self._handled)
+
+    def _tells_versions_in(self, version: int) -> bool:
+        low, high = self._cluster.advertised[API_VERSIONS]
+        return low <= version <= high
 
     def _known(self, key: int, version: int) -> Messages:
         versions = self._cluster.advertised.get(key)
@@ -100,7 +104,7 @@ class Dispatcher:
             return answer
 
     async def _unknown_api_versions(self, correlation_id: int, frame: bytes) -> bytes:
-        """A version that no one has: version 0 says so, and which versions there are (KIP-511)."""
+        """A version that this release does not have: version 0 says so, and which versions there are (KIP-511)."""
         found = messages(API_VERSIONS, 0)
         assert found is not None
         low, high = self._cluster.advertised[API_VERSIONS]
