@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from console.admin.acls import describe_acls
+from console.admin.acls import describe_acls, describe_acls_of
 from console.admin.changes_delivery import Answer, deliver, refuse_duplicates
+from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER
 from console.model.acl import Acl, filter_for
@@ -78,8 +78,10 @@ async def _those_of(link: Link, acls: Sequence[Acl]) -> set[Acl]:
     """Those of these bindings that exist, among others."""
     if len(acls) > _FEW:
         return set(await describe_acls(link))
-    found = await asyncio.gather(*(describe_acls(link, filter_for(acl)) for acl in acls))
-    return {acl for part in found for acl in part}
+    found = await describe_acls_of(link, [filter_for(acl) for acl in acls])
+    if unread := next((part for part in found if isinstance(part, Failure)), None):
+        raise BrokerError(unread)
+    return {acl for part in found if not isinstance(part, Failure) for acl in part}
 
 
 def _creation(kio: ModuleType, acl: Acl) -> Any:

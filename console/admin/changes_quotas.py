@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from console.admin.changes_delivery import Answer, deliver, refused
+from console.admin.errors import BrokerError
 from console.admin.link import Link
-from console.admin.quotas import describe_quotas
+from console.admin.quotas import describe_quotas, describe_quotas_of
 from console.admin.routing import CONTROLLER
 from console.model.changes import AlterQuotas, Outcome, Status
-from console.model.quota import QuotaEntity, filter_for_entity
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 
 _FEW = 16
 
@@ -43,8 +44,7 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
 
     async def look(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Status]:
         if len(entities) <= _FEW:
-            found = await asyncio.gather(*(describe_quotas(link, filter_for_entity(entity)) for entity in entities))
-            known = {entity: values for part in found for entity, values in part.items()}
+            known = await _those_of(link, entities)
         else:
             known = await describe_quotas(link)
         return {entity: verdict(request.ops[entity], known.get(entity, {})) for entity in entities}
@@ -52,6 +52,15 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
     sound = [entity for entity in request.ops if entity not in outcomes]
     outcomes |= await deliver(link, sound, ask, look, validate_only=validate_only)
     return tuple(outcomes[entity] for entity in request.ops)
+
+
+async def _those_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues]:
+    known: dict[QuotaEntity, QuotaValues] = {}
+    for part in await describe_quotas_of(link, [filter_for_entity(entity) for entity in entities]):
+        if isinstance(part, Failure):
+            raise BrokerError(part)
+        known |= part
+    return known
 
 
 def verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:

@@ -66,10 +66,12 @@ class Link:
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
         change: bool = False,
+        proposed: int | None = None,
     ) -> Any:
         """The decoded response, of the highest version that both sides have; error codes are plain integers.
 
         api: kio's package name ("describe_configs"). build: makes the request from kio's module of that version.
+        proposed: a proposal's own version instead (see `proposes`), from whose module `build` makes the request then.
         timeout: seconds for everything, tries included; None: the settings' request timeout.
         change: never sent twice once its bytes may have left: OutcomeUnknown then. A CONTROLLER call that is answered
         NOT_CONTROLLER throughout was applied by nobody and is sent again to the new one.
@@ -78,7 +80,7 @@ class Link:
         deadline = self._deadline(timeout)
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
-            response = decode(await self._send(api, build, to, deadline, change))
+            response = decode(await self._send(api, build, to, deadline, change, proposed))
             moved = to.where is Where.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
@@ -103,6 +105,10 @@ class Link:
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination, None where either side lacks the API."""
         return (await self._connection(to)).version(api)
+
+    async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
+        """Whether the destination speaks a proposal's own version of an API (console.wire.proposals)."""
+        return (await self._connection(to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
         """The version in use, at least this one; raises Unsupported, naming the Kafka release that it needs."""
@@ -131,7 +137,9 @@ class Link:
     def _deadline(self, timeout: float | None) -> float:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
-    async def _send(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
+    async def _send(
+        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None = None
+    ) -> RawResponse:
         """Tries until there is an answer, or no hope, or no time."""
         if change and self.settings.read_only:
             raise ReadOnly(api)
@@ -140,7 +148,7 @@ class Link:
         turned_away = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return await self._attempt(api, build, to, deadline, change)
+                return await self._attempt(api, build, to, deadline, change, proposed)
             except (Unreachable, Disconnected) as error:
                 turned_away += isinstance(error, TurnedAway)
                 if turned_away > 1:
@@ -154,7 +162,9 @@ class Link:
                     await self.refresh()
         raise AssertionError("every attempt returns or raises")
 
-    async def _attempt(self, api: str, build: Build, to: Route, deadline: float, change: bool) -> RawResponse:
+    async def _attempt(
+        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
+    ) -> RawResponse:
         from console.wire.api_releases import FIRST_RELEASE
         from console.wire.frames import Unencodable
 
@@ -166,6 +176,8 @@ class Link:
             told = Failure("TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network.")
             raise RequestTimedOut(told) from error
         version = connection.version(api)
+        if proposed is not None:
+            version = proposed if connection.proposes(api, proposed) else None
         if version is None:
             raise Unsupported(api, FIRST_RELEASE.get(api, ""))
         try:

@@ -24,7 +24,7 @@ from console.commands.statements import (
 )
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import ConfigResource, broker_resource, topic_resource
-from console.model.quota import USER
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,8 @@ class Needs:
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
     configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
-    groups: members and lag of these. documentation: of the configs of `resources`.
+    groups: members and lag of these. documentation: of the configs of `resources`. quotas_of, acls_of: what these
+    filters find, and the ACLs of these principals, where not all are needed.
     """
 
     parts: frozenset[str] = frozenset()
@@ -41,6 +42,8 @@ class Needs:
     resources: frozenset[ConfigResource] = frozenset()
     every: frozenset[ResourceType] = frozenset()
     groups: frozenset[str] = frozenset()
+    quotas_of: frozenset[QuotaFilter] = frozenset()
+    acls_of: frozenset[str] = frozenset()
     a_broker: bool = False
     a_topic: bool = False
     documentation: bool = False
@@ -50,6 +53,8 @@ class Needs:
 
 
 NOTHING = Needs()
+SINGLY = 100
+"""Names that are asked for by themselves; where there are more, everything is read."""
 
 
 def needs(statement: Statement, selected: Subject | None = None) -> Needs:
@@ -59,8 +64,8 @@ def needs(statement: Statement, selected: Subject | None = None) -> Needs:
             return _show(statement, _subject(statement.entity, selected))
         case List():
             return _list(statement)
-        case EffectiveQuota():
-            return _parts("quotas")
+        case EffectiveQuota(user=user, client=client):
+            return Needs(parts=frozenset({"cluster"}), quotas_of=_that_count(user, client))
         case Alter() | Unset():
             return _edit(_subject(statement.entity, selected))
         case Create():
@@ -115,7 +120,8 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     if subject is None:
         return NOTHING
     if not isinstance(subject, ConfigResource):
-        return _parts("quotas", "scram") if statement.full and subject.has(USER) else _parts("quotas")
+        need = Needs(parts=frozenset({"cluster"}), quotas_of=_quotas_around(subject))
+        return need | _parts("scram") if statement.full and subject.has(USER) else need
     need = _configs(subject)
     if not statement.full:
         return need
@@ -128,6 +134,41 @@ def _show(statement: Show, subject: Subject | None) -> Needs:
     return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
 
 
+def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
+    """What tells all about an entity: it, of a user also the clients, and what counts for whom it names."""
+    parts = entity.as_dict()
+    found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
+    user, client = parts.get(USER), parts.get(CLIENT_ID)
+    if user is not None and client is not None:
+        found |= _that_count(user, client)
+    if parts.get(IP) is not None:
+        found.add(filter_for_name(IP, None))
+    return frozenset(found)
+
+
+def _that_count(user: str, client: str) -> frozenset[QuotaFilter]:
+    """The filters for the eight levels of quotas that a user and a client may fall under."""
+    users = (filter_for_name(USER, name) for name in (user, None))
+    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in (client, None))})
+
+
+def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
+    """The names that patterns are, None where one of them is no plain name, or there are none, or too many."""
+    names = list(dict.fromkeys(patterns))
+    plain = all(name is None or not set(name) & set("*?[") for name in names)
+    return names if plain and 0 < len(names) <= SINGLY else None
+
+
+def _users(statement: List) -> Needs:
+    """Of users that are named, their quotas and ACLs alone."""
+    names = _named(glob.pattern for glob in statement.globs)
+    if names is None:
+        return _parts("quotas", "scram", "acls")
+    principals = frozenset(f"User:{name}" for name in names if name is not None)
+    filters = frozenset(filter_for_name(USER, name) for name in names)
+    return Needs(parts=frozenset({"scram"}), quotas_of=filters, acls_of=principals)
+
+
 def _list(statement: List) -> Needs:
     match statement.kind:
         case "topics":
@@ -138,7 +179,7 @@ def _list(statement: List) -> Needs:
             read = _parts("cluster", "quorum", "versions", "topics")
             return read | Needs(every=frozenset({BROKER}) if configs else frozenset())
         case "users":
-            return _parts("quotas", "scram", "acls")
+            return _users(statement)
         case "clients" | "ips" | "quotas":
             return _parts("quotas")
         case "loggers":

@@ -34,6 +34,10 @@ async def read_needs(session: Session, need: Needs) -> None:
         "reassignments": session.read_reassignments,
     }
     first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
+    if need.quotas_of and "quotas" not in parts:
+        first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
+    if need.acls_of and "acls" not in parts:
+        first.append(session.read_acls_of(sorted(need.acls_of)))
     if need.topics and "topics" not in parts:
         first.append(session.read_topics(sorted(need.topics)))
     first.extend(session.read_group(name) for name in sorted(need.groups))

@@ -94,6 +94,22 @@ class QuotaFilter:
     components: tuple[QuotaMatch, ...] = ()
     strict: bool = False
 
+    def finds(self, entity: QuotaEntity) -> bool:
+        """Whether it is one of those."""
+        if self.strict and (not self.components or len(entity.parts) != len(self.components)):
+            return False
+        return all(
+            entity.has(c.type)
+            and (c.match == Match.ANY_NAME or entity.name_of(c.type) == (c.name if c.match == Match.EXACT else None))
+            for c in self.components
+        )
+
+
+def filter_for_name(type_: str, name: str | None, *, strict: bool = False) -> QuotaFilter:
+    """The filter that finds what has this component; strict: and no other."""
+    match = QuotaMatch(type_, Match.DEFAULT) if name is None else QuotaMatch(type_, Match.EXACT, name)
+    return QuotaFilter((match,), strict)
+
 
 def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
     """The filter that finds exactly this entity."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -22,7 +22,7 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity, QuotaValues
+from console.model.quota import QuotaEntity, QuotaFilter, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 
 K = TypeVar("K")
@@ -131,6 +131,25 @@ def _label(resource: ConfigResource) -> str:
 def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
     """All quotas."""
     return replace(snapshot, quotas=share(snapshot.quotas, quotas), read_at=_read(snapshot, "quotas", at))
+
+
+def with_quotas_of(
+    snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
+) -> Snapshot:
+    """The quotas that these filters find; what they would find and did not is no more."""
+    gone = [
+        entity for entity in snapshot.quotas if entity not in found and any(wanted.finds(entity) for wanted in filters)
+    ]
+    merged = {**snapshot.quotas, **share(snapshot.quotas, found)}
+    for entity in gone:
+        del merged[entity]
+    return replace(snapshot, quotas=share(snapshot.quotas, merged))
+
+
+def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:
+    """All ACLs of these principals."""
+    ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *found}))
+    return replace(snapshot, acls=snapshot.acls if snapshot.acls == ordered else ordered)
 
 
 def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:

@@ -13,6 +13,7 @@ from console.wire.aiokafka_conn import import_aiokafka_conn
 from console.wire.bearer import BearerAuthenticator
 from console.wire.carried import Build, CarriedRequest, Exchange, RawResponse
 from console.wire.frames import MalformedFrame, decode_body
+from console.wire.proposals.api_keys import HIGHEST, LOWEST
 from console.wire.schemas import api_key, response_type, version_range
 
 _conn = import_aiokafka_conn()
@@ -120,6 +121,12 @@ class Connection:
         lowest, highest = version_range(api)
         chosen = min(highest, theirs[1])
         return chosen if chosen >= max(lowest, theirs[0]) else None
+
+    def proposes(self, api: str, version: int) -> bool:
+        """Whether the broker speaks a proposal's own version of Kafka's API. Only one that has the proposals' own APIs
+        too is believed: to a later Kafka the same number may mean another format."""
+        lowest, highest = self.versions.get(api_key(api), (0, -1))
+        return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
     def prepare(self, api: str, version: int, build: Build) -> CarriedRequest:
         """A request of this version, encoded and ready to send. Raises what `build` raises, and Unencodable."""

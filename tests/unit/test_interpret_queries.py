@@ -18,8 +18,9 @@ from console.commands.results import Column, Row, Table, to_data
 from console.commands.verbs import KINDS
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.effective_quota import levels
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity
+from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name
 from console.model.refresh import with_failures
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
@@ -287,6 +288,8 @@ def test_a_glob_never_fails_and_a_plain_one_matches_itself(pattern, text):
         assert glob_test([text])(text)
 
 
+ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
+
 # -- what is read first ------------------------------------------------------------------------------------------------
 
 
@@ -302,6 +305,22 @@ def test_a_glob_never_fails_and_a_plain_one_matches_itself(pattern, text):
         ("list topics cleanup.policy=compact", Needs(frozenset({"topics"}), every=frozenset({TOPIC}))),
         ("list loggers", Needs(frozenset({"cluster"}), every=frozenset({BROKER_LOGGER}))),
         ("set user a k=1", Needs(frozenset({"quotas"}))),
+        (
+            "list users a b",
+            Needs(
+                frozenset({"scram"}),
+                quotas_of=frozenset({filter_for_name("user", "a"), filter_for_name("user", "b")}),
+                acls_of=frozenset({"User:a", "User:b"}),
+            ),
+        ),
+        ("list users a* b", Needs(frozenset({"quotas", "scram", "acls"}))),
+        (
+            "show ip 1.2.3.4",
+            Needs(
+                frozenset({"cluster"}),
+                quotas_of=frozenset({filter_for_entity(ADDRESS), filter_for_name("ip", None)}),
+            ),
+        ),
         ("allow User:a READ on topic t", Needs(frozenset({"acls"}))),
         ("plan", NOTHING),
         ("apply --yes", NOTHING),
@@ -310,6 +329,14 @@ def test_a_glob_never_fails_and_a_plain_one_matches_itself(pattern, text):
 def test_what_a_statement_needs(text, expected):
     (statement,) = parse(text)
     assert needs(statement) == expected
+
+
+@given(names=st.tuples(*[st.sampled_from(["a", "b", None])] * 2))
+def test_what_counts_for_a_user_and_a_client_is_all_asked_for(names):
+    user, client = names[0] or "alice", names[1] or "x"
+    (statement,) = parse(f"effective user {user} client {client}")
+    asked = needs(statement).quotas_of
+    assert all(any(wanted.finds(level) for wanted in asked) for level in levels(user, client))
 
 
 def test_a_described_key_needs_documentation_and_what_the_brokers_give():
@@ -326,7 +353,8 @@ def test_a_script_is_read_for_at_once():
 
 def test_the_selected_entity_is_read_for():
     (statement,) = parse("describe")
-    assert needs(statement, QuotaEntity.of({"ip": None})).parts == {"quotas"}
+    default = QuotaEntity.of({"ip": None})
+    assert needs(statement, default).quotas_of == {filter_for_entity(default)}
     assert needs(statement, ORDERS).resources == {ORDERS}
 
 
