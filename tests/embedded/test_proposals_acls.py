@@ -188,7 +188,8 @@ def wanted(
 async def described(cluster: EmbeddedCluster, *filters: batched_acls.DescribeAclsFilter) -> list[tuple[int, list[str]]]:
     response = await ask(cluster, batched_acls.DescribeAclsRequest(filters=filters))
     return [
-        (result.error_code, [found.resource_name for found in result.resources]) for result in response.filter_results
+        (result.error_code, sorted(found.resource_name for found in result.resources))
+        for result in response.filter_results
     ]
 
 
@@ -205,7 +206,7 @@ async def test_each_filter_has_its_result_at_its_place(cluster: EmbeddedCluster)
         wanted("orders", pattern=3),
         wanted("or", pattern=4),
         wanted("t", pattern=1),
-    ) == [(0, ["u"]), (0, []), (42, []), (0, ["or", "*"]), (0, []), (0, ["or"]), (0, ["t"])]
+    ) == [(0, ["u"]), (0, []), (42, []), (0, ["*", "or"]), (0, []), (0, ["or"]), (0, ["t"])]
 
 
 async def test_each_filter_is_refused_without_rights(cluster: EmbeddedCluster) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from console.embedded.context import RequestContext
-from console.embedded.proposals.acl_filters import invalid, matches
 from console.embedded.proposals.common import (
     CLUSTER_AUTHORIZATION_FAILED,
     INVALID_REQUEST,
@@ -14,11 +12,15 @@ from console.embedded.proposals.common import (
     REFUSED,
     SECURITY_DISABLED,
 )
-from console.model.acl import Acl, AclFilter
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.rights.messages import (
+    DESCRIBE_WITHOUT_AUTHORIZER,
+    UNKNOWN_ENTRY_FILTER,
+    UNKNOWN_PATTERN_FILTER,
+)
+from console.embedded.state.acl_table import Pattern, pattern_of
+from console.model.acl import Acl
 from console.wire.proposals import batched_acls as wire
-
-_NO_AUTHORIZER: Final = "No Authorizer is configured on the broker"
 
 
 async def handle(request: wire.DescribeAclsRequest, context: RequestContext) -> wire.DescribeAclsResponse:
@@ -32,40 +34,31 @@ def _result(wanted: wire.DescribeAclsFilter, context: RequestContext) -> wire.De
     if not context.allowed("DESCRIBE"):
         return _error(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
     if context.cluster.authorizer is None:
-        return _error(SECURITY_DISABLED, _NO_AUTHORIZER)
-    wanted_filter = _filter(wanted)
-    problem = invalid(wanted_filter)
-    if problem:
-        return _error(INVALID_REQUEST, problem)
-    found = _resources(acl for acl in context.view.acls if matches(wanted_filter, acl))
-    return wire.DescribeAclsFilterResult(error_code=NONE, error_message=None, resources=found)
+        return _error(SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
+    asked = filter_of(wanted)
+    if is_unknown_pattern(asked):
+        return _error(INVALID_REQUEST, UNKNOWN_PATTERN_FILTER)
+    if is_unknown_entry(asked):
+        return _error(INVALID_REQUEST, UNKNOWN_ENTRY_FILTER)
+    resources = _resources(found(asked, context.view.acls))
+    return wire.DescribeAclsFilterResult(error_code=NONE, error_message=None, resources=resources)
 
 
 def _error(code: int, message: str) -> wire.DescribeAclsFilterResult:
     return wire.DescribeAclsFilterResult(error_code=code, error_message=message, resources=())
 
 
-def _filter(wanted: wire.DescribeAclsFilter) -> AclFilter:
-    return AclFilter(
-        AclResourceType(wanted.resource_type_filter),
-        wanted.resource_name_filter,
-        PatternType(wanted.pattern_type_filter),
-        wanted.principal_filter,
-        wanted.host_filter,
-        AclOperation(wanted.operation),
-        Permission(wanted.permission_type),
-    )
-
-
 def _resources(acls: Iterable[Acl]) -> tuple[wire.DescribeAclsResource, ...]:
-    found: dict[tuple[int, str, int], list[wire.AclDescription]] = {}
+    found_on: dict[Pattern, list[wire.AclDescription]] = {}
     for acl in acls:
-        found.setdefault((acl.resource_type, acl.resource_name, acl.pattern_type), []).append(
+        found_on.setdefault(pattern_of(acl), []).append(
             wire.AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission
             )
         )
     return tuple(
-        wire.DescribeAclsResource(resource_type=type_, resource_name=name, pattern_type=pattern, acls=tuple(acls))
-        for (type_, name, pattern), acls in found.items()
+        wire.DescribeAclsResource(
+            resource_type=on.resource_type, resource_name=on.name, pattern_type=on.pattern_type, acls=tuple(told)
+        )
+        for on, told in found_on.items()
     )

@@ -12,11 +12,11 @@ from console.embedded.proposals.common import (
     is_misrouted,
     repeated,
 )
+from console.embedded.rights.acl_filters import LITERAL
 from console.model.acl import Acl
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.codes import AclOperation, AclResourceType, Permission
 from console.wire.proposals import kip4_acls as wire
 
-_LITERAL = PatternType.parse("LITERAL")
 _TYPES = frozenset(wire.ResourceType) - {wire.ResourceType.ALL}
 _OPERATIONS = frozenset(wire.Operation)
 _PERMISSIONS = frozenset(wire.PermissionType)
@@ -92,7 +92,7 @@ def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
     return Acl(
         AclResourceType(resource.resource_type),
         resource.resource_name,
-        _LITERAL,
+        LITERAL,
         acl.acl_principal,
         acl.acl_host,
         AclOperation(acl.acl_operation),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, SECURITY_DISABLED
-from console.model.acl import Acl
-from console.model.codes import PatternType, Permission
+from console.embedded.rights.acl_filters import LITERAL
+from console.embedded.rights.acl_filters import found as find
+from console.model.acl import Acl, AclFilter
+from console.model.codes import AclResourceType, Permission
 from console.wire.proposals import kip4_acls as wire
 
-_LITERAL = PatternType.parse("LITERAL")
 _ALLOW = Permission.parse("ALLOW")
 
 
@@ -24,8 +25,8 @@ async def handle(request: wire.ListAclsRequest, context: RequestContext) -> wire
     if not may_see_all and request.principal != context.principal:
         return wire.ListAclsResponse(responses=(), error_code=CLUSTER_AUTHORIZATION_FAILED)
     found: dict[tuple[int, str], list[wire.Acl]] = {}
-    for acl in sorted(context.view.acls):
-        if _is_wanted(acl, request) and (may_see_all or acl.permission == _ALLOW):
+    for acl in sorted(find(_filter(request), context.view.acls)):
+        if may_see_all or acl.permission == _ALLOW:
             found.setdefault((acl.resource_type, acl.resource_name), []).append(_told(acl))
     return wire.ListAclsResponse(
         responses=tuple(
@@ -36,16 +37,11 @@ async def handle(request: wire.ListAclsRequest, context: RequestContext) -> wire
     )
 
 
-def _is_wanted(acl: Acl, request: wire.ListAclsRequest) -> bool:
+def _filter(request: wire.ListAclsRequest) -> AclFilter:
     resource = request.resource
-    return (
-        acl.pattern_type == _LITERAL
-        and request.principal in (None, acl.principal)
-        and (
-            resource.resource_type == wire.ResourceType.ALL
-            or (resource.resource_type, resource.resource_name) == (acl.resource_type, acl.resource_name)
-        )
-    )
+    if resource.resource_type == wire.ResourceType.ALL:
+        return AclFilter(pattern_type=LITERAL, principal=request.principal)
+    return AclFilter(AclResourceType(resource.resource_type), resource.resource_name, LITERAL, request.principal)
 
 
 def _told(acl: Acl) -> wire.Acl:

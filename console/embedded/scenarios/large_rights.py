@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from uuid import UUID
 
 from console.embedded.scenarios.filling import MIB
+from console.embedded.state.acl_table import Pattern, pattern_of
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaValues
@@ -88,6 +89,9 @@ class LargeQuotas:
         return self._users * EACH
 
 
+_TEAMS = 500
+_TEAM = re.compile(r"team-(\d{3})\.")
+_GROUP_NAME = re.compile(r"group-(\d{6})")
 _TOPIC = AclResourceType.parse("TOPIC")
 _GROUP = AclResourceType.parse("GROUP")
 _LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
@@ -107,7 +111,7 @@ class LargeAcls:
             return Acl(_GROUP, f"group-{index // 2:06}", _LITERAL, f"User:{user}", "*", _READ, _ALLOW)
         operation = _READ if index % 4 else _WRITE
         permission = _DENY if index % 100 == 0 else _ALLOW
-        return Acl(_TOPIC, f"team-{index % 500:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
+        return Acl(_TOPIC, f"team-{index % _TEAMS:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
 
     def find(self, key: Acl) -> UUID | None:
         """The id of a binding."""
@@ -117,6 +121,21 @@ class LargeAcls:
                 if index < self._size and self._at(index) == key:
                     return UUID(int=_IDS + index)
         return None
+
+    def of_principal(self, principal: str) -> Iterator[Acl]:
+        """The bindings for a principal."""
+        number = _number(principal.removeprefix("User:"), (self._size + 1) // 2)
+        if number is not None and principal.startswith("User:"):
+            yield from (self._at(index) for index in (2 * number, 2 * number + 1) if index < self._size)
+
+    def on(self, pattern: Pattern) -> Iterator[Acl]:
+        """The bindings on exactly this pattern."""
+        indexes: Iterable[int] = ()
+        if match := _TEAM.fullmatch(pattern.name):
+            indexes = range(int(match[1]), self._size, _TEAMS)
+        elif match := _GROUP_NAME.fullmatch(pattern.name):
+            indexes = range(2 * int(match[1]) + 1, min(2 * int(match[1]) + 2, self._size))
+        yield from (acl for acl in map(self._at, indexes) if pattern_of(acl) == pattern)
 
     def items(self) -> Iterator[tuple[Acl, UUID]]:
         """All bindings with their ids."""

@@ -100,6 +100,12 @@ class Table(Mapping[K, V], Generic[K, V]):
             return iter(self._own)
         return self._merged()
 
+    def frozen(self) -> Table[K, V]:
+        """The same, as it is now: for who goes through it while others may change it."""
+        result = Table(self.name, self.source)
+        result._own, result._gone = dict(self._own), set(self._gone)
+        return result
+
     def pairs(self) -> Iterator[tuple[K, V]]:
         """Keys with their values, each of the source's made once."""
         if self.source is None:
@@ -159,6 +165,19 @@ class PastTable(Mapping[K, V], Generic[K, V]):
         self._now = now
         self._undone = undone
 
+    @property
+    def now(self) -> Table[K, V]:
+        """The table as it is."""
+        return self._now
+
+    def restored(self) -> Iterator[K]:
+        """The keys that it had before those changes, of those that they touched."""
+        return (key for key, value in self._undone.items() if not isinstance(value, Absent))
+
+    def frozen(self) -> PastTable[K, V]:
+        """The same, whatever becomes of the table."""
+        return PastTable(self._now.frozen(), self._undone)
+
     def __getitem__(self, key: K) -> V:
         value = self._undone.get(key)
         if value is None:
@@ -181,3 +200,8 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
+    """A table of a view as it is now: for who goes through it while others may change it."""
+    return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
+from console.embedded.state.acl_table import AclTable
 from console.embedded.state.change_log import Change
 from console.embedded.state.table import PastTable, Table
 from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
@@ -46,7 +47,7 @@ class Tables:
     topics: Table[str, Topic] = field(default_factory=lambda: Table("topics"))
     configs: Table[ConfigResource, Overrides] = field(default_factory=lambda: Table("configs"))
     quotas: Table[QuotaEntity, QuotaValues] = field(default_factory=lambda: Table("quotas"))
-    acls: Table[Acl, UUID] = field(default_factory=lambda: Table("acls"))
+    acls: AclTable = field(default_factory=lambda: AclTable("acls"))
     scram: Table[ScramKey, ScramCredential] = field(default_factory=lambda: Table("scram"))
     features: Table[str, int] = field(default_factory=lambda: Table("features"))
     controller: Table[int, int] = field(default_factory=lambda: Table("controller"))

@@ -1,0 +1,112 @@
+"""CreateAcls: add ACLs, each for itself (AclApis, AclControlManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from console.embedded.context import CLUSTER_RESOURCE, RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.rights.acl_filters import ANY, MATCH
+from console.embedded.rights.acl_numbers import close_if_unset
+from console.embedded.rights.messages import (
+    CHANGE_WITHOUT_AUTHORIZER,
+    CLUSTER_NAME_ONLY,
+    EMPTY_RESOURCE_NAME,
+    TOO_MANY_CHANGES,
+    RightsMessages,
+    messages_of,
+    refusal,
+)
+from console.embedded.state.change_limit import MAX_RECORDS
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+
+_UNKNOWN_SERVER_ERROR, _CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST = -1, 31, 42
+_POLICY_VIOLATION, _SECURITY_DISABLED = 44, 54
+_CLUSTER = AclResourceType.parse("CLUSTER")
+
+
+class _Result(NamedTuple):
+    code: int = 0
+    message: str | None = ""
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1-3. An ACL that exists is created once more without an error. Needs ALTER on the cluster."""
+    acls = [_acl(item) for item in request.creations]
+    for acl in acls:
+        close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
+    results = _refused(acls, context) or _created(acls, context)
+    schema = context.schema
+    return schema.CreateAclsResponse(
+        throttle_time=NO_TIME,
+        results=tuple(
+            schema.AclCreationResult(error_code=result.code, error_message=result.message) for result in results
+        ),
+    )
+
+
+def _acl(item: Any) -> Acl:
+    return Acl(
+        AclResourceType(item.resource_type),
+        item.resource_name,
+        PatternType(item.resource_pattern_type),
+        item.principal,
+        item.host,
+        AclOperation(item.operation),
+        Permission(item.permission_type),
+    )
+
+
+def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
+    """The one error of all, None where each has a result of its own."""
+    if not context.allowed("ALTER"):
+        return [_Result(_CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(acls)
+    if context.cluster.authorizer is None:
+        return [_Result(_SECURITY_DISABLED, CHANGE_WITHOUT_AUTHORIZER)] * len(acls)
+    if any(_only_filters(acl) for acl in acls):
+        return [_Result(_UNKNOWN_SERVER_ERROR, None)] * len(acls)
+    return None
+
+
+def _only_filters(acl: Acl) -> bool:
+    """Whether it has ANY or MATCH in it, which no binding can have."""
+    numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
+    return ANY in numbers or acl.pattern_type == MATCH
+
+
+def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
+    release, state = context.cluster.release, context.state
+    messages = messages_of(release)
+    results = [_problem(acl, messages) for acl in acls]
+    new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
+    if release.kraft and len(new) > MAX_RECORDS:
+        return [problem or _Result(_POLICY_VIOLATION, TOO_MANY_CHANGES) for problem in results]
+    for acl in _in_order(acls, new):
+        state.add_acl(acl)
+    return [problem or _Result() for problem in results]
+
+
+def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
+    return [acl for acl in dict.fromkeys(acls) if acl in new]
+
+
+def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
+    """Why this ACL can't be created."""
+    if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_RESOURCE:
+        return _Result(_INVALID_REQUEST, CLUSTER_NAME_ONLY)
+    if not acl.resource_name:
+        return _Result(_INVALID_REQUEST, EMPTY_RESOURCE_NAME)
+    for part, number in (
+        ("resourceType", acl.resource_type),
+        ("patternType", acl.pattern_type),
+        ("operation", acl.operation),
+        ("permissionType", acl.permission),
+    ):
+        if not number.known:
+            return _Result(_INVALID_REQUEST, messages.unnamed.format(part=part))
+    if ":" not in acl.principal:
+        code, message = messages.bad_principal
+        return _Result(code, message and message.format(principal=acl.principal))
+    return None

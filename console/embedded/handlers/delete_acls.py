@@ -1,0 +1,89 @@
+"""DeleteAcls: take out the ACLs that filters find, and tell which (AclApis, AclControlManager)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.rights.acl_numbers import close_if_unset
+from console.embedded.rights.messages import (
+    CHANGE_WITHOUT_AUTHORIZER,
+    UNKNOWN_ENTRY_FILTER,
+    UNKNOWN_PATTERN_FILTER,
+    messages_of,
+    refusal,
+)
+from console.embedded.state.change_limit import MAX_RECORDS
+from console.model.acl import Acl, AclFilter
+
+_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _SECURITY_DISABLED = 31, 42, 54
+
+
+class _Result(NamedTuple):
+    acls: tuple[Acl, ...] = ()
+    code: int = 0
+    message: str | None = None
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1-3. A filter that finds nothing is no error. Needs ALTER on the cluster."""
+    filters = [filter_of(item) for item in request.filters]
+    for wanted in filters:
+        close_if_unset("DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
+    schema = context.schema
+    return schema.DeleteAclsResponse(
+        throttle_time=NO_TIME,
+        filter_results=tuple(
+            schema.DeleteAclsFilterResult(
+                error_code=result.code,
+                error_message=result.message,
+                matching_acls=tuple(_told(schema, acl) for acl in result.acls),
+            )
+            for result in _results(filters, context)
+        ),
+    )
+
+
+def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]:
+    if not context.allowed("ALTER"):
+        return [_Result((), _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(filters)
+    if context.cluster.authorizer is None:
+        return [_Result((), _SECURITY_DISABLED, CHANGE_WITHOUT_AUTHORIZER)] * len(filters)
+    kraft, too_many = context.cluster.release.kraft, messages_of(context.cluster.release).too_many_deleted
+    results: list[_Result] = []
+    gone: set[Acl] = set()
+    for wanted in filters:
+        # With ZooKeeper an ACL is told by the first filter that finds it, with KRaft by each.
+        acls = tuple(acl for acl in found(wanted, context.state.acls) if kraft or acl not in gone)
+        gone.update(acls)
+        if kraft and (unknown := _unknown(wanted)):
+            results.append(_Result((), _INVALID_REQUEST, unknown))
+        elif too_many is not None and len(gone) > MAX_RECORDS:
+            return [_Result((), *too_many)] * len(filters)
+        else:
+            results.append(_Result(acls))
+    for acl in gone:
+        context.state.remove_acl(acl)
+    return results
+
+
+def _unknown(wanted: AclFilter) -> str | None:
+    if is_unknown_pattern(wanted):
+        return UNKNOWN_PATTERN_FILTER
+    return UNKNOWN_ENTRY_FILTER if is_unknown_entry(wanted) else None
+
+
+def _told(schema: Any, acl: Acl) -> Any:
+    return schema.DeleteAclsMatchingAcl(
+        error_code=0,
+        error_message=None,
+        resource_type=acl.resource_type,
+        resource_name=acl.resource_name,
+        pattern_type=acl.pattern_type,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )

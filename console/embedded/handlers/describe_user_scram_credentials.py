@@ -1,0 +1,61 @@
+"""DescribeUserScramCredentials: who has a password, for which mechanisms, with how many iterations (KIP-554)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.state.values import ScramCredential
+
+_CLUSTER_AUTHORIZATION_FAILED, _RESOURCE_NOT_FOUND, _DUPLICATE_RESOURCE = 31, 91, 92
+_TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+_NOT_THERE: Final = "Attempt to describe a user credential that does not exist: {user}"
+_EMPTY_NAME: Final = "Username must not be empty"
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0. No users are all users. Needs DESCRIBE on the cluster; who asks for all without it is never answered, as by
+    real brokers, which fail to make that answer."""
+    schema = context.schema
+    if not context.allowed("DESCRIBE"):
+        if request.users is None:
+            await asyncio.get_running_loop().create_future()
+        refused = _result(schema, "", _CLUSTER_AUTHORIZATION_FAILED, None)
+        return _answer(schema, _CLUSTER_AUTHORIZATION_FAILED, None, (refused,) * len(request.users))
+    credentials: dict[str, dict[int, ScramCredential]] = {}
+    for key, credential in context.view.scram.items():
+        credentials.setdefault(key.user, {})[key.mechanism] = credential
+    asked = Counter(user.name for user in request.users or ()) or Counter(dict.fromkeys(credentials, 1))
+    kraft = context.cluster.release.kraft
+    results = (_described(schema, user, times, credentials.get(user, {}), kraft) for user, times in asked.items())
+    return _answer(schema, 0, "", tuple(results))
+
+
+def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential], kraft: bool) -> Any:
+    if not user and not kraft:
+        return _result(schema, user, _RESOURCE_NOT_FOUND, _EMPTY_NAME)
+    if times > 1:
+        return _result(schema, user, _DUPLICATE_RESOURCE, _TWICE.format(user=user))
+    if not known:
+        return _result(schema, user, _RESOURCE_NOT_FOUND, _NOT_THERE.format(user=user))
+    infos = tuple(
+        schema.CredentialInfo(mechanism=mechanism, iterations=known[mechanism].iterations)
+        for mechanism in sorted(known)
+    )
+    return _result(schema, user, 0, "", infos)
+
+
+def _result(schema: Any, user: str, code: int, message: str | None, infos: tuple[Any, ...] = ()) -> Any:
+    return schema.DescribeUserScramCredentialsResult(
+        user=user, error_code=code, error_message=message, credential_infos=infos
+    )
+
+
+def _answer(schema: Any, code: int, message: str | None, results: tuple[Any, ...]) -> Any:
+    return schema.DescribeUserScramCredentialsResponse(
+        throttle_time=NO_TIME, error_code=code, error_message=message, results=results
+    )

@@ -1,0 +1,1 @@
+"""Who may do what: ACLs, the authorizer, SCRAM credentials."""

@@ -1,0 +1,53 @@
+"""Answers that are long, encoded piece by piece, so that the other connections are answered meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeVar
+
+from console.wire.server_frames import EncodedBody, encode_body
+
+T = TypeVar("T")
+
+PIECE = 2_000
+"""Items in a row; a piece takes some milliseconds."""
+
+
+async def in_pieces(items: Iterable[T], keep: Callable[[T], object]) -> None:
+    """Give every item to `keep`, with pauses for others."""
+    iterator = iter(items)
+    while piece := list(islice(iterator, PIECE)):
+        for item in piece:
+            keep(item)
+        await asyncio.sleep(0)
+
+
+async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
+    """A response whose last field is an array, with these encoded items in it.
+
+    empty: the response with nothing in that array. items: lazily encoded; the work on them pauses for others.
+    """
+    encoded: list[bytes] = []
+    await in_pieces(items, encoded.append)
+    before = encode_body(response, empty)
+    if response.__flexible__:
+        return EncodedBody(b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:])))
+    return EncodedBody(b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded)))
+
+
+def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
+    """Entities as bytes, one after another."""
+    return (encode_body(element, item) for item in items)
+
+
+def varint(value: int) -> bytes:
+    """An unsigned varint, as lengths are in flexible versions."""
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
