@@ -32,6 +32,7 @@ from console.embedded.state.tables import View
 from console.embedded.state.values import BrokerNode, ScramKey
 from console.embedded.storage.keeper import Keeper
 from console.embedded.storage.state_file import read, restore
+from console.embedded.throttling.throttling import Throttling
 from console.embedded.versions.release import release
 
 log = logging.getLogger("console.embedded")
@@ -58,6 +59,7 @@ class EmbeddedCluster:
         self.listener_name = SASL_LISTENER if self.spec.sasl else BROKER_LISTENER
         self.authorizer: Authorizer | None = None
         self.producer_ids = count(1000)
+        self.throttling = Throttling()
         self.gate = Gate(self)
         self._listeners: dict[int, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()

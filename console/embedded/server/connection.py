@@ -31,7 +31,7 @@ async def serve(
                 writer.write(answer)
                 await writer.drain()
             if session.mute:
-                await asyncio.sleep(session.mute)
+                await dispatcher.clock.sleep(session.mute)
                 session.mute = 0.0
             if session.ending:
                 raise CloseConnection(session.ending)

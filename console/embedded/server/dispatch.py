@@ -40,6 +40,7 @@ class Dispatcher:
     def __init__(self, cluster: EmbeddedCluster, broker_id: int) -> None:
         self._cluster = cluster
         self._broker_id = broker_id
+        self.clock = cluster.clock
 
     async def answer(self, session: Session, frame: bytes) -> bytes | None:
         """The response frame, None where the request wants none. Raises CloseConnection."""

@@ -31,10 +31,13 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "fetch": (("responses", "topics"), ("partitions", "partitions")),
     "find_coordinator": (("coordinators", "coordinator_keys"),),
     "incremental_alter_configs": (("responses", "resources"),),
+    "leave_group": (("members", "members"),),
     "list_offsets": (("topics", "topics"), ("partitions", "partitions")),
     "metadata": (("topics", "topics"),),
     "offset_commit": (("topics", "topics"), ("partitions", "partitions")),
+    "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
     "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
+    "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
     "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
 }
 """For each API whose answer has something for each item of the request: the answer's array and the request's."""

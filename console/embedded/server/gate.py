@@ -1,4 +1,4 @@
-"""What every request passes on its way to its handler and back: faults, forwarding, counting, recording."""
+"""What every request passes on its way to its handler and back: faults, forwarding, quotas, counting, recording."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from console.embedded.faults.faults import NOT_CONTROLLER
 from console.embedded.faults.partial import answer_partly
 from console.embedded.server.closing import CloseConnection
 from console.embedded.server.error_answers import error_answer
+from console.embedded.throttling.run_time import Timed
 from console.wire.frames import decode_body
 from console.wire.server_frames import EncodedBody, encode_body, response_frame
 from console.wire.server_schemas import Messages
@@ -73,7 +74,7 @@ class Gate:
         effects = self._cluster.faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
-            payload = await self._payload(request, context, found, handled, effects)
+            payload = await self._payload(request, context, found, frame, handled, effects)
             if payload is not None:
                 body = encode_body(found.response, payload)
                 data = self._spoiled(response_frame(found.response, correlation_id, body), context, effects)
@@ -86,11 +87,22 @@ class Gate:
                 self._cluster.recording.add(context, found, frame, data)
 
     async def _payload(
-        self, request: Any, context: RequestContext, found: Messages, handled: Handled, effects: tuple[Effect, ...]
+        self,
+        request: Any,
+        context: RequestContext,
+        found: Messages,
+        frame: bytes,
+        handled: Handled,
+        effects: tuple[Effect, ...],
     ) -> Any:
         for effect in effects:
             await self._before(effect, context)
-        payload = await self._answered(request, context, found, handled, effects)
+        answering = Timed(self._answered(request, context, found, handled, effects))
+        payload = await answering
+        payload, wait = self._cluster.throttling.charge(context, found.api, len(frame) + 4, payload, answering.seconds)
+        if wait:
+            context.session.mute = max(wait, context.session.mute)
+            payload = payload if payload is None else _throttled(_opened(payload, found), wait)
         for effect in effects:
             if effect == Cut(Moment.AFTER):
                 raise CloseConnection(_BY_A_FAULT)
