@@ -1,0 +1,1 @@
+"""Client quotas: which entities and values there may be, and finding them."""
