@@ -19,6 +19,7 @@ from console.embedded.faults.faults import Faults
 from console.embedded.groups.offsets import forget_topics
 from console.embedded.recording import Recording
 from console.embedded.registry import advertised
+from console.embedded.rights.standard_authorizer import StandardAuthorizer
 from console.embedded.sasl.credentials import ScramHash, credential_of
 from console.embedded.sasl.exchange import enabled_mechanisms
 from console.embedded.scenarios.scenario import scenario
@@ -57,7 +58,7 @@ class EmbeddedCluster:
         self.propagation = Propagation(self.state, self.spec.propagation_delay)
         self.advertised = advertised(self.release, proposals=self.spec.proposals)
         self.listener_name = SASL_LISTENER if self.spec.sasl else BROKER_LISTENER
-        self.authorizer: Authorizer | None = None
+        self.authorizer = self._authorizer()
         self.producer_ids = count(1000)
         self.throttling = Throttling()
         self.gate = Gate(self)
@@ -80,6 +81,16 @@ class EmbeddedCluster:
         self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
         self._keeper: Keeper | None = None
         self._furnish()
+
+    def _authorizer(self) -> Authorizer | None:
+        if not self.spec.authorizer:
+            return None
+        configs = self.spec.static_configs
+        named = filter(None, configs.get("super.users", "").split(";"))
+        return StandardAuthorizer(
+            self.spec.super_users.union(named),
+            open_by_default=configs.get("allow.everyone.if.no.acl.found", "false").lower() == "true",
+        )
 
     def _furnish(self) -> None:
         """Put in what the state file holds, else what the scenario begins with."""
