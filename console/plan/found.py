@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from console.model.acl import Acl
 from console.model.cluster import Topic
-from console.model.codes import BROKER_LOGGER
+from console.model.codes import BROKER_LOGGER, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
@@ -63,7 +63,8 @@ def moved(edit: Edit, was: Was, now: Was) -> bool:
     if isinstance(was, Topic) and isinstance(now, Topic):
         return len(was.partitions) != len(now.partitions) or _another(was, now)
     if isinstance(was, ConfigEntry) and isinstance(now, ConfigEntry):
-        return (was.value, was.source) != (now.value, now.source)
+        hidden, type_ = was.hidden or now.hidden, was.type or now.type
+        return was.source != now.source or (not hidden and _parsed(was, type_) != _parsed(now, type_))
     return was != now
 
 
@@ -71,7 +72,8 @@ def own_moved(edit: Edit, was: Was, now: Was) -> bool:
     """The same without what a config inherits: whether its resource itself has another value, or one at all."""
     if isinstance(edit, ConfigEdit) and isinstance(was, ConfigEntry) and isinstance(now, ConfigEntry):
         mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
-        return mine != theirs or (mine and own_text(was, edit.resource) != own_text(now, edit.resource))
+        hidden = was.hidden or now.hidden
+        return mine != theirs or (mine and not hidden and own_text(was, edit.resource) != own_text(now, edit.resource))
     return moved(edit, was, now)
 
 
@@ -109,6 +111,11 @@ def _config_wanted(edit: ConfigEdit, entry: ConfigEntry | None) -> bool | None:
         return canonical(entry.type, own) == canonical(entry.type, edit.value)
     items, there = set(parts_of(edit.value)), set(parts_of(own))
     return items <= there if isinstance(edit, AppendConfig) else not items & there
+
+
+def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
+    """The value as brokers write what they parsed: some describe it so, others as it was given."""
+    return entry.value if entry.value is None else canonical(type_, entry.value)
 
 
 def _is_own(was: Was, resource: ConfigResource) -> bool:

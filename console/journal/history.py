@@ -1,0 +1,169 @@
+"""What a journal's records come to: each change with how every edit of it ended, and what is due. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from console.journal.lines import Numbered
+from console.journal.records import Answered, Closed, Ended, Entry, Intent, Note, Origin, Sending, Settled
+from console.model.changes import Status
+from console.model.failure import Failure
+from console.plan.edits import Slot
+from console.plan.staged import Place
+
+
+class State(StrEnum):
+    """How an edit of a change stands."""
+
+    APPLIED = "applied"
+    FAILED = "failed"
+    NOT_APPLIED = "not applied"
+    NOT_SENT = "not sent"
+    UNFINISHED = "unfinished"
+    UNDER_WAY = "under way"
+    UNCLEAR = "unclear"
+
+
+_OF_STATUS = {
+    Status.APPLIED: State.APPLIED,
+    Status.FAILED: State.FAILED,
+    Status.NOT_APPLIED: State.NOT_APPLIED,
+    Status.UNKNOWN: State.UNFINISHED,
+}
+_FOUND = {Status.APPLIED: State.APPLIED, Status.NOT_APPLIED: State.NOT_APPLIED}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change and what is known of it.
+
+    ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later start
+    found of edits whose outcome nobody heard. sent: the requests that went out, or were about to. closed: edits that
+    are not to be taken back any more, and why. undone: the edits of later changes that took one back. alive: the
+    process that sends it still runs. request_of: the request that an edit is in.
+    """
+
+    number: int
+    intent: Intent
+    ended: Mapping[int, Ended] = field(default_factory=dict)
+    found: Mapping[int, Status] = field(default_factory=dict)
+    sent: frozenset[int] = frozenset()
+    answered: frozenset[int] = frozenset()
+    closed: Mapping[int, str] = field(default_factory=dict)
+    undone: Mapping[int, Place] = field(default_factory=dict)
+    alive: bool = False
+    request_of: Mapping[int, int] = field(default_factory=dict)
+
+    def state(self, place: int) -> State:
+        """How an edit stands."""
+        ended = self.ended.get(place)
+        if ended is not None and ended.status is not Status.UNKNOWN:
+            return _OF_STATUS.get(ended.status, State.UNCLEAR)
+        if place in self.found:
+            return _FOUND.get(self.found[place], State.UNCLEAR)
+        if ended is not None:
+            return State.UNFINISHED
+        if self.alive:
+            return State.UNDER_WAY
+        return State.UNFINISHED if self.request_of.get(place) in self.sent else State.NOT_SENT
+
+    def failure(self, place: int) -> Failure | None:
+        """Why an edit did not go well, where somebody said so."""
+        ended = self.ended.get(place)
+        return ended.failure if ended is not None else None
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its edits."""
+        return self.intent.entries
+
+    def in_state(self, *states: State) -> tuple[int, ...]:
+        """The places of the edits that stand so."""
+        return tuple(place for place in range(len(self.entries)) if self.state(place) in states)
+
+
+class Due(NamedTuple):
+    """An edit that was to hold for a time, and until when."""
+
+    place: Place
+    entry: Entry
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All changes by their number, in order, and a line for each part of the journal that can't be read."""
+
+    changes: Mapping[int, Change]
+    problems: tuple[str, ...] = ()
+
+    def unfinished(self) -> tuple[Change, ...]:
+        """The changes with edits whose outcome nobody heard."""
+        return tuple(change for change in self.changes.values() if change.in_state(State.UNFINISHED))
+
+    def expiring(self) -> tuple[Due, ...]:
+        """What was set for a time and is still to be taken back, the first to be due first."""
+        later: dict[Slot, int] = {}
+        found = []
+        for change in reversed(tuple(self.changes.values())):
+            for place in change.in_state(State.APPLIED):
+                entry = change.entries[place]
+                slot = entry.staged.edit.slot
+                over = later.setdefault(slot, change.number) != change.number
+                open_ = place not in change.closed and place not in change.undone
+                if entry.until is not None and open_ and not over:
+                    found.append(Due(Place(change.number, place), entry, entry.until))
+        return tuple(sorted(found, key=lambda due: (due.until, due.place)))
+
+
+def history(
+    records: Iterable[Numbered | Note],
+    problems: Iterable[str] = (),
+    at_work: Callable[[Origin], bool] = lambda _: False,
+) -> History:
+    """Put the records together. at_work: whether the process that wrote a record still runs."""
+    changes: dict[int, Change] = {}
+    said = list(problems)
+    for each in records:
+        if isinstance(each, Numbered):
+            if each.number in changes:
+                said.append(f"change {each.number} stands in the journal twice; the first is shown")
+                continue
+            places = {place: n for n, request in enumerate(each.intent.requests) for place in request.edits}
+            changes[each.number] = Change(each.number, each.intent, request_of=places)
+        elif isinstance(each, Sending | Answered | Settled):
+            if each.change in changes:
+                changes[each.change] = _with(changes[each.change], each)
+        elif isinstance(each, Closed) and each.place.change in changes:
+            change = changes[each.place.change]
+            changes[change.number] = replace(change, closed={**change.closed, each.place.edit: each.why})
+    for number, change in changes.items():
+        if len(change.answered) < len(change.intent.requests) and at_work(change.intent.origin):
+            changes[number] = replace(change, alive=True)
+    for number, undone in _undone(changes).items():
+        changes[number] = replace(changes[number], undone=undone)
+    return History(changes, tuple(said))
+
+
+def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
+    found: dict[int, dict[int, Place]] = {}
+    for change in changes.values():
+        for place in change.in_state(State.APPLIED):
+            back = change.entries[place].staged.reverts
+            if back is not None and back.change in changes:
+                found.setdefault(back.change, {})[back.edit] = Place(change.number, place)
+    return found
+
+
+def _with(change: Change, note: Sending | Answered | Settled) -> Change:
+    match note:
+        case Sending():
+            return replace(change, sent=change.sent | {note.request})
+        case Answered():
+            return replace(change, ended={**change.ended, **note.edits}, answered=change.answered | {note.request})
+        case Settled():
+            return replace(change, found={**change.found, **note.edits})
