@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
+from functools import partial
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +18,7 @@ class Timed(Generic[T]):
         self.seconds = 0.0
 
     def __await__(self) -> Generator[Any, Any, T]:
-        step = lambda: self._coroutine.send(None)  # noqa: E731
+        step: Callable[[], Any] = partial(self._coroutine.send, None)
         while True:
             begun = perf_counter()
             try:
@@ -30,12 +31,6 @@ class Timed(Generic[T]):
             try:
                 given = yield waits_for
             except BaseException as error:  # noqa: BLE001 - what is thrown in belongs to the coroutine
-                step = self._thrower(error)
+                step = partial(self._coroutine.throw, error)
             else:
-                step = self._sender(given)
-
-    def _sender(self, given: Any) -> Any:
-        return lambda: self._coroutine.send(given)
-
-    def _thrower(self, error: BaseException) -> Any:
-        return lambda: self._coroutine.throw(error)
+                step = partial(self._coroutine.send, given)
