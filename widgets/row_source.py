@@ -52,6 +52,13 @@ class ListRows(Generic[Row]):
         self._places: dict[Hashable, int] | None = None
         self._lately: dict[Hashable, int] = {}
 
+    def again(self) -> ListRows[Row]:
+        """Return the very same rows as a source of its own, for cells that have changed: what is known of places stays
+        known."""
+        source = ListRows(self.rows, self._key, self._cells)
+        source._places, source._lately = self._places, self._lately
+        return source
+
     def __len__(self) -> int:
         return len(self.rows)
 

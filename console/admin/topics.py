@@ -83,8 +83,9 @@ def topic_listing(response: Any) -> TopicListing:
         if len(partitions) > 1:
             partitions.sort()
         topic_id = getattr(topic, "topic_id", None)
+        all_ = tuple(partitions)
         topics[topic.name] = Topic(
-            topic.name, tuple(partitions), topic.is_internal, topic_id_text(topic_id) if topic_id else None
+            topic.name, once(all_, all_), topic.is_internal, topic_id_text(topic_id) if topic_id else None
         )
     return TopicListing(topics, failures)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -32,6 +33,10 @@ T = TypeVar("T")
 
 PUBLISH_EVERY = 0.25
 """Seconds between snapshots while a long read comes in, so that a sweep of 100,000 topics is not copied 1,000 times."""
+
+
+MANY = 5_000
+"""Topics that are compared with those known on another thread."""
 
 
 class Client(Protocol):
@@ -133,6 +138,10 @@ class Session:
         from console.admin import topics
 
         listing = await self.client.run(topics.describe_topics, names)
+        if len(listing.topics) > MANY:
+            # Comparing 100,000 topics would keep this loop for as long.
+            shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
+            listing = replace(listing, topics=shared)
         self._know(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
 
     async def read_configs(self, resources: Sequence[ConfigResource], documentation: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -124,6 +125,14 @@ class ConfigSet:
         """The entries that this resource itself sets."""
         source = own_source(resource)
         return tuple(entry for entry in self.entries if entry.source == source)
+
+    @cached_property
+    def _by_source(self) -> Counter[int]:
+        return Counter(entry.source for entry in self.entries)
+
+    def count_overrides(self, resource: ConfigResource) -> int:
+        """How many there are; counted once for all resources that share the set."""
+        return self._by_source[own_source(resource)]
 
     def __iter__(self) -> Iterator[ConfigEntry]:
         return iter(self.entries)

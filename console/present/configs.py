@@ -34,7 +34,7 @@ class ConfigRow(NamedTuple):
 
 def own_count(entries: ConfigSet, resource: ConfigResource) -> int:
     """How many keys an entity sets itself; of loggers none, since a broker gives every level as its own."""
-    return 0 if resource.type == BROKER_LOGGER else len(entries.overrides(resource))
+    return 0 if resource.type == BROKER_LOGGER else entries.count_overrides(resource)
 
 
 def lines_of(groups: Iterable[DiffGroup], resource: ConfigResource) -> dict[str, DiffLine]:

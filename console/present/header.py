@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
+from console.model.cluster import Topic
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.present.sanitize import cell_width, clean, fit
@@ -26,12 +28,20 @@ def topic_count(snapshot: Snapshot) -> int:
 
 def under_replicated(snapshot: Snapshot) -> int:
     """Partitions of all topics that have fewer in-sync replicas than replicas."""
-    return sum(topic.under_replicated for topic in snapshot.topics.values())
+    return sum(topic.under_replicated * count for topic, count in _alike(snapshot))
 
 
 def offline(snapshot: Snapshot) -> int:
     """Partitions of all topics that have no leader."""
-    return sum(topic.offline for topic in snapshot.topics.values())
+    return sum(topic.offline * count for topic, count in _alike(snapshot))
+
+
+def _alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
+    """One of the topics that share their partitions, and how many these are: of 100,000 a few hundred."""
+    known = snapshot.topics.values()
+    ids = [id(topic.partitions) for topic in known]
+    counts = Counter(ids)
+    return [(topic, counts[number]) for number, topic in dict(zip(ids, known, strict=True)).items()]
 
 
 def controller(snapshot: Snapshot) -> int | None:

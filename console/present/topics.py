@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from console.model.cluster import LogDir, Partition, Topic
@@ -60,7 +61,12 @@ def override_count(snapshot: Snapshot, name: str) -> int | None:
     """How many configs a topic sets itself; None where they have not been read."""
     resource = topic_resource(name)
     entries = snapshot.configs.get(resource)
-    return None if entries is None else len(entries.overrides(resource))
+    return None if entries is None else entries.count_overrides(resource)
+
+
+def unread_count(snapshot: Snapshot) -> int:
+    """How many topics there are whose configs have not been read: those of topics that are gone are not kept."""
+    return max(0, len(snapshot.topics) - sum(resource.type == TOPIC for resource in snapshot.configs))
 
 
 def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
@@ -117,7 +123,7 @@ def created_topic(name: str, partitions: int) -> Topic:
 
 
 SORTS: Mapping[str, Callable[[Topic], Any]] = {
-    "name": lambda topic: topic.name,
+    "name": attrgetter("name"),
     "parts": lambda topic: (-len(topic.partitions), topic.name),
     "rf": lambda topic: (-topic.replication, topic.name),
     "urp": lambda topic: (-topic.under_replicated, topic.name),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from console.tui.reading import Swept
 
 
-class EntityRow(NamedTuple):
-    """An entity and how many configs it sets itself; None where that was not read."""
-
-    resource: ConfigResource
-    overrides: int | None
-    staged: int
-
-
-class EntitiesView(TableView[EntityRow]):
+class EntitiesView(TableView[ConfigResource]):
     """One row for each entity with configs; Enter opens them."""
 
     NAME = keymap.ENTITIES
@@ -51,6 +43,9 @@ class EntitiesView(TableView[EntityRow]):
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
         self._swept: Swept | None = None
+        self._made_from: tuple[object, ...] = (None,) * 4
+        self._staged: frozenset[ConfigResource] = frozenset()
+        self._rows: list[ConfigResource] = []
 
     def inputs(self) -> tuple[object, ...]:
         """Brokers, topics, what is listed, their configs, the plan."""
@@ -72,88 +67,92 @@ class EntitiesView(TableView[EntityRow]):
         if listed != self._listed:
             self._listed = listed
             self.update()
-        await session.read_configs([row.resource for row in self.visible_rows()])
+        await session.read_configs(self.visible_rows())
 
     async def read_more(self) -> None:
         """The configs of all."""
-        self._swept = await self.console.reading.sweep([row.resource for row in self._everything()])
+        self._swept = await self.console.reading.sweep(self._everything())
         self.tell_where()
 
-    def _everything(self) -> list[EntityRow]:
+    def _everything(self) -> list[ConfigResource]:
+        """All that have configs, by kind; the same list while there are the same."""
         known = self.snapshot
+        made_from = (known.cluster, known.topics, self._listed, self.plan.staged)
+        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
+            return self._rows
+        self._made_from = made_from
         brokers = sorted(broker.id for broker in known.cluster.brokers)
-        resources = [
+        rows = [
             CLUSTER_DEFAULT,
             *(broker_resource(broker) for broker in brokers),
             *(ConfigResource(BROKER_LOGGER, str(broker)) for broker in brokers),
             *self._listed,
-            *(topic_resource(name) for name in sorted(known.topics)),
+            *map(topic_resource, sorted(known.topics)),
         ]
-        staged: dict[object, int] = {}
-        for item in self.plan.staged:
-            staged[item.edit.target] = staged.get(item.edit.target, 0) + 1
-        there = set(resources)
-        resources += [target for target in staged if isinstance(target, ConfigResource) and target not in there]
-        return [EntityRow(resource, self._overrides(resource), staged.get(resource, 0)) for resource in resources]
+        self._staged = frozenset(
+            t for staged in self.plan.staged if isinstance(t := staged.edit.target, ConfigResource)
+        )
+        there = frozenset(rows) if self._staged else frozenset()
+        self._rows = rows + sorted(self._staged - there)
+        return self._rows
 
     def _overrides(self, resource: ConfigResource) -> int | None:
+        """How many configs an entity sets itself; None where that was not read."""
         entries = self.snapshot.configs.get(resource)
         return None if entries is None else own_count(entries, resource)
 
-    def rows(self) -> list[EntityRow]:
+    def rows(self) -> list[ConfigResource]:
         """All entities, or those that set something."""
         rows = self._everything()
-        return [row for row in rows if row.overrides or row.staged] if self._only_overrides else rows
+        return [row for row in rows if self._overrides(row) or row in self._staged] if self._only_overrides else rows
 
-    def key(self, row: EntityRow) -> Hashable:
-        """The resource."""
-        return row.resource
+    def key(self, row: ConfigResource) -> Hashable:
+        """The resource itself."""
+        return row
 
-    def words(self, row: EntityRow) -> str:
+    def words(self, row: ConfigResource) -> str:
         """Kind and name."""
-        return f"{resource_word(row.resource.type)} {row.resource.name or DEFAULT}"
+        return f"{resource_word(row.type)} {row.name or DEFAULT}"
 
-    def cells(self, row: EntityRow) -> list[Cell]:
+    def cells(self, row: ConfigResource) -> list[Cell]:
         """A row."""
-        resource = row.resource
-        changed = self.console.changed.when(resource)
-        overrides: Cell = "·" if row.overrides is None else ""
+        changed, overrides = self.console.changed.when(row), self._overrides(row)
         return [
-            ("*", "pending") if row.staged else "",
-            (resource_word(resource.type), "muted"),
-            DEFAULT if resource.is_cluster_default else clean(resource.name),
-            (str(row.overrides), "override") if row.overrides else overrides,
+            ("*", "pending") if row in self._staged else "",
+            (resource_word(row.type), "muted"),
+            DEFAULT if row.is_cluster_default else clean(row.name),
+            "·" if overrides is None else (str(overrides), "override") if overrides else "",
             (clock(changed), "changed") if changed else "",
         ]
 
-    def sort_key(self, column: str) -> Callable[[EntityRow], Any]:
+    def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:
         """By name; most, or latest, first."""
         if column == "name":
-            return lambda row: (row.resource.name, row.resource.type)
+            return lambda row: (row.name, row.type)
         if column == "over":
-            return lambda row: -(row.overrides or 0)
-        return lambda row: -(at.timestamp() if (at := self.console.changed.when(row.resource)) else 0)
+            return lambda row: -(self._overrides(row) or 0)
+        return lambda row: -(at.timestamp() if (at := self.console.changed.when(row)) else 0)
 
     def status(self) -> Line:
         """Whether all are shown."""
         only: Line = [("only those that set something  ", "pending")] if self._only_overrides else []
         return [*self.age("overrides", self._swept), *only, *super().status()]
 
-    def target_of(self, row: EntityRow) -> ConfigResource:
+    def target_of(self, row: ConfigResource) -> ConfigResource:
         """The entity."""
-        return row.resource
+        return row
 
     def copied(self) -> str:
         """The name."""
         row = self.row()
-        return row.resource.name or DEFAULT if row else ""
+        return row.name or DEFAULT if row else ""
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open the configs."""
         message.stop()
         row = self.row()
         if row is not None:
-            self.console.going.open_resource(row.resource)
+            self.console.going.open_resource(row)
 
     def do_overrides(self) -> None:
         """Show all, or those that set something."""

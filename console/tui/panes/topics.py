@@ -22,6 +22,7 @@ from console.present.topics import (
     topic_marks,
     topic_sizes,
     trouble,
+    unread_count,
 )
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
@@ -62,6 +63,8 @@ class TopicsView(TableView[Topic]):
         self._swept: Swept | None = None
         self._sizes: tuple[object, dict[str, int]] = (None, {})
         self._marks = topic_marks(EMPTY)
+        self._made_from: tuple[object, ...] = (None, None, None)
+        self._rows: list[Topic] = []
 
     def inputs(self) -> tuple[object, ...]:
         """Topics, their configs and sizes, the plan, the marks."""
@@ -90,16 +93,21 @@ class TopicsView(TableView[Topic]):
 
     def rows(self) -> list[Topic]:
         """Topics by name, with those staged to be created; internal ones where they are asked for."""
-        self._marks = topic_marks(self.plan)
         if self.snapshot.log_dirs is not self._sizes[0]:
             self._sizes = (self.snapshot.log_dirs, topic_sizes(self.snapshot.log_dirs))
-        topics = [*self.snapshot.topics.values()]
+        self._unread = unread_count(self.snapshot)
+        there, staged = self.snapshot.topics, self.plan.staged
+        made_from = (there, staged, self._internal)
+        if all(a is b for a, b in zip(made_from, self._made_from, strict=True)):
+            return self._rows
+        self._made_from = made_from
+        self._marks = topic_marks(self.plan)
+        topics = [*there.values()]
         shown = topics if self._internal else [topic for topic in topics if not topic.internal]
         self._hidden = len(topics) - len(shown)
-        there, configs = self.snapshot.topics, self.snapshot.configs
-        self._unread = sum(topic_resource(name) not in configs for name in there)
         shown += [created_topic(name, parts) for name, parts in self._marks.created.items() if name not in there]
-        return sorted(shown, key=SORTS["name"])
+        self._rows = sorted(shown, key=SORTS["name"])
+        return self._rows
 
     def key(self, row: Topic) -> Hashable:
         """The name."""

@@ -223,7 +223,7 @@ class TableView(View, Generic[Row]):
     # -- what a pane says ----------------------------------------------------------------------------------------------
 
     def rows(self) -> Sequence[Row]:
-        """All rows, before filter and order."""
+        """All rows, before filter and order; the very same sequence where only cells differ, which spares much work."""
         raise NotImplementedError
 
     def key(self, row: Row) -> Hashable:
@@ -250,8 +250,11 @@ class TableView(View, Generic[Row]):
         if self._sort is not None:
             column, down = self._sort
             rows = sorted(rows, key=self.sort_key(column), reverse=down)
-        self._all = ListRows(rows, self.key, self.cells)
-        self._search = None
+        if rows is self._all.rows:
+            self._all = self._all.again()
+        else:
+            self._all = ListRows(rows, self.key, self.cells)
+            self._search = None
         self._sift()
 
     def _sift(self) -> None:
