@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, REFUSED
-from console.embedded.proposals.quota_filters import BadFilter, check, finds
-from console.embedded.state.quota_lookup import candidates
-from console.model.quota import Match, QuotaFilter, QuotaMatch
+from console.embedded.quotas.filters import BadFilter, Component, parsed
+from console.embedded.state.quota_table import candidates
 from console.wire.proposals import batched_quotas as wire
 
 
@@ -24,27 +23,21 @@ def _result(
 ) -> wire.DescribeClientQuotasFilterResult:
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _error(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
-    wanted = QuotaFilter(
-        tuple(QuotaMatch(c.entity_type, _match(c.match_type), c.match) for c in part.components), strict
-    )
+    components = [Component(c.entity_type, c.match_type, c.match) for c in part.components]
     try:
-        check(wanted)
+        wanted = parsed(components, strict, context.cluster.release)
     except BadFilter as error:
-        return _error(error.code, str(error))
+        return _error(error.code, error.message)
     entries = tuple(
         wire.EntryData(
             entity=tuple(wire.EntityData(entity_type=p.type, entity_name=p.name) for p in entity.parts),
             values=tuple(wire.ValueData(key=key, value=value) for key, value in values.items()),
         )
         for entity, values in candidates(context.view.quotas, wanted)
-        if finds(wanted, entity)
+        if wanted.finds(entity)
     )
     return wire.DescribeClientQuotasFilterResult(error_code=NONE, error_message=None, entries=entries)
 
 
-def _match(number: int) -> Match:
-    return Match(number) if number in frozenset(Match) else number  # type: ignore[return-value]
-
-
-def _error(code: int, message: str) -> wire.DescribeClientQuotasFilterResult:
+def _error(code: int, message: str | None) -> wire.DescribeClientQuotasFilterResult:
     return wire.DescribeClientQuotasFilterResult(error_code=code, error_message=message, entries=None)

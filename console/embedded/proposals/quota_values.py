@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from console.embedded.quotas.values import check
 from console.embedded.state.tables import View
 from console.model.effective_quota import (
     CLIENT_KEYS,
@@ -29,7 +30,6 @@ _UNLIMITED: Mapping[str, float] = {
 """QuotaConfig's defaults: no limit."""
 _WHOLE = frozenset({PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
-_TOLERANCE = 1e-6
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
 READ_ONLY = frozenset(_MECHANISMS)
 
@@ -72,16 +72,14 @@ def parsed(key: str, value: str) -> float | None:
     """
     if key in READ_ONLY:
         raise ValueError(f"{key} is read-only")
-    if key not in CLIENT_KEYS:
-        raise ValueError(f"Invalid configuration key {key}")
     if not value:
-        return None
-    try:
-        number = float(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is no number for {key}") from None
-    if not math.isfinite(number) or number <= 0:
-        raise ValueError(f"Quota {key} must be greater than 0")
-    if key in _WHOLE and abs(number - round(number)) > _TOLERANCE:
-        raise ValueError(f"{key} cannot be a fractional value.")
+        number = None
+    else:
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"{value!r} is no number for {key}") from None
+        if not math.isfinite(number):
+            raise ValueError(f"Quota {key} must be a finite number")
+    check(key, 1.0 if number is None else number, CLIENT_KEYS)
     return number

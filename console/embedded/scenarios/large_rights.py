@@ -58,12 +58,15 @@ class LargeQuotas:
                 return self._values(number, place)
         return None
 
-    def of_user(self, name: str) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """The entities with a user of this name, so that nobody has to look through a million."""
-        number = _number(name, self._users)
-        if number is not None:
-            for place, entity in enumerate(self._entities(number)):
-                yield entity, self._values(number, place)
+    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
+        """The entities with this component."""
+        if part.type == USER:
+            number = _number(part.name, self._users)
+            if number is not None:
+                yield from self._entities(number)
+        elif part == _DEFAULT_CLIENT or part in _CLIENT_PARTS:
+            for number in range(self._users):
+                yield QuotaEntity((QuotaPart(USER, _user(number)), part))
 
     def _entities(self, number: int) -> Iterator[QuotaEntity]:
         user = QuotaPart(USER, _user(number))

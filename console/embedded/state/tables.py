@@ -9,6 +9,7 @@ from uuid import UUID
 
 from console.embedded.state.acl_table import AclTable
 from console.embedded.state.change_log import Change
+from console.embedded.state.quota_table import QuotaTable
 from console.embedded.state.table import PastTable, Table
 from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
 from console.model.acl import Acl
@@ -46,7 +47,7 @@ class Tables:
     brokers: Table[int, BrokerNode] = field(default_factory=lambda: Table("brokers"))
     topics: Table[str, Topic] = field(default_factory=lambda: Table("topics"))
     configs: Table[ConfigResource, Overrides] = field(default_factory=lambda: Table("configs"))
-    quotas: Table[QuotaEntity, QuotaValues] = field(default_factory=lambda: Table("quotas"))
+    quotas: QuotaTable = field(default_factory=lambda: QuotaTable("quotas"))
     acls: AclTable = field(default_factory=lambda: AclTable("acls"))
     scram: Table[ScramKey, ScramCredential] = field(default_factory=lambda: Table("scram"))
     features: Table[str, int] = field(default_factory=lambda: Table("features"))

@@ -1,0 +1,114 @@
+"""AlterClientQuotas: set and take out limits, entity by entity (KIP-546; ClientQuotaControlManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.quotas import entities
+from console.embedded.quotas.messages import TOO_MANY_CHANGES, TWICE
+from console.embedded.quotas.values import BadValue, Changes, checked, checked_with_zookeeper, records
+from console.embedded.state.change_limit import MAX_RECORDS
+from console.model.quota import QuotaEntity, QuotaValues
+
+_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _POLICY_VIOLATION = 31, 42, 44
+_REFUSED: Final = "Cluster authorization failed."
+
+Parts = Mapping[str, str | None]
+
+
+class _Result(NamedTuple):
+    parts: Parts
+    code: int = 0
+    message: str | None = None
+
+
+class _Wanted(NamedTuple):
+    """One entry of the request. ops: quota key and value, None to take it out."""
+
+    parts: Parts
+    ops: tuple[tuple[str, float | None], ...]
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-1. One result for each entity, whatever its place. Needs ALTER_CONFIGS on the cluster."""
+    wanted = [
+        _Wanted(
+            entities.ordered((part.entity_type, part.entity_name) for part in entry.entity),
+            tuple((op.key, None if op.remove else op.value) for op in entry.ops),
+        )
+        for entry in request.entries
+    ]
+    if not context.allowed("ALTER_CONFIGS"):
+        results = [_Result(item.parts, _CLUSTER_AUTHORIZATION_FAILED, _REFUSED) for item in wanted]
+    elif context.cluster.release.kraft:
+        results = await _at_once(wanted, context, request.validate_only)
+    else:
+        results = await _one_by_one(wanted, context, request.validate_only)
+    schema = context.schema
+    return schema.AlterClientQuotasResponse(
+        throttle_time=NO_TIME,
+        entries=tuple(
+            schema.EntryData(
+                error_code=result.code,
+                error_message=result.message,
+                entity=tuple(
+                    schema.EntityData(entity_type=type_, entity_name=name) for type_, name in result.parts.items()
+                ),
+            )
+            for result in results
+        ),
+    )
+
+
+async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
+    """With KRaft: an entity or a key that is there twice is an error, though the entity's first place counts; all is
+    one change of the controller's, and can be too large for it."""
+    results: dict[QuotaEntity, _Result] = {}
+    changed: dict[QuotaEntity, Changes] = {}
+    for item in wanted:
+        entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
+        if entity in results or len(set(keys)) < len(keys):
+            message = TWICE.format(entity=entities.shown(item.parts))
+            results[entity] = _Result(item.parts, _INVALID_REQUEST, message)
+            continue
+        problem = await entities.problem(item.parts, context.cluster.release)
+        try:
+            changes = checked(dict(item.ops), item.parts) if problem is None else {}
+        except BadValue as bad:
+            problem, changes = str(bad), {}
+        results[entity] = _Result(item.parts, _INVALID_REQUEST if problem else 0, problem)
+        changed[entity] = records(changes, _limits(context, entity))
+    if sum(map(len, changed.values())) > MAX_RECORDS:
+        return [_Result(item.parts, _POLICY_VIOLATION, TOO_MANY_CHANGES) for item in wanted]
+    if not validate_only:
+        for entity, changes in changed.items():
+            _apply(context, entity, changes)
+    return list(results.values())
+
+
+async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
+    """With ZooKeeper: each entry for itself, and of several for one entity the last result is told."""
+    results: dict[QuotaEntity, _Result] = {}
+    for item in wanted:
+        entity = QuotaEntity.of(item.parts)
+        problem = await entities.problem(item.parts, context.cluster.release)
+        try:
+            changes = checked_with_zookeeper(item.ops, item.parts) if problem is None else {}
+        except BadValue as bad:
+            problem, changes = str(bad), {}
+        results[entity] = _Result(item.parts, _INVALID_REQUEST if problem else 0, problem)
+        if not validate_only:
+            _apply(context, entity, records(changes, _limits(context, entity)))
+    return list(results.values())
+
+
+def _limits(context: RequestContext, entity: QuotaEntity) -> QuotaValues:
+    return context.state.quotas.get(entity, {})
+
+
+def _apply(context: RequestContext, entity: QuotaEntity, changes: Changes) -> None:
+    if changes:
+        context.state.alter_quota(entity, changes)

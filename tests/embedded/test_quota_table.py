@@ -1,0 +1,78 @@
+"""Looking quotas up quickly loses none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.scenarios import large
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.quota_table import candidates
+from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
+
+NAMES = st.sampled_from(("user-000000", "user-000003", "user-999999", "loader", "own", None))
+COMPONENTS = st.lists(
+    st.builds(
+        lambda type_, match, name: QuotaMatch(type_, match, name or "x" if match is Match.EXACT else None),
+        st.sampled_from((USER, CLIENT_ID, IP)),
+        st.sampled_from(tuple(Match)),
+        NAMES,
+    ),
+    max_size=2,
+    unique_by=lambda component: component.type,
+)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> EmbeddedCluster:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "QUOTA_ENTITIES", 40)
+        cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
+    state = cluster.state
+    for parts in ({USER: "own"}, {USER: "user-000003", CLIENT_ID: "own"}, {USER: "user-000000"}, {IP: None}):
+        state.alter_quota(QuotaEntity.of(parts), {"request_percentage": 3.0})
+    state.remove("quotas", QuotaEntity.of({USER: "user-000003"}))
+    return cluster
+
+
+@given(components=COMPONENTS, strict=st.booleans())
+def test_candidates_are_all_that_is_found(cluster: EmbeddedCluster, components: list[QuotaMatch], strict: bool) -> None:
+    wanted = QuotaFilter(tuple(components), strict)
+    now = cluster.state.view
+    before = cluster.state.view_at(now.offset - 3)
+    for quotas in (now.quotas, before.quotas):
+        expected = {entity: values for entity, values in quotas.items() if wanted.finds(entity)}
+        found = [(entity, values) for entity, values in candidates(quotas, wanted) if wanted.finds(entity)]
+        assert dict(found) == expected
+        assert len(found) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "strict", "looked_at"),
+    [
+        ({USER: "user-123456"}, False, 5),
+        ({USER: "user-123456", CLIENT_ID: "reader"}, False, 5),
+        ({USER: "user-123456", CLIENT_ID: "reader"}, True, 1),
+        ({USER: "nobody"}, False, 0),
+        ({CLIENT_ID: "nothing"}, False, 0),
+        ({CLIENT_ID: "reader"}, False, 200_000),
+        ({USER: None}, False, 1),
+        ({IP: "10.0.0.1"}, True, 0),
+    ],
+)
+def test_nobody_looks_through_a_million(parts: dict[str, str | None], strict: bool, looked_at: int) -> None:
+    cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
+    wanted = QuotaFilter(filter_for_entity(QuotaEntity.of(parts)).components, strict)
+    assert len(list(candidates(cluster.state.view.quotas, wanted))) == looked_at
+
+
+def test_what_is_gone_through_may_change_meanwhile(cluster: EmbeddedCluster) -> None:
+    state = cluster.state
+    for components in ((), (QuotaMatch(USER, Match.EXACT, "user-000005"),)):
+        walk = iter(candidates(state.view.quotas, QuotaFilter(components)))
+        next(walk)
+        for number in range(3):
+            state.alter_quota(QuotaEntity.of({USER: "user-000005", CLIENT_ID: f"{len(components)} {number}"}), {"x": 1})
+        assert len(dict(walk)) > 3
