@@ -1,4 +1,4 @@
-"""The order in which brokers go through names, that of java.util.HashMap: it decides which of several errors is told."""
+"""The order in which brokers go through names, that of a HashMap: it decides which of several errors is told."""
 
 from __future__ import annotations
 
