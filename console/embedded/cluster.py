@@ -34,6 +34,7 @@ from console.embedded.state.values import BrokerNode, ScramKey
 from console.embedded.storage.keeper import Keeper
 from console.embedded.storage.state_file import read, restore
 from console.embedded.throttling.throttling import Throttling
+from console.embedded.topics.moving import resume_moves
 from console.embedded.versions.release import release
 
 log = logging.getLogger("console.embedded")
@@ -117,6 +118,7 @@ class EmbeddedCluster:
         except BaseException:
             await self.stop()
             raise
+        resume_moves(self)
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
 

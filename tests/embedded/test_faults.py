@@ -44,6 +44,10 @@ from tests.embedded.test_cluster_clients import add_topic
 from tests.wire.samples import sample
 
 
+ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
+"""Versions whose answers have no place for an error of the whole request."""
+
+
 def share_on(module: ModuleType) -> Any:
     """An UpdateFeatures request that takes effect."""
     update = module.FeatureUpdateKey(feature="share.version", max_version_level=0, upgrade_type=2)
@@ -242,7 +246,8 @@ def test_every_api_can_be_answered_with_an_error(api: str) -> None:
         answer = error_answer(request, found, 9999, "why")
         assert answer is not None, (module_name, name)
         body = encode_body(found.response, answer)
-        assert struct.pack(">h", 9999) in body, (api, version)
+        if (api, version) not in ERRORS_OF_DIRECTORIES_ONLY:
+            assert struct.pack(">h", 9999) in body, (api, version)
         assert asdict(decode_body(found.response, body)) == asdict(answer)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from console.embedded.context import RequestContext
+from console.embedded.state.topic_names import METADATA_TOPIC
 from console.wire.schemas import for_version
 
-METADATA_TOPIC = "__cluster_metadata"
 _UNKNOWN_PARTITION, _CLUSTER_AUTHORIZATION_FAILED = 3, 31
 _NOT_HOSTED = "This server does not host this topic-partition."
 

@@ -18,9 +18,10 @@ from console.embedded.handlers.common import (
 from console.embedded.handlers.metadata_bytes import encoded_topics, with_topics
 from console.embedded.server.error_answers import error_answer
 from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
-from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.topic_names import is_legal
 from console.embedded.state.values import NO_LEADER, Partition, Topic
+from console.embedded.topics.creating import Planner, WantedTopic, create
+from console.embedded.topics.refusal import Refusal
 from console.wire.schemas import for_version
 from console.wire.server_frames import EncodedBody, encode_body
 from console.wire.server_schemas import messages
@@ -141,7 +142,7 @@ class _Maker:
         if create and context.cluster.auto_create_topics:
             if not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
                 return self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
-            _create(context, name)
+            return self._refused(_create(context, name), name)
         return self._refused(_UNKNOWN_TOPIC, name)
 
     def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
@@ -194,13 +195,15 @@ class _Maker:
         )
 
 
-def _create(context: RequestContext, name: str) -> None:
-    """Make a topic as brokers do by themselves (AutoTopicCreationManager)."""
-    state = context.state
+def _create(context: RequestContext, name: str) -> int:
+    """Make a topic as brokers do by themselves (AutoTopicCreationManager); the error that this request is answered
+    with."""
+    state, kraft = context.state, context.cluster.release.kraft
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
-        return
-    alive = state.alive()
-    partitions, replication = context.cluster.topic_defaults
-    if name not in state.topics and 0 < replication <= len(alive):
-        state.put_topic(new_topic(name, striped(alive, partitions, replication, len(state.topics)), alive))
+    elif name not in state.topics:
+        planned = Planner(context.cluster).plan(WantedTopic(name))
+        if isinstance(planned, Refusal):
+            return _UNKNOWN_TOPIC if kraft else planned.code
+        create(state, planned)
+    return _UNKNOWN_TOPIC if kraft else _LEADER_NOT_AVAILABLE

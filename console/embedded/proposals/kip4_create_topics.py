@@ -18,9 +18,9 @@ from console.embedded.proposals.common import (
     is_misrouted,
     repeated,
 )
-from console.embedded.proposals.leaders import wait_for_leaders
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.topic_names import is_legal
+from console.embedded.topics.leaders import wait_for_leaders
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.wire.proposals.kip4_topics import (

@@ -10,6 +10,7 @@ from uuid import UUID
 from console.embedded.scenarios.filling import DAY, HOUR
 from console.embedded.state.liveness import without
 from console.embedded.state.placement import new_partition, striped
+from console.embedded.state.topic_index import unified
 from console.embedded.state.values import Partition, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
@@ -67,6 +68,14 @@ class LargeTopics:
         """The name of the topic with this id."""
         index = topic_id.int - _IDS
         return self.name_at(index) if 0 <= index < self._size else None
+
+    def name_like(self, name: str) -> str | None:
+        """The topic whose name differs from this one in ``.`` and ``_`` at most."""
+        digits = name[-6:]
+        if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
+            return None
+        found = self.name_at(int(digits))
+        return found if unified(found) == unified(name) else None
 
     def find(self, key: str) -> Topic | None:
         """The topic of this name."""

@@ -23,6 +23,7 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "create_topics": (("topics", "topics"),),
     "delete_acls": (("filter_results", "filters"),),
     "delete_groups": (("results", "groups_names"),),
+    "delete_records": (("topics", "topics"), ("partitions", "partitions")),
     "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
     "describe_configs": (("results", "resources"),),
     "describe_groups": (("groups", "groups"),),

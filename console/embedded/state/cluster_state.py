@@ -13,6 +13,7 @@ from console.embedded.state.change_log import Change, ChangeLog
 from console.embedded.state.liveness import after_loss, after_return
 from console.embedded.state.table import ABSENT
 from console.embedded.state.tables import Tables, View
+from console.embedded.state.topic_index import TopicIndex
 from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
 from console.embedded.versions.release import Release
 from console.model.acl import Acl
@@ -38,7 +39,7 @@ class ClusterState:
         self.groups: dict[str, Group] = {}
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.controller_epoch = 1
-        self._ids: dict[UUID, str] = {}
+        self._index = TopicIndex()
         self._listeners: list[Listener] = []
         self._touched: list[Callable[[], None]] = []
         self.tables.controller.put(0, -1)
@@ -102,13 +103,22 @@ class ClusterState:
 
     def topic_name(self, topic_id: UUID) -> str | None:
         """The name of the topic with this id."""
-        name = self._ids.get(topic_id)
+        name = self._index.name_of(topic_id)
         if name is None:
             source = self.tables.topics.source
             by_id: Callable[[UUID], str | None] | None = getattr(source, "name_of", None)
             name = by_id(topic_id) if by_id else None
         topic = self.topics.get(name) if name is not None else None
         return name if topic is not None and topic.id == topic_id else None
+
+    def topic_like(self, name: str) -> str | None:
+        """A topic whose name differs from this one in ``.`` and ``_`` at most."""
+        found = self._index.alike(name)
+        source = self.tables.topics.source
+        by_name: Callable[[str], str | None] | None = getattr(source, "name_like", None)
+        if found is None and by_name is not None:
+            found = by_name(name)
+        return found if found is not None and found in self.topics else None
 
     # Changing.
 
@@ -150,19 +160,19 @@ class ClusterState:
 
     def put_topic(self, topic: Topic) -> int:
         """Create a topic, or put another state of it in its place."""
-        self._ids[topic.id] = topic.name
+        self._index.add(topic)
         return self.put("topics", topic.name, topic)
 
     def index_topics(self) -> None:
-        """Find the ids of all topics that no source makes; for a state that was put in as a whole."""
-        self._ids = {topic.id: name for name, topic in self.tables.topics.own.items()}
+        """Index all topics that no source makes; for a state that was put in as a whole."""
+        self._index.replace(self.tables.topics.own.values())
 
     def remove_topic(self, name: str) -> int:
         """Delete a topic, its configs and its records."""
         topic = self.topics.get(name)
         if topic is None:
             return self.log.end
-        self._ids.pop(topic.id, None)
+        self._index.remove(topic)
         for partition in range(len(topic.partitions)):
             self.logs.pop((name, partition), None)
         self.remove("configs", topic_resource(name))

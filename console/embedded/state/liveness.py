@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from console.embedded.state.reassignment import completed
 from console.embedded.state.values import NO_LEADER, BrokerNode, Partition, Topic
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ def after_return(state: ClusterState, broker_id: int) -> int:
     """Unfence a broker and let it catch up at once. The result is the log's end."""
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
+    alive = frozenset(state.alive())
     for topic in _touched(state, broker_id):
-        state.put_topic(replace(topic, partitions=tuple(with_(p, broker_id) for p in topic.partitions)))
+        partitions = tuple(completed(with_(p, broker_id), alive) for p in topic.partitions)
+        state.put_topic(replace(topic, partitions=partitions))
     if state.controller_id == NO_LEADER:
         state.move_controller(broker_id)
     return state.log.end

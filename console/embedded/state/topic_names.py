@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's own log, which clients see nothing of but in DescribeQuorum."""
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -1,0 +1,74 @@
+"""AlterPartitionReassignments (KIP-455; ReplicationControlManager, with ZooKeeper KafkaController)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.moving import move
+from console.embedded.topics.refusal import CLUSTER_REFUSED, DONE, EXPIRED, Refusal
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-1. Each partition for itself; answers when the moves have begun."""
+    cluster = context.cluster
+    any_replication = getattr(request, "allow_replication_factor_change", True)
+    if not context.allowed("ALTER"):
+        return _answered(request, context, CLUSTER_REFUSED)
+    if cluster.release.kraft and request.timeout.total_seconds() <= 0:
+        return _answered(request, context, EXPIRED)
+
+    def begin(name: str, index: int, replicas: Any) -> Refusal:
+        target = None if replicas is None else tuple(replicas)
+        return move(cluster, name, index, target, any_replication=any_replication)
+
+    return _answer(request, context, begin)
+
+
+def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
+    """The same for everything."""
+    return _answer(request, context, lambda _name, _index, _replicas: refusal, refusal)
+
+
+def _answer(
+    request: Any, context: RequestContext, result: Callable[[str, int, Any], Refusal], top: Refusal = DONE
+) -> Any:
+    schema, said = context.schema, topic_messages(context.cluster.release)
+    message = top.message if top.code else (said.move_top if request.topics else "")
+    return for_version(
+        schema.AlterPartitionReassignmentsResponse,
+        throttle_time=NO_TIME,
+        allow_replication_factor_change=getattr(request, "allow_replication_factor_change", True),
+        error_code=top.code,
+        error_message=message,
+        responses=tuple(
+            schema.ReassignableTopicResponse(
+                name=name,
+                partitions=tuple(
+                    schema.ReassignablePartitionResponse(
+                        partition_index=index, error_code=refusal.code, error_message=refusal.message
+                    )
+                    for index, replicas in parts
+                    for refusal in (result(name, index, replicas),)
+                ),
+            )
+            for name, parts in _asked(request, context)
+        ),
+    )
+
+
+def _asked(request: Any, context: RequestContext) -> Iterable[tuple[str, Iterable[tuple[int, Any]]]]:
+    """Topics, with partitions and where they are to go; what is there twice counts once with ZooKeeper, the last."""
+    asked = [
+        (topic.name, [(part.partition_index, part.replicas) for part in topic.partitions]) for topic in request.topics
+    ]
+    if context.cluster.release.kraft:
+        return asked
+    merged: dict[str, dict[int, Any]] = {}
+    for name, parts in asked:
+        merged.setdefault(name, {}).update(parts)
+    return [(name, list(parts.items())) for name, parts in merged.items()]

@@ -1,0 +1,86 @@
+"""CreatePartitions (ControllerApis.createPartitions; with ZooKeeper ZkAdminManager.createPartitions)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.topics.creating import MOST_RECORDS
+from console.embedded.topics.growing import Growth, grow, planned_growth
+from console.embedded.topics.leaders import wait_for_leaders
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.mutation_quota import MutationQuota
+from console.embedded.topics.refusal import (
+    DONE,
+    EXPIRED,
+    INVALID_REQUEST,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_SERVER_ERROR,
+    Refusal,
+)
+from console.wire.schemas import for_version
+
+_STRICT_FROM = 3
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-3. More than a controller writes in one change is its unknown error, as it is in Kafka; nothing is done."""
+    names = list(dict.fromkeys(topic.name for topic in request.topics))
+    kraft, timely = context.cluster.release.kraft, request.timeout.total_seconds() > 0
+    if kraft and not timely:
+        return _answer(context, dict.fromkeys(names, EXPIRED))
+    quota = MutationQuota(context, _STRICT_FROM)
+    plans = _plans(request, context)
+    for name, plan in plans.items():
+        if not isinstance(plan, Refusal) and (kraft or not request.validate_only):
+            plans[name] = quota.take(len(plan)) or plan
+    growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
+    if kraft and sum(len(growth) for growth in growths.values()) > MOST_RECORDS:
+        return _answer(context, dict.fromkeys(names, Refusal(UNKNOWN_SERVER_ERROR)))
+    results = {name: plan if isinstance(plan, Refusal) else DONE for name, plan in plans.items()}
+    throttle = quota.hold_back()
+    if request.validate_only:
+        return _answer(context, results, throttle)
+    for name, growth in growths.items():
+        grow(context.state, name, growth)
+    if not kraft:
+        timeout = request.timeout.total_seconds()
+        leading = await wait_for_leaders(context.state, context.clock, growths, timeout) if timely else set()
+        results |= {name: EXPIRED for name in growths if name not in leading}
+    return _answer(context, results, throttle)
+
+
+def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]:
+    said = topic_messages(context.cluster.release)
+    counts = Counter(topic.name for topic in request.topics)
+    plans: dict[str, Growth | Refusal] = {}
+    for topic in request.topics:
+        if counts[topic.name] > 1:
+            plans[topic.name] = Refusal(INVALID_REQUEST, said.grow_twice)
+        elif not context.allowed("ALTER", "TOPIC", topic.name):
+            plans[topic.name] = Refusal(TOPIC_AUTHORIZATION_FAILED, said.grow_refused)
+        else:
+            given = topic.assignments
+            replicas = None if given is None else [tuple(each.broker_ids) for each in given]
+            plans[topic.name] = planned_growth(context.state, topic.name, topic.count, replicas)
+    return plans
+
+
+def _answer(context: RequestContext, results: dict[str, Refusal], throttle: timedelta = NO_TIME) -> Any:
+    schema = context.schema
+    return for_version(
+        schema.CreatePartitionsResponse,
+        throttle_time=throttle,
+        results=tuple(
+            for_version(
+                schema.CreatePartitionsTopicResult,
+                name=name,
+                error_code=refusal.code,
+                error_message=refusal.message,
+            )
+            for name, refusal in results.items()
+        ),
+    )

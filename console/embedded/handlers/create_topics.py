@@ -1,0 +1,172 @@
+"""CreateTopics (ControllerApis.createTopics; with ZooKeeper KafkaApis.handleCreateTopicsRequest)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.state.topic_names import METADATA_TOPIC
+from console.embedded.topics.creating import MOST_RECORDS, PlannedTopic, Planner, WantedTopic, create
+from console.embedded.topics.leaders import wait_for_leaders
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.mutation_quota import MutationQuota
+from console.embedded.topics.refusal import (
+    EXPIRED,
+    INVALID_REQUEST,
+    POLICY_VIOLATION,
+    TOPIC_AUTHORIZATION_FAILED,
+    Refusal,
+)
+from console.embedded.topics.told_configs import ToldConfigs
+from console.wire.schemas import for_version
+
+_CONFIGS_FROM, _STRICT_FROM = 5, 6
+Results = dict[str, PlannedTopic | Refusal]
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-7. Answers once the controller has written it; with ZooKeeper once there are leaders too, or at the
+    timeout."""
+    wanted = [_wanted(item) for item in request.topics]
+    if context.cluster.release.kraft:
+        return _with_kraft(request, wanted, context)
+    return await _with_zookeeper(request, wanted, context)
+
+
+def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
+    """All that the request creates is one change of the controller, of limited size."""
+    answer = _Answer(context, wanted)
+    if request.timeout.total_seconds() <= 0:
+        return answer.of_all(EXPIRED)
+    said, (default, _) = topic_messages(context.cluster.release), context.cluster.topic_defaults
+    results = _unacceptable(context, wanted)
+    sound = [topic for topic in wanted if topic.name not in results]
+    if sum(topic.partition_count(default) for topic in sound) > MOST_RECORDS:
+        return answer.of_all(Refusal(POLICY_VIOLATION, said.too_many_partitions))
+    planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
+    for topic in sound:
+        plan = planner.plan(topic)
+        refusal = quota.take(len(plan.replicas)) if isinstance(plan, PlannedTopic) else None
+        results[topic.name] = refusal or plan
+    planned = [result for result in results.values() if isinstance(result, PlannedTopic)]
+    if sum(plan.records for plan in planned) > MOST_RECORDS:
+        return answer.of_all(Refusal(POLICY_VIOLATION, said.too_many_records))
+    ids = {plan.name: uuid4() for plan in planned}
+    if not request.validate_only:
+        for plan in planned:
+            create(context.state, plan, ids[plan.name])
+    return answer.of(results, ids, throttle=quota.hold_back())
+
+
+async def _with_zookeeper(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
+    """One topic after another; what has no leaders in time, or was not waited for, is told as timed out."""
+    state, timeout = context.state, request.timeout.total_seconds()
+    results = _unacceptable(context, wanted)
+    early = frozenset(results)
+    planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
+    ids: dict[str, UUID] = {}
+    for topic in wanted:
+        if topic.name in early:
+            continue
+        plan = results[topic.name] = planner.plan(topic)
+        if request.validate_only or not isinstance(plan, PlannedTopic):
+            continue
+        if refusal := quota.take(len(plan.replicas)):
+            results[topic.name] = refusal
+            continue
+        ids[topic.name] = uuid4()
+        create(state, plan, ids[topic.name])
+    leading = await wait_for_leaders(state, context.clock, ids, timeout) if timeout > 0 else set()
+    results |= {name: EXPIRED for name in ids if name not in leading}
+    return _Answer(context, wanted).of(results, ids, early, quota.hold_back())
+
+
+def _wanted(item: Any) -> WantedTopic:
+    return WantedTopic(
+        item.name,
+        item.num_partitions,
+        item.replication_factor,
+        tuple((part.partition_index, tuple(part.broker_ids)) for part in item.assignments),
+        {config.name: config.value for config in item.configs},
+    )
+
+
+def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Results:
+    """What is refused before the controller sees it."""
+    said, kraft = topic_messages(context.cluster.release), context.cluster.release.kraft
+    everything = context.allowed("CREATE")
+    results: Results = {}
+    for name, count in Counter(topic.name for topic in wanted).items():
+        if count > 1:
+            results[name] = Refusal(INVALID_REQUEST, said.twice)
+        elif name == METADATA_TOPIC and kraft:
+            results[name] = Refusal(INVALID_REQUEST, said.metadata_topic.format(name=name))
+        elif not everything and not context.allowed("CREATE", "TOPIC", name):
+            results[name] = Refusal(TOPIC_AUTHORIZATION_FAILED, said.create_refused)
+    return results
+
+
+class _Answer:
+    """Makes the response to a request."""
+
+    def __init__(self, context: RequestContext, wanted: Sequence[WantedTopic]) -> None:
+        self._context = context
+        self._schema = context.schema
+        self._names = [topic.name for topic in wanted]
+        self._kraft = context.cluster.release.kraft
+        self._told = ToldConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
+
+    def of_all(self, refusal: Refusal) -> Any:
+        """The same for every topic."""
+        return self.of(dict.fromkeys(self._names, refusal), {})
+
+    def of(
+        self,
+        results: Results,
+        ids: Mapping[str, UUID],
+        early: frozenset[str] = frozenset(),
+        throttle: timedelta = NO_TIME,
+    ) -> Any:
+        """KRaft has one result for a name that is there twice, ZooKeeper as many.
+
+        early: those that were refused before their configs would have been looked at.
+        """
+        names = dict.fromkeys(self._names) if self._kraft else self._names
+        return for_version(
+            self._schema.CreateTopicsResponse,
+            throttle_time=throttle,
+            topics=tuple(self._topic(name, results[name], ids.get(name), early) for name in names),
+        )
+
+    def _topic(self, name: str, result: PlannedTopic | Refusal, topic_id: UUID | None, early: frozenset[str]) -> Any:
+        error = result if isinstance(result, Refusal) else Refusal(0)
+        fields: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "configs": ()}
+        if self._told is not None and (name in early or isinstance(result, PlannedTopic)):
+            if not self._context.allowed("DESCRIBE_CONFIGS", "TOPIC", name):
+                fields["topic_config_error_code"] = TOPIC_AUTHORIZATION_FAILED
+            elif isinstance(result, PlannedTopic):
+                fields["num_partitions"] = len(result.replicas)
+                fields["replication_factor"] = len(result.replicas[0])
+                fields["configs"] = tuple(
+                    self._schema.CreatableTopicConfigs(
+                        name=config.name,
+                        value=config.value,
+                        read_only=False,
+                        config_source=config.source,
+                        is_sensitive=False,
+                    )
+                    for config in self._told.of(result.configs)
+                )
+        return for_version(
+            self._schema.CreatableTopicResult,
+            name=name,
+            topic_id=topic_id,
+            error_code=error.code,
+            error_message=error.message,
+            **fields,
+        )

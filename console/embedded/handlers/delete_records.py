@@ -1,0 +1,67 @@
+"""DeleteRecords: forget what is older than an offset (KIP-107; ReplicaManager.deleteRecords)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from console.embedded.configs.topic_rules import topic_config
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.partitions import Refusal as NotHere
+from console.embedded.records.partitions import asked, held
+from console.embedded.topics.refusal import (
+    INVALID_TOPIC,
+    OFFSET_OUT_OF_RANGE,
+    POLICY_VIOLATION,
+    TOPIC_AUTHORIZATION_FAILED,
+)
+
+_TO_THE_END = -1
+_UNKNOWN = -1
+
+
+class _Deleted(NamedTuple):
+    """low_watermark: the first offset that is still there."""
+
+    code: int
+    low_watermark: int = _UNKNOWN
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-2. The leader answers, and replicas in sync have what it has: there is nothing to wait for."""
+    schema = context.schema
+    return schema.DeleteRecordsResponse(
+        throttle_time=NO_TIME,
+        topics=tuple(
+            schema.DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=tuple(
+                    schema.DeleteRecordsPartitionResult(
+                        partition_index=part.partition_index,
+                        low_watermark=deleted.low_watermark,
+                        error_code=deleted.code,
+                    )
+                    for part in topic.partitions
+                    for deleted in (_delete(context, topic, part.partition_index, part.offset),)
+                ),
+            )
+            for topic in request.topics
+        ),
+    )
+
+
+def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _Deleted:
+    if not context.allowed("DELETE", "TOPIC", topic.name):
+        return _Deleted(TOPIC_AUTHORIZATION_FAILED)
+    found = held(context, asked(context, topic), index)
+    if isinstance(found, NotHere):
+        return _Deleted(found.code)
+    if found.topic.internal:
+        return _Deleted(INVALID_TOPIC)
+    if "delete" not in topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy"):
+        return _Deleted(POLICY_VIOLATION)
+    before = found.log.end if offset == _TO_THE_END else offset
+    if not 0 <= before <= found.log.end:
+        return _Deleted(OFFSET_OUT_OF_RANGE)
+    found.log.delete_before(before)
+    return _Deleted(0, found.log.start)

@@ -1,0 +1,162 @@
+"""DeleteTopics, by name or id (ControllerApis.deleteTopics; with ZooKeeper KafkaApis.handleDeleteTopicsRequest)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.mutation_quota import MutationQuota
+from console.embedded.topics.refusal import (
+    DONE,
+    EXPIRED,
+    INVALID_REQUEST,
+    TOPIC_AUTHORIZATION_FAILED,
+    TOPIC_DELETION_DISABLED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    Refusal,
+)
+from console.wire.schemas import for_version
+
+_DISABLED_FROM, _STRICT_FROM = 3, 5
+
+
+class _Asked(NamedTuple):
+    """A topic as it is asked for, and as it is told of."""
+
+    name: str | None
+    id: UUID | None
+
+
+class _Result(NamedTuple):
+    topic: _Asked
+    refusal: Refusal
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0-6. With KRaft, what is named twice is not deleted, under whatever names; with ZooKeeper it is, once."""
+    asked = _asked(request)
+    if context.cluster.spec.static_configs.get("delete.topic.enable", "true") == "false":
+        code = TOPIC_DELETION_DISABLED if context.version >= _DISABLED_FROM else INVALID_REQUEST
+        return _answer(context, [_Result(topic, Refusal(code)) for topic in asked])
+    timely, quota = request.timeout.total_seconds() > 0, MutationQuota(context, _STRICT_FROM)
+    if not context.cluster.release.kraft:
+        results = _with_zookeeper(asked, context, quota, timely=timely)
+    elif not timely:
+        results = [_Result(topic, EXPIRED) for topic in asked]
+    else:
+        results = _with_kraft(asked, context, quota)
+    return _answer(context, results, quota.hold_back())
+
+
+def _asked(request: Any) -> list[_Asked]:
+    if hasattr(request, "topic_names"):
+        return [_Asked(name, None) for name in request.topic_names]
+    return [_Asked(topic.name, topic.topic_id or None) for topic in request.topics]
+
+
+def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota) -> list[_Result]:
+    said, state = topic_messages(context.cluster.release), context.state
+    results = [
+        _Result(topic, Refusal(INVALID_REQUEST, said.neither_name_nor_id if topic.id is None else said.name_and_id))
+        for topic in asked
+        if (topic.name is None) == (topic.id is None)
+    ]
+    named = [topic.name for topic in asked if topic.name is not None and topic.id is None]
+    given = [topic.id for topic in asked if topic.name is None and topic.id is not None]
+    once, twice = _split(named)
+    results += [_Result(_Asked(name, None), Refusal(INVALID_REQUEST, said.twice)) for name in twice]
+    ids, ids_twice = _split(given)
+    results += [_Result(_Asked(None, each), Refusal(INVALID_REQUEST, said.id_twice)) for each in ids_twice]
+    chosen: dict[UUID, str] = {}
+    for topic_id in ids:
+        name = state.topic_name(topic_id)
+        if name is None:
+            results.append(_Result(_Asked(None, topic_id), Refusal(UNKNOWN_TOPIC_ID, said.unknown_id)))
+        elif not context.allowed("DELETE", "TOPIC", name):
+            told = name if context.allowed("DESCRIBE", "TOPIC", name) else None
+            results.append(_Result(_Asked(told, topic_id), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
+        else:
+            chosen[topic_id] = name
+    for name in once:
+        topic, deletable = state.topics.get(name), context.allowed("DELETE", "TOPIC", name)
+        if not deletable and (topic is not None or not context.allowed("DESCRIBE", "TOPIC", name)):
+            results.append(_Result(_Asked(name, None), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
+        elif topic is None:
+            results.append(_Result(_Asked(name, None), Refusal(UNKNOWN_TOPIC_OR_PARTITION, said.unknown_topic)))
+        elif topic.id in chosen or topic.id in ids_twice:
+            chosen.pop(topic.id, None)
+            results.append(_Result(_Asked(name, topic.id), Refusal(INVALID_REQUEST, said.name_of_given_id)))
+        else:
+            chosen[topic.id] = name
+    for topic_id, name in chosen.items():
+        results.append(_Result(_Asked(name, topic_id), _removed(name, context, quota)))
+    return results
+
+
+def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusal:
+    refusal = quota.take(len(context.state.topics[name].partitions))
+    if refusal is None:
+        context.state.remove_topic(name)
+    return refusal or DONE
+
+
+def _with_zookeeper(
+    asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota, *, timely: bool
+) -> list[_Result]:
+    """Every item has its result; what is deleted without a wait for it is told as timed out."""
+    if any(topic.name is not None and topic.id is not None for topic in asked):
+        return [_Result(topic, Refusal(INVALID_REQUEST)) for topic in asked]
+    state = context.state
+    results: list[_Result] = []
+    for topic in asked:
+        name = topic.name if topic.id is None else state.topic_name(topic.id)
+        if topic.id is not None and name is None:
+            results.append(_Result(topic, Refusal(UNKNOWN_TOPIC_ID)))
+        elif name is None or not context.allowed("DELETE", "TOPIC", name):
+            told = name if name is not None and context.allowed("DESCRIBE", "TOPIC", name) else topic.name
+            results.append(_Result(_Asked(told, topic.id), Refusal(TOPIC_AUTHORIZATION_FAILED)))
+        elif name not in state.topics:
+            results.append(_Result(_Asked(name, topic.id), Refusal(UNKNOWN_TOPIC_OR_PARTITION)))
+        else:
+            results.append(_Result(_Asked(name, topic.id), DONE))
+    removed = {
+        name: _removed(name, context, quota)
+        for name in dict.fromkeys(result.topic.name for result in results if result.refusal is DONE)
+        if name is not None
+    }
+    for place, (topic, refusal) in enumerate(results):
+        if refusal is DONE and topic.name is not None:
+            done = removed[topic.name]
+            results[place] = _Result(topic, done if timely or done.code else EXPIRED)
+    return results
+
+
+def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """What is there once, and what is there more often."""
+    counts = Counter(items)
+    return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
+
+
+def _answer(context: RequestContext, results: Iterable[_Result], throttle: timedelta = NO_TIME) -> Any:
+    schema = context.schema
+    return for_version(
+        schema.DeleteTopicsResponse,
+        throttle_time=throttle,
+        responses=tuple(
+            for_version(
+                schema.DeletableTopicResult,
+                name=result.topic.name,
+                topic_id=result.topic.id,
+                error_code=result.refusal.code,
+                error_message=result.refusal.message,
+            )
+            for result in results
+        ),
+    )

@@ -1,0 +1,59 @@
+"""ListPartitionReassignments (KIP-455)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from console.embedded.context import RequestContext
+from console.embedded.handlers.common import NO_TIME
+from console.embedded.state.reassignment import is_moving
+from console.embedded.state.values import Topic
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.refusal import CLUSTER_REFUSED
+from console.wire.schemas import for_version
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0. Null topics are all. What does not move, or is not there, is left out."""
+    schema = context.schema
+    refused = not context.allowed("DESCRIBE")
+    topics: Iterator[tuple[Topic, Iterable[int]]] = iter(())
+    if not refused:
+        topics = _all(context) if request.topics is None else _named(request, context)
+    return for_version(
+        schema.ListPartitionReassignmentsResponse,
+        throttle_time=NO_TIME,
+        error_code=CLUSTER_REFUSED.code if refused else 0,
+        error_message=CLUSTER_REFUSED.message if refused else topic_messages(context.cluster.release).move_top,
+        topics=tuple(
+            schema.OngoingTopicReassignment(
+                name=topic.name,
+                partitions=tuple(_partition(schema, index, topic.partitions[index]) for index in moving),
+            )
+            for topic, indexes in topics
+            if (moving := [index for index in indexes if is_moving(topic.partitions[index])])
+        ),
+    )
+
+
+def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
+    """What a source makes never moves."""
+    for topic in context.state.tables.topics.own.values():
+        yield topic, range(len(topic.partitions))
+
+
+def _named(request: Any, context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
+    for asked in request.topics:
+        topic = context.state.topics.get(asked.name)
+        if topic is not None:
+            yield topic, [index for index in asked.partition_indexes if 0 <= index < len(topic.partitions)]
+
+
+def _partition(schema: Any, index: int, partition: Any) -> Any:
+    return schema.OngoingPartitionReassignment(
+        partition_index=index,
+        replicas=partition.replicas,
+        adding_replicas=partition.adding,
+        removing_replicas=partition.removing,
+    )

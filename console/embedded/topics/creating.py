@@ -1,0 +1,166 @@
+"""New topics: what is asked for, checked in the order in which a release's brokers check it, and put in.
+
+(ReplicationControlManager.createTopics; with ZooKeeper ZkAdminManager.createTopics.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from console.embedded.configs.definitions import release_configs
+from console.embedded.configs.inheritance import BrokerLayers
+from console.embedded.configs.topic_rules import inherited_configs, topic_config_error
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.placement import new_topic
+from console.embedded.topics.assignments import Replicas, new_topic_refusal
+from console.embedded.topics.messages import topic_messages
+from console.embedded.topics.naming import name_refusal
+from console.embedded.topics.placing import placed
+from console.embedded.topics.refusal import (
+    INVALID_CONFIG,
+    INVALID_PARTITIONS,
+    INVALID_REPLICATION_FACTOR,
+    INVALID_REQUEST,
+    TOPIC_ALREADY_EXISTS,
+    Refusal,
+)
+from console.model.config import topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.cluster import EmbeddedCluster
+
+DEFAULT = -1
+MOST_RECORDS = 10_000
+"""What a KRaft controller writes in one change, and partitions that one request may create."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTopic:
+    """What a client asks for: counts, DEFAULT for the cluster's own, or assignments: (partition, its replicas)."""
+
+    name: str
+    partitions: int = DEFAULT
+    replication: int = DEFAULT
+    assignments: tuple[tuple[int, Replicas], ...] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+    def partition_count(self, default: int) -> int:
+        """How many partitions it is to have, before anything is checked."""
+        if self.assignments:
+            return len(self.assignments)
+        return default if self.partitions == DEFAULT else max(self.partitions, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic that can be made. replicas: of partition i at place i."""
+
+    name: str
+    replicas: tuple[Replicas, ...]
+    configs: Mapping[str, str]
+
+    @property
+    def records(self) -> int:
+        """What it takes of a controller's change: the topic, its partitions and its configs."""
+        return 1 + len(self.replicas) + len(self.configs)
+
+
+class Planner:
+    """Plans the topics of one request. Nothing is changed by it."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+        self._state = cluster.state
+        self._said = topic_messages(cluster.release)
+        self._inherited = cache(self._of_controller)
+
+    def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        """The topic as it would be made, or the first thing that is wrong with it."""
+        if wanted.name in self._state.topics:
+            return Refusal(TOPIC_ALREADY_EXISTS, self._said.exists.format(name=wanted.name))
+        return self._with_kraft(wanted) if self._cluster.release.kraft else self._with_zookeeper(wanted)
+
+    def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        refusal = name_refusal(wanted.name, self._state) or self._config_refusal(wanted) or self._both(wanted)
+        if refusal is not None:
+            return refusal
+        if wanted.assignments:
+            return new_topic_refusal(wanted.assignments, self._state) or self._assigned(wanted)
+        return self._first(wanted, self._replication, self._partitions) or self._counted(wanted)
+
+    def _with_zookeeper(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        empty = [key for key, value in wanted.configs.items() if value is None]
+        if empty:
+            return Refusal(INVALID_REQUEST, f"Null value not supported for topic configs : {','.join(empty)}")
+        counts = () if wanted.assignments else (self._partitions, self._replication)
+        refusal = self._first(wanted, self._both, *counts)
+        if refusal is not None:
+            return refusal
+        planned = self._assigned(wanted) if wanted.assignments else self._counted(wanted)
+        if isinstance(planned, Refusal):
+            return planned
+        refusal = name_refusal(wanted.name, self._state)
+        if refusal is None and wanted.assignments:
+            refusal = new_topic_refusal(wanted.assignments, self._state)
+        return refusal or self._config_refusal(wanted) or planned
+
+    @staticmethod
+    def _first(wanted: WantedTopic, *checks: Callable[[WantedTopic], Refusal | None]) -> Refusal | None:
+        return next((refusal for check in checks if (refusal := check(wanted)) is not None), None)
+
+    def _both(self, wanted: WantedTopic) -> Refusal | None:
+        if not wanted.assignments:
+            return None
+        if wanted.replication != DEFAULT:
+            return Refusal(INVALID_REQUEST, self._said.assigned_and_replication)
+        if wanted.partitions != DEFAULT:
+            return Refusal(INVALID_REQUEST, self._said.assigned_and_partitions)
+        return None
+
+    def _replication(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.replication > 0 or wanted.replication == DEFAULT:
+            return None
+        return Refusal(INVALID_REPLICATION_FACTOR, self._said.no_replication)
+
+    def _partitions(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.partitions > 0 or wanted.partitions == DEFAULT:
+            return None
+        return Refusal(INVALID_PARTITIONS, self._said.no_partitions)
+
+    def _config_refusal(self, wanted: WantedTopic) -> Refusal | None:
+        if not wanted.configs:
+            return None
+        error = topic_config_error(self._cluster.release, wanted.configs, self._inherited())
+        return None if error is None else Refusal(INVALID_CONFIG, error)
+
+    def _of_controller(self) -> Mapping[str, str]:
+        cluster, configs = self._cluster, release_configs(self._cluster.release.name)
+        layers = BrokerLayers.of(configs, self._state.view, self._state.controller_id, cluster.spec.static_configs)
+        return inherited_configs(configs, layers)
+
+    def _assigned(self, wanted: WantedTopic) -> PlannedTopic:
+        parts = dict(wanted.assignments)
+        return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
+
+    def _counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        partitions, replication = self._cluster.topic_defaults
+        partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
+        replication = replication if wanted.replication == DEFAULT else wanted.replication
+        replicas = placed(self._state, partitions, replication, len(self._state.topics))
+        return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
+
+
+def _set(wanted: WantedTopic) -> dict[str, str]:
+    return {key: value for key, value in wanted.configs.items() if value is not None}
+
+
+def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
+    """Put a topic in; the offset in the log at which it is there, with its configs."""
+    offset = state.put_topic(new_topic(planned.name, planned.replicas, state.alive(), topic_id=topic_id))
+    if planned.configs:
+        offset = state.replace_config(topic_resource(planned.name), planned.configs)
+    return offset
