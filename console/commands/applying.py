@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -15,9 +15,8 @@ from console.commands.sending import SKIPPED, StepResult, facts_of, not_sent, se
 from console.model.changes import Outcome, Status
 from console.model.failure import Failure
 from console.plan.compile import Step, compile_plan
-from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebased, surprises
+from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
-from console.plan.edits import Slot
 from console.plan.plan import Plan, with_outcomes
 from console.plan.settle import record_check, settle
 from console.plan.staged import Staged
@@ -105,7 +104,7 @@ async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
     standing = () if wishes.force else left_over(found, wishes.accepted)
     if standing:
         return await _stopped(session, checked, standing)
-    session.replan(_rebased(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
+    session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
     plan = Plan(tuple(staged for staged in session.plan.staged if _valid(session.plan, staged)))
     facts = await facts_of(session, plan, fresh.configs)
     steps = compile_plan(plan, facts)
@@ -134,10 +133,6 @@ async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict
     session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
     await read_again(session, (conflict.staged.edit for conflict in found))
     return replace(checked, conflicts=found)
-
-
-def _rebased(plan: Plan, new: Mapping[Slot, Staged]) -> Plan:
-    return replace(plan, staged=tuple(new.get(staged.edit.slot, staged) for staged in plan.staged))
 
 
 async def _send_all(session: Session, steps: Sequence[Step], recording: Recording) -> list[StepResult]:

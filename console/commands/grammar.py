@@ -32,6 +32,7 @@ from console.commands.statements import (
     FieldFilter,
     Glob,
     Help,
+    History,
     Key,
     List,
     Quit,
@@ -260,6 +261,11 @@ def _revert(reader: Reader, _verb: str) -> Revert:
     return Revert(reader.take(Expected(What.CHANGE, "the number of a CHANGE"), Role.VALUE).text)
 
 
+def _history(reader: Reader, verb: str) -> History:
+    named_entity = entity(reader)
+    return History(named_entity, "" if named_entity else _filter(reader, verb))
+
+
 # -- the bar and the shell -----------------------------------------------------------------------------------------
 
 
@@ -311,6 +317,7 @@ _PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
         "undo": lambda _reader, _verb: Undo(),
         "redo": lambda _reader, _verb: Redo(),
         "revert": _revert,
+        "history": _history,
         **dict.fromkeys(PANES, _view),
         "ctx": _context,
         "help": _help,

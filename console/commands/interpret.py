@@ -24,7 +24,6 @@ from console.commands.statements import (
     Subject,
     Unset,
 )
-from console.commands.unsupported import refuse_unsupported
 from console.commands.vocabulary import known_entry, known_keys
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import BROKER, BROKER_LOGGER, ConfigType
@@ -53,7 +52,7 @@ from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
 from console.present.sanitize import clean
 
-__all__ = ["LEVELS", "SCRAM_ITERATIONS", "refuse_unsupported", "to_edits"]
+__all__ = ["LEVELS", "SCRAM_ITERATIONS", "to_edits"]
 
 LIST = ConfigType(7)
 LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
@@ -78,7 +77,6 @@ def to_edits(
     there. Whether the edits fit together is for `console.plan.stage` to say. Raises CommandError, in words, with its
     place in the script.
     """
-    refuse_unsupported(statement)
     given = secrets or {}
     match statement:
         case Alter():

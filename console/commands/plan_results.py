@@ -12,6 +12,7 @@ from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.diff import DiffLine, Side, diff
 from console.plan.plan import Plan, StageReport
+from console.plan.reversal import losses
 from console.plan.staged import Staged
 from console.present import names
 from console.present.failures import failure_text
@@ -29,32 +30,35 @@ def plan_table(plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = N
         for line in group.lines
         if wanted is None or line.staged.edit.slot in wanted
     )
-    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged")
+    notes = tuple(loss_lines(plan.staged)) if wanted is None else ()
+    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=notes)
 
 
 def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
     outcome = plan.outcome(line.staged.edit)
     state = outcome.status.value if outcome else "staged"
-    old, new = _with_source(target, line.key, line.old), _with_source(target, line.key, line.new)
+    old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
     cells = (names.target(target), line.key, line.verb, old, new)
     data: dict[str, Data] = {
         "entity": names.target(target),
         "key": line.key,
         "change": line.verb,
-        "old": _side_data(line.old),
-        "new": _side_data(line.new),
+        "old": side_data(line.old),
+        "new": side_data(line.new),
         "state": state,
         **_failure_data(outcome.failure if outcome else None),
     }
     return Row((*cells, state), data)
 
 
-def _with_source(target: Target, key: str, side: Side) -> str:
+def with_source(target: Target, key: str, side: Side) -> str:
+    """A side of a change, and where its value comes from."""
     text = side_text(target, key, side)
     return f"{text} ({names.source(side.source)})" if side.source is not None else text
 
 
-def _side_data(side: Side) -> Mapping[str, Data]:
+def side_data(side: Side) -> Mapping[str, Data]:
+    """A side of a change as JSON output shows it."""
     return {
         "value": side.value,
         "source": side.source.name if side.source is not None else None,
@@ -70,14 +74,24 @@ def _failure_data(failure: Failure | None) -> Mapping[str, Data]:
 
 
 def stage_table(report: StageReport, snapshot: Snapshot) -> Table:
-    """What became of one statement's edits: staged with their diff, not needed, refused with the remedy."""
+    """What became of one statement's edits: staged with their diff, not needed, refused with the remedy; and what of
+    them there is no way back from."""
     staged = plan_table(report.plan, snapshot, report.added).rows
     notes = [f"not needed: {names.target(d.edit.target)} {d.edit.key}: {d.reason}" for d in report.dropped]
     notes += [
         f"! refused: {names.target(r.edit.target)} {r.edit.key}: {r.reason}. {r.remedy}".rstrip()
         for r in report.refused
     ]
+    notes += loss_lines(report.added)
     return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))
+
+
+def loss_lines(staged: Iterable[Staged]) -> list[str]:
+    """What revert could not bring back, or not whole, once these are applied."""
+    return [
+        f"! no way back: {names.target(each.edit.target)} {each.edit.key}".rstrip() + f": {loss}"
+        for each, loss in losses(staged)
+    ]
 
 
 def report_table(report: ApplyReport, verb: str) -> Table:
@@ -113,18 +127,19 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
         ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
     )
     return tuple(
-        Table(name, _CONFLICT_COLUMNS, tuple(map(_conflict_row, some)), title=title, notes=(note,) if note else ())
+        Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=(note,) if note else ())
         for name, some, title, note in found
         if some
     )
 
 
-def _conflict_row(conflict: Conflict) -> Row:
+def conflict_row(conflict: Conflict) -> Row:
+    """What was read, what is there, what the edit makes of it."""
     edit = conflict.staged.edit
     sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
-    texts = (_with_source(edit.target, edit.key, side) for side in sides.values())
+    texts = (with_source(edit.target, edit.key, side) for side in sides.values())
     data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key}
-    return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: _side_data(v) for k, v in sides.items()}})
+    return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
 
 
 def _outcome_row(outcome: Outcome) -> Row:

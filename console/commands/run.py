@@ -16,11 +16,13 @@ from console.commands.reading import read_needs
 from console.commands.results import Data, Result, to_data
 from console.commands.session import Client, Refused, Session
 from console.commands.statements import (
+    Alter,
     Apply,
     Check,
     Discard,
     EffectiveQuota,
     Help,
+    History,
     List,
     Quit,
     Redo,
@@ -32,7 +34,6 @@ from console.commands.statements import (
     UseContext,
     View,
 )
-from console.commands.unsupported import refuse_unsupported
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
@@ -72,8 +73,6 @@ def run_script(
     left unapplied. `context` and `connect` are called only for a script that is understood."""
     try:
         statements = parse(text)
-        for statement in statements:
-            refuse_unsupported(statement)
     except LanguageError as error:
         _say_error(error, text)
         return USAGE
@@ -104,6 +103,7 @@ class Runner:
         """Run them all; a cluster that is lost ends the run."""
         from console.admin.errors import AdminError
 
+        await self._tell_outstanding()
         for place, statement in enumerate(statements):
             try:
                 await self._read_ahead(statements, place)
@@ -118,6 +118,19 @@ class Runner:
                 self.failed += 1
                 _complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
                 return
+
+    async def _tell_outstanding(self) -> None:
+        """What a former change left open. Where the cluster does not answer, the statements say so."""
+        from console.admin.errors import AdminError
+        from console.commands.outstanding import outstanding
+
+        try:
+            found = await outstanding(self.session)
+        except (AdminError, Refused) as error:
+            _complain(f"the journal was not looked at: {error.failure}")
+            return
+        for line in found.lines:
+            _complain(line)
 
     def exit_code(self) -> int:
         """Failures beat edits that were left."""
@@ -162,7 +175,11 @@ class Runner:
             case Undo() | Redo():
                 moved = session.undo() if isinstance(statement, Undo) else session.redo()
                 self._note(f"{len(session.plan)} edits staged" if moved else "nothing to take back", {"moved": moved})
-            case View() | UseContext() | Help() | Quit() | Revert():
+            case Revert(change=change):
+                await self._revert(change, statement)
+            case History():
+                await self._history(statement)
+            case View() | UseContext() | Help() | Quit():
                 raise CommandError("this works on the screen alone", "see kac --help", statement.span)
             case _:
                 from console.commands.interpret import to_edits
@@ -170,7 +187,7 @@ class Runner:
 
                 secrets = resolve_secrets(statement, _ask if sys.stdin.isatty() else None)
                 edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
-                report_ = session.stage(edits)
+                report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
                 self.failed += bool(report_.refused)
                 self._print(stage_table(report_, session.snapshot))
 
@@ -191,6 +208,25 @@ class Runner:
             self._print(table)
         if report.unrecorded is not None:
             _complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
+
+    async def _revert(self, change: str, statement: Revert) -> None:
+        from console.commands.history_results import revert_tables
+        from console.commands.past import stage_revert
+        from console.commands.plan_results import stage_table
+
+        if not change.isascii() or not change.isdigit():
+            raise CommandError("a change is called by its number", "history shows them", statement.span)
+        report = await stage_revert(self.session, int(change))
+        self.failed += bool(report.staging.refused)
+        for table in revert_tables(report, stage_table(report.staging, self.session.snapshot)):
+            self._print(table)
+
+    async def _history(self, statement: History) -> None:
+        from console.commands.history_results import history_table
+        from console.commands.past import read_history
+
+        past = await read_history(self.session)
+        self._print(history_table(past, statement.entity, statement.filter, all_=self.output == "json"))
 
     def _let_confirm(self, statement: Apply) -> None:
         """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""

@@ -239,6 +239,14 @@ class Revert(_Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class History(_Statement):
+    """``history``: of all, of an entity, or with a text in a line."""
+
+    entity: Entity | None = None
+    filter: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class View(_Statement):
     """A pane by its name, with a filter (``""``: none)."""
 
@@ -267,6 +275,6 @@ class Quit(_Statement):
 
 EditStatement = Alter | Unset | Create | Grow | Delete | Access | ScramSet | ScramDelete
 QueryStatement = Show | List | EffectiveQuota
-PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert
+PlanStatement = ShowPlan | Check | Apply | Discard | Undo | Redo | Revert | History
 BarStatement = View | UseContext | Help | Quit
 Statement = EditStatement | QueryStatement | PlanStatement | BarStatement

@@ -21,6 +21,7 @@ from console.commands.statements import (
     FromFile,
     Grow,
     Help,
+    History,
     Key,
     List,
     Name,
@@ -39,6 +40,7 @@ from console.commands.statements import (
     UseContext,
     View,
 )
+from console.commands.verbs import ENTITY_WORDS
 from console.commands.words import DEFAULT_NAME
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID
@@ -112,6 +114,10 @@ def _plan_or_bar(statement: Statement) -> str:
             return "redo"
         case Revert():
             return f"revert {quote(statement.change)}"
+        case History():
+            # A text that is spelled like an entity's keyword is quoted.
+            written = quoted if statement.filter in ENTITY_WORDS else quote
+            return _join("history", _entity(statement.entity), written(statement.filter) if statement.filter else "")
         case View():
             return _join(statement.pane, quote(statement.filter) if statement.filter else "")
         case UseContext():

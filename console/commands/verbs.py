@@ -34,7 +34,7 @@ KINDS = (
 )
 """What `list` lists."""
 
-PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "history")
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups")
 """Views that are verbs of their own; `plan` is both."""
 
 ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
@@ -116,13 +116,15 @@ _ALL = (
         "Stage new values of configs or quotas",
         "Units where the key's name or type tells what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, 12h, "
         "90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or KEY=? (asked for, hidden), "
-        "never bare.",
+        "never bare. With for, the change is to be taken back after that time: every start says what is due, and "
+        "kac due --apply does it.",
         (
             "set topic orders retention.ms=7d max.message.bytes=2MiB",
             "set broker <default> log.cleaner.threads=2",
             "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
             "set user alice client <default> producer_byte_rate=10MB/s",
             "set logger 1 kafka.controller=DEBUG",
+            "set topic orders retention.ms=1h for 2h",
         ),
     ),
     Verb(
@@ -261,8 +263,18 @@ _ALL = (
         PLAN,
         ("revert CHANGE",),
         "Stage the opposite of a change that was applied",
-        "Needs the journal of applied changes, which this version does not keep yet.",
+        "Values and where they came from: a key that was inherited goes back by deletion. CHANGE is the number that "
+        "apply gave it, see history. What can't come back is said: records of a deleted topic, secrets. Where "
+        "somebody changed the same place since, apply stops as for any conflict.",
         ("revert 42",),
+    ),
+    Verb(
+        "history",
+        PLAN,
+        ("history [ENTITY | TEXT]",),
+        "The changes that were applied from this host, the latest first",
+        "Who, when, from what to what, and how it went: of all, of an entity, or those with a TEXT in them.",
+        ("history", "history topic orders", "history alice"),
     ),
     Verb("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
     Verb("brokers", GO, ("brokers [FILTER]",), "The brokers and the controller", "", ("brokers",), INTERACTIVE),
@@ -270,15 +282,6 @@ _ALL = (
     Verb("quotas", GO, ("quotas [FILTER]",), "The quotas", "", ("quotas alice",), INTERACTIVE),
     Verb("acls", GO, ("acls [FILTER]",), "The ACLs", "", ("acls User:alice",), INTERACTIVE),
     Verb("groups", GO, ("groups [FILTER]",), "The groups and their lag", "", ("groups billing",), INTERACTIVE),
-    Verb(
-        "history",
-        GO,
-        ("history [FILTER]",),
-        "The changes that were applied",
-        "Needs the journal of applied changes, which this version does not keep yet.",
-        ("history",),
-        INTERACTIVE,
-    ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
     Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
     Verb(

@@ -160,13 +160,14 @@ class JournalFile:
         try:
             return os.open(self.path, flags)
         except FileNotFoundError:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for folder in (self.path.parent.parent, self.path.parent):
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(self.path, flags | os.O_CREAT, 0o600)
-            folder = os.open(self.path.parent, os.O_RDONLY)
+            parent = os.open(self.path.parent, os.O_RDONLY)
             try:
-                os.fsync(folder)
+                os.fsync(parent)
             finally:
-                os.close(folder)
+                os.close(parent)
             return descriptor
 
     def _lock(self, descriptor: int, write: bool) -> None:

@@ -57,7 +57,6 @@ def intent_line(number: int, intent: Intent) -> bytes:
                 "pid": intent.origin.pid,
                 "started": intent.origin.started,
             },
-            "statement": intent.statement,
             "edits": [_entry(entry) for entry in intent.entries],
             "requests": [{"api": r.api, "broker": r.broker, "edits": r.edits} for r in intent.requests],
         },
@@ -177,7 +176,6 @@ def _intent(data: Json) -> Intent:
         Origin(**data["from"]),
         tuple(_entry_of(entry) for entry in data["edits"]),
         tuple(Request(r["api"], r["broker"], tuple(r["edits"])) for r in data["requests"]),
-        data["statement"],
     )
 
 

@@ -69,7 +69,6 @@ class Intent:
     origin: Origin
     entries: tuple[Entry, ...]
     requests: tuple[Request, ...]
-    statement: str = ""
 
 
 @dataclass(frozen=True, slots=True)

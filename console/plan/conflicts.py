@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from console.model.config import topic_resource
@@ -96,9 +96,6 @@ def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
     return tuple(made)
 
 
-def rebase(plan: Plan, bases: dict[Slot, Was]) -> Plan:
-    """The plan with these edits staged upon something else; nothing to undo in that."""
-    return replace(
-        plan,
-        staged=tuple(replace(s, was=bases[s.edit.slot]) if s.edit.slot in bases else s for s in plan.staged),
-    )
+def rebase(plan: Plan, upon: Mapping[Slot, Staged]) -> Plan:
+    """The plan with these in place of what is staged for their slots; nothing to undo in that."""
+    return replace(plan, staged=tuple(upon.get(staged.edit.slot, staged) for staged in plan.staged))

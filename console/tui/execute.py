@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
-from console.commands.interpret import refuse_unsupported, to_edits
+from console.commands.interpret import to_edits
 from console.commands.needs import needs
 from console.commands.queries import answer
 from console.commands.reading import read_needs
@@ -64,10 +64,7 @@ class Executor:
 
     def parse(self, text: str) -> tuple[Statement, ...]:
         """The whole line, understood before anything of it is done. Raises LanguageError."""
-        statements = parse(text, Where.BAR)
-        for statement in statements:
-            refuse_unsupported(statement)
-        return statements
+        return parse(text, Where.BAR)
 
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry them out. An error of the language comes back with its place; others are said on the message line."""

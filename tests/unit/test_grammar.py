@@ -15,6 +15,7 @@ from console.commands.statements import (
     FieldFilter,
     FromFile,
     Glob,
+    History,
     Key,
     List,
     Name,
@@ -344,6 +345,13 @@ def test_apply_takes_its_flags_in_any_order_once():
     assert wrong("apply --yes --yes").column == len("apply --yes ") + 1
 
 
+def test_history_is_of_all_or_an_entity_or_with_a_text():
+    assert one("history") == History()
+    assert one("history topic orders") == History(Entity(topic_resource("orders")))
+    assert one("history", Where.BAR) == History()
+    assert one("history orders") == History(filter="orders")
+
+
 def test_discard():
     assert one("discard") == Discard()
     assert one("discard topic a k") == Discard(Entity(topic_resource("a")), Key("k"))
@@ -354,7 +362,7 @@ def test_views_belong_to_the_bar_and_the_shell():
     assert one("topics svc-8", Where.BAR) == View("topics", "svc-8")
     assert one(":quotas", Where.SHELL) == View("quotas")
     assert one("plan orders", Where.BAR) == ShowPlan("orders")
-    for text in ("topics", "ctx a", "help", "q", "history", ":check", "plan orders"):
+    for text in ("topics", "ctx a", "help", "q", ":check", "plan orders"):
         assert wrong(text, Where.RUN).column in (1, 6)
 
 

@@ -305,13 +305,3 @@ def test_where_nobody_can_be_asked_the_file_is_offered():
     assert [slot.prompt for slot in secret_slots(statement)] == ["SCRAM-SHA-256 password of alice"]
     with pytest.raises(CommandError, match="password=@FILE"):
         resolve_secrets(statement, None)
-
-
-# -- what is not there yet ---------------------------------------------------------------------------------------------
-
-
-def test_changes_that_expire_are_refused_in_one_line():
-    error = refused("set topic orders retention.ms=1d for 30min")
-    assert "journal" in error.message
-    assert error.column == len("set topic orders retention.ms=1d for ") + 1
-    assert "\n" not in str(error)

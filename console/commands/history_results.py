@@ -1,0 +1,164 @@
+"""The journal as text for a terminal, and the data of JSON output beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from console.commands.past import Found, RevertReport
+from console.commands.plan_results import conflict_row, side_data, with_source
+from console.commands.results import Column, Data, Row, Table
+from console.commands.statements import Entity
+from console.journal.history import Change, Due, History
+from console.journal.records import Entry
+from console.model.changes import Status
+from console.model.config import ConfigEntry, ConfigSet
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edits import ConfigEdit
+from console.plan.sides import after, before
+from console.plan.staged import subject
+from console.present import names
+from console.present.failures import failure_text
+from console.present.sanitize import clean
+
+MOST = 500
+"""Edits that are shown as text; JSON output has them all."""
+
+_COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "Became", "State")))
+
+
+def local(at: datetime) -> str:
+    """A time as this host's clock shows it, with its offset."""
+    return at.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def who_text(change: Change) -> str:
+    """``alice (root by sudo of bob, from 10.0.0.7)``: as the brokers know them, and as the host does."""
+    who = change.intent.who
+    sudo = f" by sudo of {clean(who.sudo_user, 60)}" if who.sudo_user else ""
+    ssh = f" from {clean(who.ssh_client, 60)}" if who.ssh_client else ""
+    return f"{clean(who.principal, 60)} ({clean(who.os_user, 60)}{sudo}{ssh})"
+
+
+def history_table(past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False) -> Table:
+    """The changes, the latest first, an edit a line. entity: of this one alone; text: it is in a line."""
+    matches = _filter(text)
+    rows = [
+        row
+        for change in reversed(tuple(past.changes.values()))
+        for place, entry in enumerate(change.entries)
+        if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
+        if matches(row := history_row(change, place, entry))
+    ]
+    notes = [f"! {problem}" for problem in past.problems]
+    if len(rows) > MOST and not all_:
+        notes.append(f"{len(rows) - MOST:,} older edits are not shown; --output json has them all")
+        rows = rows[:MOST]
+    return Table("history", _COLUMNS, tuple(rows), empty="no changes in the journal", notes=tuple(notes))
+
+
+def _filter(text: str) -> Callable[[Row], bool]:
+    wanted = text.casefold()
+    return lambda row: not wanted or any(wanted in cell.casefold() for cell in row.cells)
+
+
+def history_row(change: Change, place: int, entry: Entry) -> Row:
+    """One edit of a change."""
+    staged = entry.staged
+    edit, target = staged.edit, staged.edit.target
+    inheritance = _inheritance(entry)
+    old, new = before(edit, staged.was, inheritance), after(edit, staged.was, inheritance)
+    state = _state(change, place, entry)
+    cells = (
+        str(change.number),
+        local(change.intent.at),
+        who_text(change),
+        names.target(target),
+        edit.key,
+        with_source(target, edit.key, old),
+        with_source(target, edit.key, new),
+        state,
+    )
+    who, origin = change.intent.who, change.intent.origin
+    failure = change.failure(place)
+    data: dict[str, Data] = {
+        "change": change.number,
+        "at": change.intent.at.isoformat(),
+        "context": change.intent.context,
+        "principal": who.principal,
+        "os_user": who.os_user,
+        "sudo_user": who.sudo_user or None,
+        "ssh_client": who.ssh_client or None,
+        "host": origin.host,
+        "door": origin.door,
+        "entity": names.target(target),
+        "key": edit.key,
+        "was": side_data(old),
+        "became": side_data(new),
+        "state": change.state(place).value,
+        "error": failure.name if failure else None,
+        "message": failure.message if failure else None,
+        "until": entry.until.isoformat() if entry.until else None,
+        "overridden": entry.overridden,
+        "taken_back_by": change.undone[place].change if place in change.undone else None,
+    }
+    return Row(cells, data)
+
+
+def _inheritance(entry: Entry) -> Inheritance:
+    """What the key's own entry tells of what it inherits."""
+    edit, was = entry.staged.edit, entry.staged.was
+    if isinstance(edit, ConfigEdit) and isinstance(was, ConfigEntry):
+        return Inheritance(Snapshot(configs={edit.resource: ConfigSet((was,))}))
+    return Inheritance(Snapshot())
+
+
+def _state(change: Change, place: int, entry: Entry) -> str:
+    words = [change.state(place).value]
+    if place in change.undone:
+        words.append(f"taken back by {change.undone[place].change}")
+    elif place in change.closed:
+        words.append(f"stays: {clean(change.closed[place], 80)}")
+    elif entry.until is not None:
+        words.append(f"until {local(entry.until)}")
+    if entry.overridden:
+        words.append("went over another's change")
+    if (failure := change.failure(place)) is not None:
+        words.append(failure_text(failure))
+    return ", ".join(words)
+
+
+def revert_tables(report: RevertReport, stage: Table) -> Iterable[Table]:
+    """What a revert staged, what it can't take back, and where somebody was since."""
+    yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in report.notes)))
+    if report.moved:
+        rows = tuple(map(conflict_row, report.moved))
+        columns = tuple(map(Column, ("Entity", "Key", "Left", "Theirs", "Mine")))
+        note = "apply stops here unless it is given --force"
+        yield Table("moved", columns, rows, title="changed by somebody since that change:", notes=(note,))
+
+
+_NOW = {
+    Status.APPLIED: "the cluster has what it wants",
+    Status.NOT_APPLIED: "the cluster has what was there before: it was not applied",
+    Status.UNKNOWN: "the cluster does not tell: look at it",
+}
+
+
+def found_lines(found: Found) -> Iterable[str]:
+    """An unfinished change, a line for each edit."""
+    change = found.change
+    for place, status in found.edits.items():
+        edit = change.entries[place].staged.edit
+        what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
+        yield f"unfinished: change {change.number} of {local(change.intent.at)}: {what}: {_NOW[status]}"
+
+
+def due_line(due: Due, now: datetime) -> str:
+    """An edit that holds for a time."""
+    edit = due.entry.staged.edit
+    what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
+    word = "due since" if due.until <= now else "due at"
+    return f"{word} {local(due.until)}: {what} of change {due.place.change} is to be taken back"
