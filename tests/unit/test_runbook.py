@@ -1,0 +1,188 @@
+"""The plan as commands of Kafka's tools: what reads them back gets what was meant."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.commands.kafka_configs.values import parse_added
+from console.contexts.properties import parse_properties
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.diff import diff
+from console.plan.edits import (
+    AddAcl,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import EMPTY, stage
+from console.plan.runbook import STDIN, Command, property_line, runbook, shell_text
+from tests.support.model_cluster import ModelCluster
+
+SERVER = ("--bootstrap-server", "broker:9092")
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+PASSWORD = "hunter2"
+
+
+def commands(*edits: Edit) -> tuple[Command, ...]:
+    """Those of a plan with these edits, on a small cluster."""
+    snapshot = ModelCluster(
+        topics={"a.b": 3},
+        configs={topic_resource("a.b"): {"retention.ms": "5"}},
+        quotas={QuotaEntity.of({"user": "alice"}): {"producer_byte_rate": 1024.0}},
+    ).describe()
+    report = stage(EMPTY, edits, snapshot)
+    assert not report.refused
+    return runbook(diff(report.plan, snapshot), SERVER)
+
+
+def words(*edits: Edit) -> list[str]:
+    return [shlex.join(command.words) for command in commands(*edits)]
+
+
+@given(value=TEXT)
+def test_kafka_configs_reads_the_value_that_was_meant(value: str) -> None:
+    (command,) = commands(SetConfig(topic_resource("a.b"), "compression.type", value))
+    option, text = command.words[-2:]
+    if option == "--add-config":
+        assert parse_added(text) == {"compression.type": value}
+    else:
+        assert (option, text) == ("--add-config-file", STDIN)
+        (entry,) = parse_properties(command.stdin)
+        assert (entry.key, entry.value) == ("compression.type", value)
+
+
+@given(key=TEXT, value=TEXT)
+def test_a_property_reads_back(key: str, value: str) -> None:
+    line = property_line(key, value)
+    assert line.isascii()
+    (entry,) = parse_properties(line + "\n")
+    assert (entry.key, entry.value) == (key, value)
+
+
+@given(name=TEXT.filter(lambda text: text and "\0" not in text and text != "<default>"))
+def test_a_shell_reads_the_words_that_were_meant_and_a_terminal_sees_no_control(name: str) -> None:
+    (command,) = commands(SetQuota(QuotaEntity.of({"user": name}), "producer_byte_rate", 1e6))
+    text = shell_text([command])
+    assert text.isprintable()
+    run = subprocess.run(
+        ["bash", "-c", f"kafka-configs() {{ printf '%s\\0' \"$@\"; }}; {text}"], capture_output=True, check=True
+    )
+    assert run.stdout.decode().split("\0")[:-1] == list(command.words[1:])
+
+
+def test_values_that_the_command_line_would_spoil_come_from_standard_input() -> None:
+    topic = topic_resource("a.b")
+    text = shell_text(commands(SetConfig(topic, "leader.replication.throttled.replicas", "[0:1]")))
+    assert text == (
+        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type topics --entity-name a.b "
+        "--add-config-file /dev/stdin <<'EOF'\nleader.replication.throttled.replicas=[0:1]\nEOF"
+    )
+
+
+def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
+    acl = Acl(
+        AclResourceType.parse("TRANSACTIONAL_ID"),
+        "t-",
+        PatternType.parse("PREFIXED"),
+        "User:alice",
+        "*",
+        AclOperation.parse("DESCRIBE_CONFIGS"),
+        Permission.parse("DENY"),
+    )
+    start = "--bootstrap-server broker:9092"
+    quota = QuotaEntity.of({"user": None, "client-id": "c"})
+    assert words(
+        DeleteTopic("a.b"),
+        SetQuota(quota, "request_percentage", 12.5),
+        AddAcl(acl),
+        CreateTopic(NewTopic("new", 3, 2, configs={"cleanup.policy": "compact,delete", "flush.ms": "7"})),
+    ) == [
+        f"kafka-topics {start} --create --topic new --partitions 3 --replication-factor 2 "
+        "--config cleanup.policy=compact,delete --config flush.ms=7",
+        f"kafka-acls {start} --add --deny-principal User:alice --deny-host '*' --operation DescribeConfigs "
+        "--transactional-id t- --resource-pattern-type prefixed",
+        f"kafka-configs {start} --alter --entity-type users --entity-default --entity-type clients --entity-name c "
+        "--add-config request_percentage=12.5",
+        f"kafka-topics {start} --delete --topic 'a\\.b'",
+    ]
+
+
+def test_brokers_growth_and_removals() -> None:
+    start = "--bootstrap-server broker:9092"
+    assert words(
+        GrowTopic("a.b", 6),
+        UnsetConfig(topic_resource("a.b"), "retention.ms"),
+        SetConfig(topic_resource("a.b"), "cleanup.policy", "compact,delete"),
+        SetConfig(CLUSTER_DEFAULT, "log.cleaner.threads", "2"),
+        SetConfig(broker_resource(1), "max.connections", "100"),
+        UnsetQuota(QuotaEntity.of({"user": "alice"}), "producer_byte_rate"),
+    ) == [
+        f"kafka-topics {start} --alter --topic 'a\\.b' --partitions 6",
+        f"kafka-configs {start} --alter --entity-type topics --entity-name a.b "
+        "--add-config 'cleanup.policy=[compact,delete]'",
+        f"kafka-configs {start} --alter --entity-type topics --entity-name a.b --delete-config retention.ms",
+        f"kafka-configs {start} --alter --entity-type brokers --entity-default --add-config log.cleaner.threads=2",
+        f"kafka-configs {start} --alter --entity-type brokers --entity-name 1 --add-config max.connections=100",
+        f"kafka-configs {start} --alter --entity-type users --entity-name alice --delete-config producer_byte_rate",
+    ]
+
+
+def test_no_secret_is_in_it() -> None:
+    user = ScramUser("alice", ScramMechanism(1))
+    resource: ConfigResource = broker_resource(1)
+    text = shell_text(
+        commands(
+            UpsertScram(user, 4096, Secret(PASSWORD)),
+            SetConfig(resource, "listener.name.x.ssl.key.password", Secret(PASSWORD)),
+        )
+    )
+    assert PASSWORD not in text
+    assert text == (
+        "# secret.properties, readable by you alone, has to hold: listener.name.x.ssl.key.password=…\n"
+        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type brokers --entity-name 1 "
+        "--add-config-file secret.properties\n"
+        "# secret.properties, readable by you alone, has to hold: SCRAM-SHA-256=iterations=4096,password=…\n"
+        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type users --entity-name alice "
+        "--add-config-file secret.properties"
+    )
+
+
+def test_what_no_command_can_say_is_told() -> None:
+    (command,) = commands(SetQuota(QuotaEntity.of({"user": "<default>"}), "producer_byte_rate", 1.0))
+    assert command.words == ()
+    assert "no command can name" in shell_text([command])
+
+
+def test_an_acl_is_removed_without_a_question() -> None:
+    snapshot_acl = Acl(
+        AclResourceType.parse("CLUSTER"),
+        "kafka-cluster",
+        PatternType.parse("LITERAL"),
+        "User:-odd",
+        "10.0.0.1",
+        AclOperation.parse("ALL"),
+        Permission.parse("ALLOW"),
+    )
+    snapshot = ModelCluster(acls=[snapshot_acl]).describe()
+    plan = stage(EMPTY, [RemoveAcl(snapshot_acl)], snapshot).plan
+    (command,) = runbook(diff(plan, snapshot), ())
+    assert shlex.join(command.words) == (
+        "kafka-acls --remove --force --allow-principal User:-odd --allow-host 10.0.0.1 --operation All --cluster "
+        "--resource-pattern-type literal"
+    )
