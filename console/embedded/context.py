@@ -31,6 +31,12 @@ class Authorizer(Protocol):
         """Whether the ACLs of this view let the principal (``User:alice``) do it from this address."""
         ...
 
+    def allows_somewhere(
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
+    ) -> bool:
+        """Whether there could be a resource of this type that they let it do it to."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
@@ -77,6 +83,13 @@ class RequestContext:
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
             self.principal, self.client_host, _operation(operation), _resource(resource), name, self.view
+        )
+
+    def allowed_somewhere(self, operation: str, resource: str) -> bool:
+        """Whether there could be a resource of this type that the principal may do it to (KIP-679)."""
+        authorizer = self.cluster.authorizer
+        return authorizer is None or authorizer.allows_somewhere(
+            self.principal, self.client_host, _operation(operation), _resource(resource), self.view
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> int:

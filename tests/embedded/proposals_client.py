@@ -72,5 +72,11 @@ class Rights:
         """Whether it is listed."""
         return (operation.name, resource.name, name) in self.allowed
 
+    def allows_somewhere(
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
+    ) -> bool:
+        """Whether it is listed for anything of this type."""
+        return any((operation.name, resource.name) == listed[:2] for listed in self.allowed)
+
 
 ON_CLUSTER = ("CLUSTER", "kafka-cluster")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable
+from ssl import SSLContext
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
@@ -27,15 +28,22 @@ def framed(data: bytes) -> bytes:
 
 
 class RawClient:
-    """One connection to one broker of a cluster; an asynchronous context manager."""
+    """One connection to one broker, of a cluster or at an address; an asynchronous context manager."""
 
-    def __init__(self, cluster: EmbeddedCluster, broker: int = 1, client_id: str = "raw") -> None:
-        self._address = cluster.addresses[broker]
+    def __init__(
+        self,
+        of: EmbeddedCluster | tuple[str, int],
+        broker: int = 1,
+        client_id: str = "raw",
+        tls: SSLContext | None = None,
+    ) -> None:
+        self._address = of if isinstance(of, tuple) else of.addresses[broker]
+        self._tls = tls
         self._client_id = client_id
         self._correlation_id = 0
 
     async def __aenter__(self) -> Self:
-        self.reader, self.writer = await asyncio.open_connection(*self._address)
+        self.reader, self.writer = await asyncio.open_connection(*self._address, ssl=self._tls)
         return self
 
     async def __aexit__(

@@ -9,7 +9,7 @@ from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.moving import move
-from console.embedded.topics.refusal import CLUSTER_REFUSED, DONE, EXPIRED, Refusal
+from console.embedded.topics.refusal import DONE, EXPIRED, Refusal, cluster_refused
 from console.wire.schemas import for_version
 
 
@@ -18,7 +18,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     cluster = context.cluster
     any_replication = getattr(request, "allow_replication_factor_change", True)
     if not context.allowed("ALTER"):
-        return _answered(request, context, CLUSTER_REFUSED)
+        return _answered(request, context, cluster_refused(context, "ALTER"))
     if cluster.release.kraft and request.timeout.total_seconds() <= 0:
         return _answered(request, context, EXPIRED)
 

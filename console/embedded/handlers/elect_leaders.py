@@ -10,12 +10,12 @@ from console.embedded.handlers.common import NO_TIME
 from console.embedded.topics.electing import PREFERRED, UNCLEAN, elect, elect_all
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.refusal import (
-    CLUSTER_REFUSED,
     DONE,
     EXPIRED,
     INVALID_REQUEST,
     UNKNOWN_SERVER_ERROR,
     Refusal,
+    cluster_refused,
 )
 from console.wire.schemas import for_version
 
@@ -27,7 +27,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     release, kind = context.cluster.release, getattr(request, "election_type", PREFERRED)
     top = DONE
     if not context.allowed("ALTER"):
-        top = CLUSTER_REFUSED
+        top = cluster_refused(context, "ALTER")
     elif release.kraft and request.timeout.total_seconds() <= 0:
         top = EXPIRED
     elif kind not in (PREFERRED, UNCLEAN):

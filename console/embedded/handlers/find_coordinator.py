@@ -40,13 +40,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
     return schema.FindCoordinatorResponse(
         throttle_time=NO_TIME,
         coordinators=tuple(
-            schema.Coordinator(
-                key=key, error_message="" if kind == _SHARE else _MESSAGES.get(found.error_code, ""), **found._asdict()
-            )
+            schema.Coordinator(key=key, error_message=_message(kind, found.error_code), **found._asdict())
             for key in request.coordinator_keys
             for found in (_find(context, kind, key),)
         ),
     )
+
+
+def _message(kind: int, code: int) -> str:
+    """Of one of several: refusals have none."""
+    return "" if kind == _SHARE or code in (_GROUP_REFUSED, _TRANSACTION_REFUSED) else _MESSAGES.get(code, "")
 
 
 def _find(context: RequestContext, kind: int, key: str) -> _Found:

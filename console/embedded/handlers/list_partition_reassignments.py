@@ -10,22 +10,24 @@ from console.embedded.handlers.common import NO_TIME
 from console.embedded.state.reassignment import is_moving
 from console.embedded.state.values import Topic
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import CLUSTER_REFUSED
+from console.embedded.topics.refusal import DONE, Refusal, cluster_refused
 from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0. Null topics are all. What does not move, or is not there, is left out."""
     schema = context.schema
-    refused = not context.allowed("DESCRIBE")
+    top = Refusal(DONE.code, topic_messages(context.cluster.release).move_top)
+    if refused := not context.allowed("DESCRIBE"):
+        top = cluster_refused(context, "DESCRIBE")
     topics: Iterator[tuple[Topic, Iterable[int]]] = iter(())
     if not refused:
         topics = _all(context) if request.topics is None else _named(request, context)
     return for_version(
         schema.ListPartitionReassignmentsResponse,
         throttle_time=NO_TIME,
-        error_code=CLUSTER_REFUSED.code if refused else 0,
-        error_message=CLUSTER_REFUSED.message if refused else topic_messages(context.cluster.release).move_top,
+        error_code=top.code,
+        error_message=top.message,
         topics=tuple(
             schema.OngoingTopicReassignment(
                 name=topic.name,

@@ -6,6 +6,7 @@ from typing import Any
 
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
+from console.embedded.rights.messages import refusal
 from console.wire.schemas import for_version
 
 _CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _INVALID_UPDATE = 31, 42, 95
@@ -23,7 +24,7 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-2. All updates or none; since 4.0 that is told once, before for each feature."""
     if not context.allowed("ALTER"):
-        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.", {})
+        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"), {})
     wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
     reasons = {feature: _reason(context, feature, *wanted[feature]) for feature in sorted(wanted)}
     refused = [reason for reason in reasons.values() if reason]

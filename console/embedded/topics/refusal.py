@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from console.embedded.context import RequestContext
+from console.embedded.rights.messages import refusal
+
 UNKNOWN_SERVER_ERROR = -1
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
@@ -39,5 +42,8 @@ class Refusal(NamedTuple):
 DONE = Refusal(0)
 """No refusal."""
 EXPIRED = Refusal(REQUEST_TIMED_OUT)
-CLUSTER_REFUSED = Refusal(CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed.")
-"""Where Kafka's own message shows the insides of its request."""
+
+
+def cluster_refused(context: RequestContext, operation: str) -> Refusal:
+    """Of an operation on the cluster that the principal has no right to."""
+    return Refusal(CLUSTER_AUTHORIZATION_FAILED, refusal(context, operation))

@@ -1,0 +1,233 @@
+"""Real brokers and rights: what the tables of rights are read off, and whom the same ACLs let do what."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from console.embedded.rights.standard_authorizer import StandardAuthorizer
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.versions.release import release
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from tests.embedded.raw_client import RawClient
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.rights_table import CASES, SECRET, errors_of
+
+ALICE = "User:CN=alice"
+HOST = "127.0.0.1"
+
+
+class CertifiedClient(RawClient):
+    """A client of a secure cluster's first broker, with a certificate."""
+
+    def __init__(self, cluster: KafkaCluster, name: str) -> None:
+        host, _, port = cluster.mtls_bootstrap.split(",")[0].partition(":")
+        super().__init__((host, int(port)), tls=cluster.authority.client_context(cluster.identity(name)))
+
+
+@pytest.fixture
+async def alice(secure_cluster: KafkaCluster) -> AsyncIterator[RawClient]:
+    """Who may do nothing but what ACLs let her."""
+    async with CertifiedClient(secure_cluster, "alice") as client:
+        yield client
+
+
+@pytest.fixture
+async def admin(secure_cluster: KafkaCluster) -> AsyncIterator[RawClient]:
+    """Who may do everything."""
+    async with CertifiedClient(secure_cluster, "admin") as client:
+        yield client
+
+
+async def create(admin: RawClient, *names: str) -> None:
+    answer = await admin.ask(
+        "create_topics",
+        7,
+        lambda m: m.CreateTopicsRequest(
+            topics=tuple(
+                m.CreatableTopic(name=name, num_partitions=1, replication_factor=1, assignments=(), configs=())
+                for name in names
+            ),
+            timeout=timedelta(seconds=20),
+            validate_only=False,
+        ),
+    )
+    assert {topic.error_code for topic in answer.topics} == {0}
+
+
+async def delete(admin: RawClient, *names: str) -> None:
+    await admin.ask(
+        "delete_topics", 5, lambda m: m.DeleteTopicsRequest(topic_names=names, timeout=timedelta(seconds=20))
+    )
+
+
+async def metadata(client: RawClient, names: Sequence[str], *, operations: bool) -> list[Any]:
+    answer = await client.ask(
+        "metadata",
+        12,
+        lambda m: m.MetadataRequest(
+            topics=tuple(m.MetadataRequestTopic(name=name, topic_id=None) for name in names),
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=operations,
+        ),
+    )
+    return list(answer.topics)
+
+
+async def seen(admin: RawClient, *names: str) -> list[UUID]:
+    """The topics' ids, as soon as this broker knows all."""
+    async with asyncio.timeout(20):
+        while True:
+            topics = await metadata(admin, names, operations=False)
+            if not any(topic.error_code for topic in topics):
+                return [topic.topic_id for topic in topics]
+
+
+async def test_nothing_may_be_done(admin: RawClient, alice: RawClient) -> None:
+    await create(admin, SECRET)
+    (topic_id,) = await seen(admin, SECRET)
+    told = {}
+    for number, case in enumerate(CASES):
+        answer = await alice.ask(case.api, case.version, partial(case.build, topic_id=topic_id))
+        told[case.api, number] = list(errors_of(answer))
+    await delete(admin, SECRET)
+    assert told == {(case.api, number): list(case.errors) for number, case in enumerate(CASES)}
+
+
+TOPICS = ("a", "ab", "abc", "b", "x.y")
+OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+
+
+def some_acls(seed: int) -> list[Acl]:
+    """A few, most of which are about a topic of those."""
+    pick = random.Random(seed)
+    return [
+        Acl(
+            AclResourceType.parse("TOPIC"),
+            *pick.choice(
+                [(name, PatternType.parse(kind)) for name in (*TOPICS, "x.") for kind in ("LITERAL", "PREFIXED")]
+                + [("*", PatternType.parse("LITERAL"))]
+            ),
+            pick.choice((ALICE, ALICE, "User:*", "User:bob")),
+            pick.choice(("*", "*", HOST, "10.0.0.1")),
+            AclOperation.parse(pick.choice((*OPERATIONS, "ALL"))),
+            Permission.parse(pick.choice(("ALLOW", "ALLOW", "ALLOW", "DENY"))),
+        )
+        for _ in range(pick.randrange(1, 9))
+    ]
+
+
+def decided(acls: Sequence[Acl]) -> dict[str, int]:
+    """For each topic the bits of what alice may do; nothing where she may not describe it."""
+    state = ClusterState("rights", release("4.3"))
+    for acl in acls:
+        state.add_acl(acl)
+    authorizer = StandardAuthorizer(())
+
+    def may(operation: str, name: str) -> bool:
+        code = AclOperation.parse(operation)
+        return authorizer.allows(ALICE, HOST, code, AclResourceType.parse("TOPIC"), name, state.view)
+
+    return {
+        name: sum(1 << AclOperation.parse(operation) for operation in OPERATIONS if may(operation, name))
+        for name in TOPICS
+        if may("DESCRIBE", name)
+    }
+
+
+async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
+    """These and no others."""
+    await admin.ask(
+        "delete_acls",
+        3,
+        lambda m: m.DeleteAclsRequest(
+            filters=(
+                m.DeleteAclsFilter(
+                    resource_type_filter=2,
+                    resource_name_filter=None,
+                    pattern_type_filter=1,
+                    principal_filter=None,
+                    host_filter=None,
+                    operation=1,
+                    permission_type=1,
+                ),
+            )
+        ),
+    )
+    await admin.ask(
+        "create_acls",
+        3,
+        lambda m: m.CreateAclsRequest(
+            creations=tuple(
+                m.AclCreation(
+                    resource_type=acl.resource_type,
+                    resource_name=acl.resource_name,
+                    resource_pattern_type=acl.pattern_type,
+                    principal=acl.principal,
+                    host=acl.host,
+                    operation=acl.operation,
+                    permission_type=acl.permission,
+                )
+                for acl in acls
+            )
+        ),
+    )
+
+
+async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
+    answer = await admin.ask(
+        "describe_acls",
+        3,
+        lambda m: m.DescribeAclsRequest(
+            resource_type_filter=2,
+            resource_name_filter=None,
+            pattern_type_filter=1,
+            principal_filter=None,
+            host_filter=None,
+            operation=1,
+            permission_type=1,
+        ),
+    )
+    return set(acls) == {
+        (
+            on.resource_type,
+            on.resource_name,
+            on.pattern_type,
+            acl.principal,
+            acl.host,
+            acl.operation,
+            acl.permission_type,
+        )
+        for on in answer.resources
+        for acl in on.acls
+    }
+
+
+async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient) -> None:
+    await create(admin, *TOPICS)
+    await seen(admin, *TOPICS)
+    wrong = {}
+    for seed in range(40):
+        acls = some_acls(seed)
+        await change_acls(admin, acls)
+        async with asyncio.timeout(20):
+            while not await knows(admin, acls):
+                pass
+        told = {
+            topic.name: topic.topic_authorized_operations
+            for topic in await metadata(alice, TOPICS, operations=True)
+            if not topic.error_code
+        }
+        if told != (expected := decided(acls)):
+            wrong[seed] = (acls, told, expected)
+    await change_acls(admin, ())
+    await delete(admin, *TOPICS)
+    assert not wrong

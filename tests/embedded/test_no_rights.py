@@ -1,0 +1,42 @@
+"""Somebody who may do nothing is told so by every API, as a real broker tells it (tests/broker/test_rights.py)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.registry import handled_apis
+from console.embedded.scenarios.filling import add_topic, topic_id
+from console.embedded.spec import ClusterSpec
+from tests.embedded.raw_client import RawClient
+from tests.support.rights_table import CASES, SECRET, Case, errors_of
+
+OPEN_TO_ALL = {"sasl_handshake", "sasl_authenticate"}
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: f"{case.api}-{case.version}")
+def case(request: pytest.FixtureRequest) -> Case:
+    """One of the table."""
+    found: Case = request.param
+    return found
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[RawClient]:
+    """Of nobody in particular, on a cluster where that is not enough."""
+    async with EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster:
+        add_topic(cluster.state, SECRET, 1)
+        async with RawClient(cluster) as client:
+            yield client
+
+
+async def test_nothing_may_be_done(client: RawClient, case: Case) -> None:
+    answer = await client.ask(case.api, case.version, partial(case.build, topic_id=topic_id(SECRET)))
+    assert list(errors_of(answer)) == list(case.errors)
+
+
+def test_every_api_is_in_the_table() -> None:
+    assert handled_apis() - OPEN_TO_ALL == {case.api for case in CASES}
