@@ -46,7 +46,7 @@ async def _pass_time(cluster: EmbeddedCluster, group: Group) -> None:
     try:
         while (deadline := group.next_deadline) is not None:
             group.changed.clear()
-            await event_or_time(group.changed, cluster.clock, deadline - cluster.clock.time())
+            await event_or_time(group.changed, cluster.clock, deadline)
             group.pass_time(cluster.clock.time())
     finally:
         group.watched = False

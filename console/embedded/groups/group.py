@@ -271,7 +271,9 @@ class Group:
             if member.stands_in:
                 del self.members[member.id]
             member.assignment = b""
-            member.end_sync(Synced(REBALANCE_IN_PROGRESS))
+            if member.syncing is not None:
+                member.heard(now)
+                member.end_sync(Synced(REBALANCE_IN_PROGRESS))
         longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
         self.for_more = self.state == State.EMPTY and self.initial_delay > 0
         self.last_moment = now + longest

@@ -43,8 +43,8 @@ async def read(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
     if _enough(found, request.min_bytes) or request.max_wait.total_seconds() <= 0:
         return found
     with _news(context, found) as event:
-        while not _enough(found, request.min_bytes) and (left := deadline - context.clock.time()) > 0:
-            await event_or_time(event, context.clock, left)
+        while not _enough(found, request.min_bytes) and context.clock.time() < deadline:
+            await event_or_time(event, context.clock, deadline)
             event.clear()
             found = _read(request, context)
     return found
