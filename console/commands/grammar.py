@@ -23,6 +23,7 @@ from console.commands.entities import entity, named
 from console.commands.errors import ParseError, did_you_mean
 from console.commands.reader import Expected, Mark, Reader, Role, What
 from console.commands.statements import (
+    RUNBOOK,
     Alter,
     Apply,
     Assign,
@@ -234,6 +235,8 @@ def _unset(reader: Reader, verb: str) -> Unset:
 
 
 def _plan(reader: Reader, verb: str) -> ShowPlan:
+    if reader.take_keyword(RUNBOOK, role=Role.FLAG):
+        return ShowPlan(runbook=True)
     return ShowPlan(_filter(reader, verb) if reader.where & INTERACTIVE else "")
 
 

@@ -161,6 +161,8 @@ class Runner:
         from console.commands.plan_results import plan_table, report_table, stage_table
 
         match statement:
+            case ShowPlan(runbook=True):
+                self._runbook()
             case ShowPlan():
                 self._print(plan_table(session.plan, session.snapshot))
             case Check():
@@ -190,6 +192,14 @@ class Runner:
                 report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
                 self.failed += bool(report_.refused)
                 self._print(stage_table(report_, session.snapshot))
+
+    def _runbook(self) -> None:
+        from console.commands.runbook_text import runbook_commands
+        from console.plan.runbook import shell_text
+
+        commands = runbook_commands(self.session)
+        data = [{"command": list(each.words), "stdin": each.stdin, "note": each.note} for each in commands]
+        self._note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
         from console.commands.plan_results import conflict_tables, report_table

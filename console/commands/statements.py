@@ -192,11 +192,15 @@ class EffectiveQuota(_Statement):
     key: Key | None = None
 
 
+RUNBOOK = "--runbook"
+
+
 @dataclass(frozen=True, slots=True)
 class ShowPlan(_Statement):
-    """``plan``; in the bar with a filter."""
+    """``plan``; in the bar with a filter. runbook: as the commands of Kafka's own tools."""
 
     filter: str = ""
+    runbook: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from console.commands.durations import duration_text
 from console.commands.entities import ACL_CLUSTER, ACL_TYPES
 from console.commands.quoting import can_stand_bare, quote, quote_beside_equals, quoted
 from console.commands.statements import (
+    RUNBOOK,
     Access,
     Alter,
     Apply,
@@ -99,7 +100,8 @@ def unparse(statement: Statement) -> str:
 def _plan_or_bar(statement: Statement) -> str:
     match statement:
         case ShowPlan():
-            return _join("plan", quote(statement.filter) if statement.filter else "")
+            filter_ = quoted(statement.filter) if statement.filter == RUNBOOK else quote(statement.filter)
+            return _join("plan", RUNBOOK if statement.runbook else filter_ if statement.filter else "")
         case Check():
             return "check"
         case Apply():

@@ -224,10 +224,10 @@ _ALL = (
     Verb(
         "plan",
         PLAN,
-        ("plan",),
+        ("plan [--runbook]",),
         "Every staged edit as a difference: old and new value, old and new source",
-        "",
-        ("plan",),
+        "With --runbook as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
+        ("plan", "plan --runbook"),
     ),
     Verb(
         "check",

@@ -7,20 +7,25 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from console.commands.applying import ApplyReport
+from console.commands.plan_results import loss_lines, with_source
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.plan.edits import DeleteTopic
 from console.present.failures import failure_text
-from console.present.names import plural
+from console.present.names import plural, target
 from console.present.requests import request_lines
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui.messages import Said
 
 if TYPE_CHECKING:
+    from console.plan.conflicts import Conflict
     from console.tui.app import Console
 
 log = logging.getLogger(__name__)
+
+MOST_LINES = 10
+"""Lines of one kind in a question."""
 
 
 class Applying:
@@ -34,8 +39,8 @@ class Applying:
         self._app.say("checking…", "muted")
         self._app.run_worker(self._work(self._app.session.check, "checked"), group="change", name="check")
 
-    def ask_and_apply(self, valid_only: bool = False) -> None:
-        """Say what will be sent to which cluster, ask, and send it."""
+    def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
+        """Say what will be sent to which cluster, ask, and send it. force: over what somebody changed meanwhile."""
         from console.tui.screens.confirm import Confirm
 
         app = self._app
@@ -53,16 +58,42 @@ class Applying:
             if not yes:
                 app.say("nothing was sent", "muted")
                 return
-            app.say("applying…", "pending")
+            self._send(valid_only, force)
 
-            async def send() -> ApplyReport:
-                return await app.session.apply(valid_only=valid_only)
+        what = "checks the plan, and sends it if nothing fails"
+        what += ", over whatever somebody changed meanwhile" if force else " and nothing was changed meanwhile"
+        lost: list[Line] = [[(clean(line, 400), "danger")] for line in loss_lines(plan.staged)[:MOST_LINES]]
+        app.push_screen(Confirm(title, [*request_lines(steps), *lost], what, names), answered)
 
-            app.run_worker(self._work(send, "applied"), group="change", name="apply")
+    def _send(self, valid_only: bool, force: bool, accepted: tuple[Conflict, ...] = ()) -> None:
+        app = self._app
+        app.say("applying…", "pending")
 
-        app.push_screen(
-            Confirm(title, request_lines(steps), "checks the plan, and sends it if nothing fails", names), answered
-        )
+        async def send() -> ApplyReport:
+            report = await app.session.apply(valid_only, force, accepted)
+            if report.conflicts:
+                self._ask_to_go_over(report.conflicts, valid_only)
+            if report.sent:
+                app.past.look()
+            return report
+
+        app.run_worker(self._work(send, "applied"), group="change", name="apply")
+
+    def _ask_to_go_over(self, found: tuple[Conflict, ...], valid_only: bool) -> None:
+        """Show what somebody changed, three ways; to go over it is for the operator to say, and for this alone."""
+        from console.tui.screens.confirm import Confirm
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._send(valid_only, False, found)
+            else:
+                self._app.say("nothing was sent; the plan shows what is there now", "muted")
+
+        title = f"Somebody changed {plural(len(found), 'place')} of the plan since it was read."
+        lines = [conflict_line(conflict) for conflict in found[:MOST_LINES]]
+        if len(found) > MOST_LINES:
+            lines.append([(f"and {len(found) - MOST_LINES:,} more", "muted")])
+        self._app.push_screen(Confirm(title, lines, "goes over what is theirs"), answered)
 
     def ask_and_quit(self) -> None:
         """Leave; staged edits are not kept, so ask where there are any."""
@@ -111,6 +142,16 @@ class Applying:
         lines: list[Line] = [[(clean(line, 2_000), "")] for line in script(self._app.session.plan).splitlines()]
         self._app.show_text("the plan as a script", lambda _width: lines)
 
+    def show_runbook(self) -> None:
+        """The plan as the commands of Kafka's own tools, to copy into a runbook."""
+        from console.commands.runbook_text import runbook_text
+
+        text = runbook_text(self._app.session) or "# nothing is staged"
+        lines: list[Line] = [
+            [(clean(line, 8_000), "muted" if line.startswith("#") else "")] for line in text.split("\n")
+        ]
+        self._app.show_text("the plan as commands of Kafka's tools", lambda _width: lines)
+
     async def _work(self, work: Callable[[], Awaitable[ApplyReport]], done: str) -> None:
         from console.admin.errors import AdminError
         from console.commands.session import Refused
@@ -127,17 +168,36 @@ class Applying:
         self._app.post_message(Said(*report_text(report, done)))
 
 
+def conflict_line(conflict: Conflict) -> Line:
+    """``topic orders retention.ms  was 7 d (topic)  theirs 3 d (topic)  mine 1 d (topic)``."""
+    edit = conflict.staged.edit
+    line: Line = [(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")]
+    for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
+        meaning = "changed" if word == "theirs" else ""
+        line += [(f"  {word} ", "muted"), (with_source(edit.target, edit.key, side), meaning)]
+    return line
+
+
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     """What a check or an apply did, in a line, and its meaning."""
+    if report.conflicts:
+        return f"not {done}: somebody changed {plural(len(report.conflicts), 'place')} of the plan meanwhile", "failed"
     outcomes = [outcome for result in report.results for outcome in result.outcomes]
     failed = [outcome for outcome in outcomes if not outcome.ok]
     good = len(outcomes) - len(failed)
     requests = plural(len(report.results), "request")
+    tail = f"; change {report.change}" if report.change is not None else ""
+    if report.unrecorded is not None:
+        tail += f"; the journal does not say how it went: {failure_text(report.unrecorded)}"
+    if report.surprises:
+        first = report.surprises[0].staged.edit
+        tail += f"; somebody else is at it: {target(first.target)} {clean(first.key, 80)} is not as it was applied"
     if not failed:
         unchecked = sum(outcome.status == Status.UNCHECKED for outcome in outcomes)
-        tail = f"; {unchecked} can't be checked beforehand" if unchecked else ""
-        return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", "ok"
+        tail = (f"; {unchecked} can't be checked beforehand" if unchecked else "") + tail
+        meaning = "failed" if report.unrecorded or report.surprises else "ok"
+        return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", meaning
     unknown = sum(outcome.status == Status.UNKNOWN for outcome in failed)
     what = f"{len(failed)} failed" + (f", {unknown} of them with an unknown outcome" if unknown else "")
     sent = "" if report.sent or done == "checked" else "; nothing was sent"
-    return f"{done}: {good} good, {what}{sent}; the rows say why", "failed"
+    return f"{done}: {good} good, {what}{sent}{tail}; the rows say why", "failed"

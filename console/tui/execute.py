@@ -16,6 +16,7 @@ from console.commands.render import render
 from console.commands.results import Result
 from console.commands.secret_values import read_secret_file, secret_slots
 from console.commands.statements import (
+    Alter,
     Apply,
     Check,
     Discard,
@@ -23,9 +24,11 @@ from console.commands.statements import (
     EffectiveQuota,
     FromFile,
     Help,
+    History,
     List,
     Quit,
     Redo,
+    Revert,
     Show,
     ShowPlan,
     Statement,
@@ -98,21 +101,27 @@ class Executor:
         """Carry out one statement. Edits come back, to be staged with their neighbours as one step; None: those of
         `before` were staged, because this statement is about the plan or another view."""
         app, session = self._app, self._app.session
+        if isinstance(statement, Alter) and statement.for_ms is not None:
+            self._stage(before)
+            app.stage(await self._edits(statement), statement.for_ms)
+            return None
         if isinstance(statement, EditStatement):
             return await self._edits(statement)
         self._stage(before)
         match statement:
             case Show() | List() | EffectiveQuota():
                 selected = self._selected()[0]
-                await read_needs(session, needs(statement, selected))
+                await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
+            case ShowPlan(runbook=True):
+                app.applying.show_runbook()
             case ShowPlan():
                 await app.going.goto(pane(PANES.index(keymap.PLAN) + 1))
             case Check():
                 app.applying.check()
-            case Apply(valid_only=valid_only):
+            case Apply(valid_only=valid_only, force=force):
                 if session.plan:
-                    app.applying.ask_and_apply(valid_only)
+                    app.applying.ask_and_apply(valid_only, force)
                 else:
                     app.say("nothing is staged", "muted")
             case Discard(entity=entity, key=key):
@@ -122,6 +131,10 @@ class Executor:
                 app.do_undo()
             case Redo():
                 app.do_redo()
+            case Revert(change=change):
+                await app.past.revert(change, statement.span)
+            case History(entity=entity, filter=text):
+                await app.past.show(entity, text)
             case View(pane=name, filter=text):
                 await self._view(_PANE_OF.get(name, name), text)
             case UseContext(name=name):
@@ -139,7 +152,7 @@ class Executor:
         secrets: dict[str, Secret] | None = None
         entity = getattr(statement, "entity", None)
         for selected in [None] if entity is not None else self._selected():
-            await read_needs(session, needs(statement, selected))
+            await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
                 secrets = await self._secrets(statement)
             found += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)

@@ -123,7 +123,8 @@ KEYS: tuple[Key, ...] = (
     ),
     _key("apply", "A", "apply", "Send the plan; asks first", PLAN, needs=("writable", "staged"), rank=6),
     _key("drop", "x", "drop", "Take the edit out of the plan", PLAN, needs=("writable", "row"), rank=12),
-    _key("script", "s", "script", "The plan as commands, for a runbook", PLAN, needs=("staged",), rank=34),
+    _key("script", "s", "script", "The plan as a script of commands", PLAN, needs=("staged",), rank=34),
+    _key("runbook", "R", "runbook", "The plan as commands of Kafka's own tools", PLAN, needs=("staged",), rank=36),
     _key("drop-all", "X", "drop all", "Empty the plan", PLAN, needs=("writable", "staged")),
     _key("go-to", "o", "go to", "Open what the edit is about", PLAN, needs=("row",), rank=30),
 )

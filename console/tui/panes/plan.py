@@ -159,8 +159,12 @@ class PlanView(View):
         self.console.going.open_target(self.about)
 
     def do_script(self) -> None:
-        """The same as a script, for the runbook."""
+        """The same as a script."""
         self.console.show_script()
+
+    def do_runbook(self) -> None:
+        """The same as commands of Kafka's own tools."""
+        self.console.applying.show_runbook()
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
         """Enter opens the entity."""
