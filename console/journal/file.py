@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ LOCK_SECONDS = 3.0
 """How long another console may hold the journal: it does for one record."""
 LOCK_STEP = 0.02
 LONGEST_ID = 120
+_NUMBER = re.compile(rb'^\{"v":\s*\d+,\s*"kind":\s*"intent",\s*"change":\s*(\d{1,18})', re.MULTILINE)
+"""The number of a change, in lines of other versions too: none is given away twice."""
 MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
@@ -116,15 +119,8 @@ class JournalFile:
     def _last_number(self, descriptor: int) -> int:
         """The highest number that is given away; only what others wrote since is read."""
         data = _read(descriptor, self._read_to)
-        for line in data.split(b"\n"):
-            # A line that was cut and ended later holds no number that anybody was told.
-            if line.startswith(b'{"v":') and b'"kind":"intent"' in line[:40]:
-                try:
-                    found = record(line)
-                except BadLine:
-                    continue
-                if isinstance(found, Numbered):
-                    self._last = max(self._last, found.number)
+        for number in _NUMBER.findall(data):
+            self._last = max(self._last, int(number))
         self._read_to += len(data)
         return self._last
 

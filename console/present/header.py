@@ -14,11 +14,13 @@ from console.present.spans import Line, Span
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """What the header says beside the cluster: the context's name, whether it is read-only, and who is connected."""
+    """What the header says beside the cluster: the context's name, whether it is read-only, who is connected, and what
+    is to be taken back (``DUE 1``, ``until 14:05``, or ``""``)."""
 
     context: str
     read_only: bool
     principal: str
+    due: str = ""
 
 
 def topic_count(snapshot: Snapshot) -> int:
@@ -111,6 +113,8 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
         pieces.append((9, (f"URP {counted.under_replicated:,}", "failed")))
     if counted.offline:
         pieces.append((9, (f"OFFLINE {counted.offline:,}", "failed")))
+    if who.due:
+        pieces.append((8, (who.due, "danger" if who.due.startswith("DUE") else "pending")))
     pieces.append((3, (fit(principal, max(12, width // 4)), "")))
     gap = 2
 

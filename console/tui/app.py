@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.tui.applying import Applying
     from console.tui.history_file import HistoryFile
+    from console.tui.past import Past
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
@@ -257,12 +258,12 @@ class Console(KeysInOrder["Context"]):
 
     # -- the plan ------------------------------------------------------------------------------------------------------
 
-    def stage(self, edits: Sequence[Edit]) -> None:
-        """Put edits into the plan and say what became of them."""
+    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> None:
+        """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied."""
         from console.commands.session import Refused
 
         try:
-            report = self.session.stage(edits)
+            report = self.session.stage(edits, lasts_ms)
         except Refused as refused:
             self.say(failure_text(refused.failure), "failed")
             return
@@ -274,6 +275,13 @@ class Console(KeysInOrder["Context"]):
         from console.tui.applying import Applying
 
         return Applying(self)
+
+    @cached_property
+    def past(self) -> Past:
+        """What was changed before."""
+        from console.tui.past import Past
+
+        return Past(self)
 
     async def do_check(self) -> None:
         """Let the brokers validate the plan."""
@@ -316,6 +324,7 @@ class Console(KeysInOrder["Context"]):
             self.reading.lost = False
             self.view.redraw()
             self.frame.tell_message()
+        self.past.look_once()
         await self.bar.ready()
 
     @on(ClusterLost)

@@ -61,7 +61,7 @@ class Frame:
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
         context = self._app.session.context
-        who = Who(context.name, context.read_only, context.principal)
+        who = Who(context.name, context.read_only, context.principal, self._app.past.due)
         line = header(snapshot, self._counted[2], who, self._app.size.width)
         if self._colored:
             line = [(text, "strong" if meaning in ("strong", "failed", "danger") else "") for text, meaning in line]

@@ -1,0 +1,110 @@
+"""What was changed before, on the screen: the journal's list, taking a change back, and what is due."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.commands.errors import CommandError
+from console.commands.outstanding import NOTHING, Outstanding, outstanding
+from console.commands.words import Span
+from console.present.failures import failure_text, staged_text
+from console.present.sanitize import clean
+from console.present.spans import Line
+
+if TYPE_CHECKING:
+    from console.commands.statements import Entity
+    from console.tui.app import Console
+
+log = logging.getLogger(__name__)
+
+
+class Past:
+    """The journal of the cluster that is shown."""
+
+    def __init__(self, app: Console) -> None:
+        self._app = app
+        self._known: Outstanding = NOTHING
+        self._looked = False
+
+    def look_once(self) -> None:
+        """When the cluster has answered for the first time: the same, and tell what is unfinished and what is due."""
+        if not self._looked:
+            self._looked = True
+            self._app.run_worker(self._look(say=True), group="past", name="past")
+
+    def look(self) -> None:
+        """Read what is to be taken back, for the header; beside everything else."""
+        self._app.run_worker(self._look(say=False), group="past", name="past")
+
+    async def _look(self, *, say: bool) -> None:
+        from console.admin.errors import AdminError
+        from console.commands.session import Refused
+
+        try:
+            self._known = await outstanding(self._app.session)
+        except (AdminError, Refused) as error:
+            log.warning("the journal was not looked at: %s", error.failure)
+            return
+        if say and self._known.lines:
+            self._app.say(clean(self._known.lines[0], 400), "failed")
+        self._tell()
+
+    def _tell(self) -> None:
+        """Write the header, and again when the next edit is due."""
+        self._app.frame.tell_header()
+        now = datetime.now(UTC)
+        waits = [(due.until - now).total_seconds() for due in self._known.expiring if due.until > now]
+        if waits:
+            self._app.set_timer(min(waits) + 0.1, self._tell)
+
+    @property
+    def due(self) -> str:
+        """For the header: ``DUE 2`` where edits should have been taken back, ``until 14:05`` where one is to be; ``""``
+        for neither."""
+        now = datetime.now(UTC)
+        if late := self._known.due(now):
+            return f"DUE {len(late)}"
+        if self._known.expiring:
+            return f"until {self._known.expiring[0].until.astimezone():%H:%M}"
+        return ""
+
+    async def show(self, entity: Entity | None, text: str) -> None:
+        """The list of changes; Enter stages the opposite of one. Raises Refused, AdminError."""
+        from console.commands.history_results import history_table
+        from console.commands.past import read_history
+        from console.tui.screens.history import HistoryScreen, history_lines
+
+        past = await read_history(self._app.session)
+        table = history_table(past, entity, text)
+        problems: list[Line] = [[(clean(problem, 400), "failed")] for problem in past.problems]
+
+        def chosen(number: int | None) -> None:
+            if number is not None:
+                self._app.run_worker(self._take_back(number), group="command", name="command")
+
+        self._app.push_screen(HistoryScreen(history_lines(table), problems), chosen)
+
+    async def _take_back(self, number: int) -> None:
+        from console.admin.errors import AdminError
+        from console.commands.session import Refused
+
+        try:
+            await self.revert(str(number), None)
+        except (AdminError, Refused) as error:
+            self._app.say(failure_text(error.failure), "failed")
+
+    async def revert(self, change: str, span: Span | None) -> None:
+        """Stage the opposite of a change. Raises CommandError, Refused, AdminError."""
+        from console.commands.past import stage_revert
+
+        if not change.isascii() or not change.isdigit():
+            raise CommandError("a change is called by its number", ":history shows them", span)
+        report = await stage_revert(self._app.session, int(change))
+        text, meaning = staged_text(report.staging)
+        if report.moved:
+            text, meaning = f"{text}; somebody changed {len(report.moved)} of it since: apply will ask", "failed"
+        for note in report.notes:
+            text, meaning = f"{text}; {clean(note, 300)}", "failed"
+        self._app.say(text, meaning)

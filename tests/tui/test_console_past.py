@@ -1,0 +1,160 @@
+"""What was changed before, on the screen: conflicts, the list of changes, the way back, what is due."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from console.commands.outstanding import any_journal
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.edits import SetConfig, UnsetConfig
+from tests.tui.console_app import Driven, cluster, driven
+from tests.tui.model_client import ModelClient
+
+ORDERS, PAYMENTS = topic_resource("orders"), topic_resource("payments")
+
+
+def folder() -> Path:
+    return Path(os.environ["HOME"], ".local", "state", "kac", "journal")
+
+
+def journal() -> list[dict[str, Any]]:
+    (path,) = folder().iterdir()
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def make_due() -> None:
+    """As if the time of the first edit had run out a minute ago."""
+    (path,) = folder().iterdir()
+    intent, *rest = path.read_text().splitlines()
+    data = json.loads(intent)
+    data["edits"][0]["until"] = (datetime.now(UTC) - timedelta(minutes=1)).isoformat()
+    path.write_text("\n".join([json.dumps(data), *rest]) + "\n")
+
+
+def stand_in_the_way() -> None:
+    folder().parent.parent.mkdir(parents=True)
+    folder().parent.write_text("in the way")
+
+
+async def apply(it: Driven) -> None:
+    await it.press("7", "A", "y")
+    await it.shows("applied: ")
+
+
+async def test_a_change_is_written_down_with_its_number() -> None:
+    async with driven() as it:
+        await it.command("set topic payments retention.ms=1d")
+        await apply(it)
+        await it.shows("change 1")
+        intent, sending, outcome = journal()
+        assert [each["kind"] for each in (intent, sending, outcome)] == ["intent", "sending", "outcome"]
+        assert intent["from"]["door"] == "console"
+        assert intent["who"]["principal"] == "ANONYMOUS"
+        assert outcome["edits"] == {"0": {"status": "applied"}}
+
+
+async def test_what_somebody_changed_is_shown_three_ways_and_gone_over_only_on_a_word() -> None:
+    client = ModelClient(cluster())
+    async with driven(client) as it:
+        await it.command("set topic orders retention.ms=1d")
+        client.cluster.configs[ORDERS]["retention.ms"] = "259200000"
+        await it.press("7", "A", "y")
+        await it.shows("Somebody changed 1 place")
+        line = it.line("topic orders retention.ms")
+        assert "was 604800000 (topic)" in line
+        assert "theirs 259200000 (topic)" in line
+        assert [check for _, check in client.sent] == [True]
+        await it.press("escape")
+        await it.shows("nothing was sent")
+        assert len(it.app.session.plan) == 1
+        assert client.cluster.configs[ORDERS]["retention.ms"] == "259200000"
+        await it.press("A", "y")
+        await it.shows("Somebody changed 1 place")
+        client.cluster.configs[ORDERS]["retention.ms"] = "1000"
+        await it.press("y")
+        await it.shows("theirs 1000 (topic)")
+        await it.press("y")
+        await it.shows("applied: ")
+        assert client.cluster.configs[ORDERS]["retention.ms"] == "86400000"
+        assert journal()[0]["edits"][0]["overridden"] is True
+        assert journal()[0]["edits"][0]["was"]["value"] == "1000"
+
+
+async def test_the_list_of_changes_takes_one_back_where_it_came_from() -> None:
+    async with driven() as it:
+        await it.command("set topic payments retention.ms=1d")
+        await apply(it)
+        await it.command("set topic orders retention.ms=2d")
+        await apply(it)
+        await it.command("history")
+        await it.shows("changes applied from this host")
+        assert "topic orders retention.ms" in it.lines[1]
+        await it.press("j", "enter")
+        await it.shows("staged: topic payments retention.ms")
+        (staged,) = it.app.session.plan.staged
+        assert staged.edit == UnsetConfig(PAYMENTS, "retention.ms")
+        await apply(it)
+        assert it.client.cluster.configs[PAYMENTS] == {}
+        await it.command("history payments")
+        await it.shows("  1 ↶ ")
+        assert "topic payments retention.ms" in it.line("  1 ↶ ")
+
+
+async def test_taking_back_what_somebody_changed_since_asks() -> None:
+    async with driven() as it:
+        await it.command("set topic orders retention.ms=2d")
+        await apply(it)
+        it.client.cluster.configs[ORDERS]["retention.ms"] = "5000"
+        await it.command("revert 1")
+        await it.shows("somebody changed 1 of it since")
+        (staged,) = it.app.session.plan.staged
+        assert staged.edit == SetConfig(ORDERS, "retention.ms", "604800000")
+        await it.press("7", "A", "y")
+        await it.shows("theirs 5000 (topic)")
+        await it.press("escape")
+        assert it.client.cluster.configs[ORDERS]["retention.ms"] == "5000"
+
+
+async def test_a_number_that_no_change_has() -> None:
+    async with driven() as it:
+        await it.command("revert 7")
+        await it.shows("there is no change 7 in the journal; it has none yet")
+
+
+async def test_a_change_for_a_time_stands_in_the_header_and_is_due_at_the_next_start() -> None:
+    client = ModelClient(cluster())
+    async with driven(client, size=(120, 24)) as it:
+        await it.command("set user alice consumer_byte_rate=1MB/s for 2h")
+        await apply(it)
+        until = datetime.now().astimezone() + timedelta(hours=2)
+        await it.shows(f"until {until:%H:}")
+    make_due()
+    async with driven(client, size=(120, 24)) as it:
+        await it.shows("DUE 1")
+        await it.shows("user alice consumer_byte_rate of change 1 is to be taken back")
+        await it.command("revert 1")
+        await apply(it)
+        await it.until(lambda: "DUE" not in it.text)
+        assert client.cluster.quotas[QuotaEntity.of({"user": "alice"})]["consumer_byte_rate"] == 50_000_000.0
+
+
+async def test_a_journal_that_can_not_be_written_keeps_the_change_from_being_sent() -> None:
+    async with driven() as it:
+        stand_in_the_way()
+        await it.command("set topic orders retention.ms=1d")
+        await it.press("7", "A", "y")
+        await it.shows("not applied: JOURNAL_UNAVAILABLE")
+        assert all(check for _, check in it.client.sent)
+        assert len(it.app.session.plan) == 1
+
+
+async def test_without_a_journal_where_that_is_said() -> None:
+    async with driven(journal=False) as it:
+        await it.command("set topic orders retention.ms=1d")
+        await apply(it)
+        assert not any_journal(os.environ)
