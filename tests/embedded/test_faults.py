@@ -43,7 +43,6 @@ from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
 from tests.wire.samples import sample
 
-
 ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
 """Versions whose answers have no place for an error of the whole request."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")
 """Partition, bytes, lag, and whether it will replace another."""
 _NO_TAGS = b"\x00"
+_AT_ONCE = 5000
+Wanted = tuple[Topic, frozenset[int] | None]
+"""A topic to look at, with the partitions that are wanted of it; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
         parts.append(struct.pack(">h", CLUSTER_AUTHORIZATION_FAILED if refused else 0))
     folders = () if refused else context.state.brokers[context.broker_id].log_dirs
     parts.append(form.count(len(folders)))
+    topics = [] if refused else list(_asked(request, context))
     for place, folder in enumerate(folders):
-        topics = list(_topics(request, context, form, place, len(folders)))
-        parts += [struct.pack(">h", 0), form.text(folder), form.count(len(topics)), *topics]
+        told = await _told([each for each in topics if each[0].id.int % len(folders) == place], context, form)
+        parts += [struct.pack(">h", 0), form.text(folder), form.count(len(told)), *told]
         if version >= _VOLUME_FROM:
             parts.append(struct.pack(">qq", *disk_bytes(context.cluster)))
         if version >= _CORDONED_FROM:
@@ -67,26 +72,32 @@ async def handle(request: Any, context: RequestContext) -> Any:
     return EncodedBody(b"".join((*parts, form.end)))
 
 
-def _topics(request: Any, context: RequestContext, form: _Format, place: int, places: int) -> Iterator[bytes]:
-    """Topics with replicas in the broker's directory of this place: a topic's are all in one."""
-    for topic, wanted in _asked(request, context):
-        if places > 1 and topic.id.int % places != place:
-            continue
-        replicas = [
-            _REPLICA.pack(index, replica_bytes(context.cluster, topic, index), 0, False) + form.end
-            for index, partition in enumerate(topic.partitions)
-            if context.broker_id in partition.replicas and (wanted is None or index in wanted)
-        ]
-        if replicas or (not context.cluster.release.kraft and _is_here(topic, context.broker_id)):
-            yield b"".join((form.text(topic.name), form.count(len(replicas)), *replicas, form.end))
+async def _told(topics: list[Wanted], context: RequestContext, form: _Format) -> list[bytes]:
+    """The topics that the broker has replicas of. Others are served between one lot and the next."""
+    told: list[bytes] = []
+    for begin in range(0, len(topics), _AT_ONCE):
+        told += filter(None, (_topic(*each, context, form) for each in topics[begin : begin + _AT_ONCE]))
+        await asyncio.sleep(0)
+    return told
+
+
+def _topic(topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: _Format) -> bytes:
+    """A topic with those of its wanted partitions that are here; nothing for one of which none is."""
+    replicas = [
+        _REPLICA.pack(index, replica_bytes(context.cluster, topic, index), 0, False) + form.end
+        for index, partition in enumerate(topic.partitions)
+        if context.broker_id in partition.replicas and (wanted is None or index in wanted)
+    ]
+    if not replicas and (context.cluster.release.kraft or not _is_here(topic, context.broker_id)):
+        return b""
+    return b"".join((form.text(topic.name), form.count(len(replicas)), *replicas, form.end))
 
 
 def _is_here(topic: Topic, broker_id: int) -> bool:
     return any(broker_id in partition.replicas for partition in topic.partitions)
 
 
-def _asked(request: Any, context: RequestContext) -> Iterable[tuple[Topic, frozenset[int] | None]]:
-    """Topics to look at, with the partitions that are wanted of each; None for all."""
+def _asked(request: Any, context: RequestContext) -> Iterable[Wanted]:
     topics = context.view.topics
     if request.topics is None:
         return ((topic, None) for topic in topics.values())
