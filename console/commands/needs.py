@@ -34,7 +34,7 @@ class Needs:
     parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
     configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
     groups: members and lag of these. documentation: of the configs of `resources`. quotas_of, acls_of: what these
-    filters find, and the ACLs of these principals, where not all are needed.
+    filters find, and the ACLs of these principals, where not all are needed; with all quotas, what of them it is about.
     """
 
     parts: frozenset[str] = frozenset()
@@ -113,7 +113,9 @@ def _configs(resource: ConfigResource) -> Needs:
 def _edit(subject: Subject | None) -> Needs:
     if subject is None:
         return NOTHING
-    return _configs(subject) if isinstance(subject, ConfigResource) else _parts("quotas")
+    if isinstance(subject, ConfigResource):
+        return _configs(subject)
+    return _parts("quotas") | Needs(quotas_of=_quotas_around(subject))
 
 
 def _show(statement: Show, subject: Subject | None) -> Needs:

@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 
-async def read_needs(session: Session, need: Needs) -> None:
-    """Read it; what can't be read is in the snapshot's failures. Raises AdminError where the cluster is lost."""
+async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
+    """Read it; what can't be read is in the snapshot's failures. sparing: where there are many quotas, not all of them
+    if it is about some. Raises AdminError where the cluster is lost."""
     parts = set(need.parts)
+    if sparing and "quotas" in parts:
+        parts.remove("quotas")
+        await session.look_at_quotas(sorted(need.quotas_of, key=repr))
+        if session.snapshot.quotas_sparse and not need.quotas_of:
+            await session.read_quotas()
     if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
         parts.add("cluster")
     if TOPIC in need.every:
@@ -34,7 +40,7 @@ async def read_needs(session: Session, need: Needs) -> None:
         "reassignments": session.read_reassignments,
     }
     first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
-    if need.quotas_of and "quotas" not in parts:
+    if need.quotas_of and "quotas" not in need.parts:
         first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
     if need.acls_of and "acls" not in parts:
         first.append(session.read_acls_of(sorted(need.acls_of)))

@@ -18,7 +18,7 @@ from console.model.acl import AclFilter
 from console.model.changes import Target
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
-from console.model.quota import QuotaFilter
+from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 from console.model.snapshot import Snapshot
 from console.plan import plan as planning
 from console.plan.edits import Edit
@@ -37,6 +37,10 @@ PUBLISH_EVERY = 0.25
 
 MANY = 5_000
 """Topics that are compared with those known on another thread."""
+
+
+SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
+"""What finds users, clients and addresses by themselves."""
 
 
 class Client(Protocol):
@@ -192,6 +196,30 @@ class Session:
         found = await self._part("quotas", self.client.run(quotas.describe_quotas))
         if found is not None:
             self._know(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
+
+    async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
+        """For a screen. Where there are few, all quotas; where there are many, what the filters find, and when nothing
+        is known yet the users, clients and addresses by themselves."""
+        if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
+            return
+        if not self.snapshot.quotas_sparse:
+            await self.read_quotas()
+        elif filters:
+            await self.read_quotas_of(filters)
+
+    async def survey_quotas(self) -> bool:
+        """The quotas of all users, clients and addresses by themselves, and whether they are known: where there are
+        few, these alone tell nothing new."""
+        from console.admin import quotas
+
+        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS))
+        if found is None:
+            return False
+        entities = {e: values for part in found if not isinstance(part, Failure) for e, values in part.items()}
+        if len(entities) > refresh.MANY_QUOTAS:
+            known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, _now())
+            self._know(replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=known.read_at), "quotas")
+        return True
 
     async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
         """The quotas that these filters find: one request, or one for each, as the brokers have it."""

@@ -22,11 +22,14 @@ from console.model.cluster import (
 from console.model.codes import TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity, QuotaFilter, QuotaValues
+from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+MANY_QUOTAS = 20_000
+"""Entities above which quotas are not read whole for a screen: a million are 94 MB, and brokers can't page them."""
 
 GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
 """Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
@@ -130,20 +133,47 @@ def _label(resource: ConfigResource) -> str:
 
 def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
     """All quotas."""
-    return replace(snapshot, quotas=share(snapshot.quotas, quotas), read_at=_read(snapshot, "quotas", at))
+    return replace(
+        snapshot,
+        quotas=share(snapshot.quotas, quotas),
+        quotas_sparse=len(quotas) > MANY_QUOTAS,
+        read_at=_read(snapshot, "quotas", at),
+    )
+
+
+def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+    """The quotas of all users, clients and addresses by themselves; those of users' clients stay as they are known."""
+    pairs = {entity: values for entity, values in snapshot.quotas.items() if len(entity) > 1}
+    return replace(
+        snapshot,
+        quotas=share(snapshot.quotas, {**quotas, **pairs}),
+        quotas_sparse=True,
+        read_at=_read(snapshot, "quotas", at),
+    )
 
 
 def with_quotas_of(
     snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
 ) -> Snapshot:
     """The quotas that these filters find; what they would find and did not is no more."""
-    gone = [
-        entity for entity in snapshot.quotas if entity not in found and any(wanted.finds(entity) for wanted in filters)
-    ]
-    merged = {**snapshot.quotas, **share(snapshot.quotas, found)}
+    known = snapshot.quotas
+    gone = [entity for entity in _concerned(known, filters) if entity not in found]
+    new = {entity: values for entity, values in found.items() if known.get(entity) != values}
+    if not gone and not new:
+        return snapshot
+    merged = {**known, **new}
     for entity in gone:
         del merged[entity]
-    return replace(snapshot, quotas=share(snapshot.quotas, merged))
+    return replace(snapshot, quotas=merged)
+
+
+def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[QuotaFilter]) -> list[QuotaEntity]:
+    """The known entities that these filters find. Of 200,000 few have one of the names that are asked for."""
+    matches = [match for wanted in filters for match in wanted.components]
+    names = {match.name if match.match == Match.EXACT else None for match in matches}
+    by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
+    near = [e for e in known if e[0].name in names or e[-1].name in names] if by_name else known
+    return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
 
 
 def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:

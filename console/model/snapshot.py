@@ -32,6 +32,7 @@ class Snapshot:
     configs_from: the broker that described the topics, whose inherited values they show, None if any.
     documentation: (resource type code, key) -> text, asked for once for each key.
     read_at: part ("topics", "quotas", …) -> when it was last read whole, UTC.
+    quotas_sparse: there are so many quotas that users' clients are known only of those who were looked at.
     failures: (part, entity text, why) for what could not be read; a pane shows the rest.
     """
 
@@ -43,6 +44,7 @@ class Snapshot:
     configs_from: int | None = None
     documentation: Mapping[tuple[int, str], str] = field(default_factory=dict)
     quotas: Mapping[QuotaEntity, QuotaValues] = field(default_factory=dict)
+    quotas_sparse: bool = False
     acls: tuple[Acl, ...] = ()
     scram: Mapping[str, tuple[ScramCredential, ...]] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)

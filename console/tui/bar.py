@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -143,6 +144,9 @@ class Bar:
         if not lacking:
             return
         try:
+            if "quotas" in lacking.parts:
+                await self._app.session.look_at_quotas()
+                lacking = replace(lacking, parts=lacking.parts - {"quotas"})
             await read_needs(self._app.session, lacking)
         except AdminError as error:
             log.info("reading for a completion: %s", error.failure)

@@ -304,7 +304,7 @@ ADDRESS = QuotaEntity.of({"ip": "1.2.3.4"})
         ("list topics", Needs(frozenset({"topics"}))),
         ("list topics cleanup.policy=compact", Needs(frozenset({"topics"}), every=frozenset({TOPIC}))),
         ("list loggers", Needs(frozenset({"cluster"}), every=frozenset({BROKER_LOGGER}))),
-        ("set user a k=1", Needs(frozenset({"quotas"}))),
+        ("set user a k=1", Needs(frozenset({"quotas"}), quotas_of=frozenset({filter_for_name("user", "a")}))),
         (
             "list users a b",
             Needs(

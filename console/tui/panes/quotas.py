@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from datetime import UTC, datetime
+from time import monotonic
 
 from textual.app import ComposeResult
+from textual.timer import Timer
 
 from console.commands.quoting import quote
 from console.commands.unparse import subject_text
-from console.model.quota import IP, QuotaEntity, QuotaValues
+from console.model.quota import (
+    IP,
+    USER,
+    QuotaEntity,
+    QuotaFilter,
+    QuotaValues,
+    filter_for_entity,
+    filter_for_name,
+)
 from console.plan.diff import DiffLine, diff
 from console.plan.edits import UnsetQuota
 from console.present.names import plural, quota_entity
@@ -28,12 +39,15 @@ from console.present.sanitize import clean
 from console.present.spans import Line
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
+from console.tui.reading import Swept
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
 from widgets.filtered_rows import TextSearch, parse_query
 from widgets.flat_tree import Node
 from widgets.lazy_tree import LazyTree
 
+LOOK_AFTER = 0.25
+"""Seconds that the cursor rests on a user before its clients are read."""
 _VALUE_COLUMNS = tuple(
     Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place)
     for place, key in enumerate(KEYS)
@@ -43,7 +57,7 @@ _VALUE_COLUMNS = tuple(
 class _Branch:
     """The nodes of one level; each is made when it is drawn."""
 
-    def __init__(self, source: _Source, entities: list[QuotaEntity], child: bool) -> None:
+    def __init__(self, source: _Source, entities: Sequence[QuotaEntity], child: bool) -> None:
         self._source = source
         self._entities = entities
         self._child = child
@@ -77,14 +91,20 @@ class _Source:
 
     def roots(self) -> _Branch:
         """Users, clients, addresses."""
-        return _Branch(self, [e for e in self._tree.roots if self._kept(e)], child=False)
+        edge = self._tree.roots
+        return _Branch(self, edge if self._keep is None else [e for e in edge if self._kept(e)], child=False)
 
-    def children(self, key: Hashable) -> _Branch:
-        """A user's clients."""
-        below = self._tree.children(key) if isinstance(key, QuotaEntity) else ()
+    def children(self, key: Hashable) -> _Branch | None:
+        """A user's clients; None while they are not known."""
+        if not isinstance(key, QuotaEntity) or not self._view.looked_at(key):
+            return None
+        below = self._tree.children(key)
         return _Branch(
             self, [e for e in below if self._keep is None or e in self._keep or key in self._keep], child=True
         )
+
+    def _openable(self, entity: QuotaEntity) -> bool:
+        return bool(self._tree.children(entity)) or not self._view.looked_at(entity)
 
     def _kept(self, entity: QuotaEntity) -> bool:
         keep = self._keep
@@ -102,7 +122,7 @@ class _Source:
             changed=self._version.when(entity) is not None,
             child=child,
         )
-        return Node(made.label, made.cells, openable=bool(self._tree.children(entity)), state=made.letter)
+        return Node(made.label, made.cells, openable=self._openable(entity), state=made.letter)
 
 
 class QuotasView(View):
@@ -126,6 +146,9 @@ class QuotasView(View):
         self.below = TextLines(classes="details")
         self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
         self._of = QuotaTree({})
+        self._looked: set[QuotaEntity] = set()
+        self._surveyed: Swept | None = None
+        self._timer: Timer | None = None
         self._filter = ""
 
     def compose(self) -> ComposeResult:
@@ -136,16 +159,46 @@ class QuotasView(View):
 
     def inputs(self) -> tuple[object, ...]:
         """The quotas, the plan, the marks."""
-        return self.snapshot.quotas, self.plan, self.console.changed.version, len(self.snapshot.cluster.brokers)
+        known = self.snapshot
+        return known.quotas, known.quotas_sparse, self.plan, self.console.changed.version, len(known.cluster.brokers)
 
     async def read(self) -> None:
-        """All quotas."""
-        await self.console.session.read_quotas()
+        """All quotas; where there are many, those of the entity under the cursor and of the users that are open."""
+        session = self.console.session
+        seen = self._seen()
+        await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _of_user(e) for e in seen])
+        if not session.snapshot.quotas_sparse:
+            return
+        if new := set(seen) - self._looked:
+            self._looked |= new
+            self.redraw()
+
+    async def read_more(self) -> None:
+        """Where there are many, users, clients and addresses by themselves."""
+        if self.snapshot.quotas_sparse:
+            began, at = monotonic(), datetime.now(UTC)
+            await self.console.session.survey_quotas()
+            self._surveyed = Swept(at, monotonic() - began)
+            self.tell_where()
+
+    def _seen(self) -> list[QuotaEntity]:
+        """The entity under the cursor and the open ones on the screen, each as it stands at the edge of the tree."""
+        tree = self.entities
+        keys = [tree.cursor_key, *(key for i in tree.visible_range if tree.is_open(key := tree.key_at(i)))]
+        return list(dict.fromkeys(_edge(key) for key in keys if isinstance(key, QuotaEntity)))
+
+    def looked_at(self, entity: QuotaEntity) -> bool:
+        """Whether all about an entity is known: a user's clients too."""
+        return not self.snapshot.quotas_sparse or not entity.has(USER) or len(entity) > 1 or entity in self._looked
+
+    def on_lazy_tree_children_wanted(self) -> None:
+        """A user is open whose clients are not known."""
+        self.console.reading.live.now()
 
     def draw(self) -> None:
         """The tree of what is there and what is staged."""
         self.staged_lines = quota_lines(diff(self.plan, self.snapshot))
-        self._of = QuotaTree(self.snapshot.quotas, self.staged_lines)
+        self._of = QuotaTree(self.snapshot.quotas, self.staged_lines, self._of)
         self._sift()
         self._show_effective()
 
@@ -169,13 +222,24 @@ class QuotasView(View):
         """How many entities; limits are per broker."""
         brokers = len(self.snapshot.cluster.brokers)
         each = f"  limits hold per broker, ×{brokers}" if brokers > 1 else ""
-        return [(f"{plural(len(self.snapshot.quotas), 'entity', 'entities')}{each}", "muted")] if self.known() else []
+        if not self.known():
+            return []
+        count, sparse = len(self.snapshot.quotas), self.snapshot.quotas_sparse
+        # Of many, a user's clients are counted once somebody looked at the user.
+        told = f"{count:,}+ entities" if sparse else plural(count, "entity", "entities")
+        return [*self.age("", self._surveyed), (f"{told}{each}", "muted")]
 
     # -- the effective quota -------------------------------------------------------------------------------------------
 
     def on_line_view_highlighted(self) -> None:
-        """What holds for the entity under the cursor."""
+        """What holds for the entity under the cursor; where it is not known yet, it is read when the cursor rests."""
         self._show_effective()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        entity = self.target()
+        if entity is not None and not self.looked_at(_edge(entity)):
+            self._timer = self.set_timer(LOOK_AFTER, self.console.reading.live.now)
 
     def on_resize(self) -> None:
         """The panel has another height."""
@@ -187,6 +251,9 @@ class QuotasView(View):
             self.below.set()
             return
         width = max(20, self.size.width - 2)
+        if not self.looked_at(_edge(entity)):
+            self.below.set([(" ", ""), *rule(f"effective for {_who(entity)}", width)], [(" reading…", "muted")])
+            return
         lines = [rule(f"effective for {_who(entity)}", width), *self._effective(entity, width)]
         self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
 
@@ -269,6 +336,16 @@ class QuotasView(View):
             self.console.show_text(
                 f"effective for {_who(entity)}", lambda width: self._effective(entity, width, sharing=True)
             )
+
+
+def _edge(entity: QuotaEntity) -> QuotaEntity:
+    """The user that an entity belongs to in the tree, else the entity itself."""
+    return QuotaEntity.of({USER: entity.name_of(USER)}) if entity.has(USER) else entity
+
+
+def _of_user(entity: QuotaEntity) -> QuotaFilter:
+    """The filter that finds a user, and all about the user's clients."""
+    return filter_for_name(USER, entity.name_of(USER))
 
 
 def _who(entity: QuotaEntity) -> str:

@@ -138,7 +138,7 @@ class View(Widget):
         """``overrides as of 09:41:07``, where a background sweep is old, or no other will follow it."""
         if swept is None or not (swept.is_old or self.console.reading.live.paused):
             return []
-        return [(f"{what} as of {clock(swept.at)}  ", "muted")]
+        return [(f"{what} as of {clock(swept.at)}  ".lstrip(), "muted")]
 
     def note(self) -> Line:
         """What the message line says while there is no message: what could not be read."""
