@@ -33,8 +33,15 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 
 
 def replica_bytes(cluster: EmbeddedCluster, topic: Topic, partition: int) -> int:
-    """What DescribeLogDirs tells of one replica of a partition, in bytes."""
-    return scenario_bytes(topic, partition) + partition_size(cluster, topic.name, partition)
+    """What DescribeLogDirs tells of one replica of a partition, in bytes.
+
+    A log that has older records, or has lost some, says itself how large it is.
+    """
+    log = cluster.state.logs.get((topic.name, partition))
+    if log is None:
+        return scenario_bytes(topic, partition)
+    told = partition_size(cluster, topic.name, partition)
+    return told if log.older_bytes or log.start else told + scenario_bytes(topic, partition)
 
 
 def disk_bytes(cluster: EmbeddedCluster) -> tuple[int, int]:
