@@ -13,6 +13,9 @@ from typing import Self
 from uuid import uuid4
 
 from console.embedded.clock import Clock, SystemClock
+from console.embedded.configs.beginning import begin_configs
+from console.embedded.configs.loggers import Loggers
+from console.embedded.configs.policy import AlterConfigPolicy
 from console.embedded.context import Authorizer
 from console.embedded.counters import Counters
 from console.embedded.faults.faults import Faults
@@ -62,6 +65,7 @@ class EmbeddedCluster:
         self.authorizer = self._authorizer()
         self.producer_ids = count(1000)
         self.throttling = Throttling()
+        self.loggers = Loggers.of(self.release.name)
         self.gate = Gate(self)
         self._listeners: dict[int, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -81,6 +85,7 @@ class EmbeddedCluster:
         forget_topics(self)
         self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
         self._keeper: Keeper | None = None
+        self._policy: AlterConfigPolicy | None = None
         self._furnish()
 
     def _authorizer(self) -> Authorizer | None:
@@ -99,6 +104,7 @@ class EmbeddedCluster:
         kept = read(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.lay is not None:
             self._scenario.lay(self)
+        begin_configs(self)
         if path and kept is not None:
             restore(self.state, kept, path)
         elif self._scenario is not None:
@@ -107,6 +113,9 @@ class EmbeddedCluster:
     async def start(self) -> None:
         """Listen on every broker's socket. Raises OSError where one can't be had, and StateFileError; then none is
         left open."""
+        if self.spec.alter_config_policy is not None:
+            self._policy = self.spec.alter_config_policy
+            self._policy.configure(self.spec.static_configs)
         try:
             for broker_id, listener in self._listeners.items():
                 await listener.start()
@@ -135,6 +144,9 @@ class EmbeddedCluster:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for listener in self._listeners.values():
             await listener.stop()
+        policy, self._policy = self._policy, None
+        if policy is not None:
+            policy.close()
         if self._keeper is not None:
             keeper, self._keeper = self._keeper, None
             keeper.close()
@@ -182,6 +194,7 @@ class EmbeddedCluster:
         if not self.state.brokers[broker_id].alive:
             return
         self.propagation.stopped(broker_id)
+        self.loggers.forget(broker_id)
         self.state.broker_lost(broker_id)
         await self._listeners[broker_id].stop()
 

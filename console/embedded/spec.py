@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
+
+if TYPE_CHECKING:
+    from console.embedded.configs.policy import AlterConfigPolicy
 
 LOOPBACK = "127.0.0.1"
 BROKER_LISTENER = "PLAINTEXT"
@@ -31,8 +35,8 @@ class ClusterSpec:
     follow; 0 takes free ones. authorizer: whether ACLs are kept and looked at. super_users: principals that may do
     everything. sasl: None lets everybody in as ANONYMOUS. propagation_delay: seconds until a change reaches brokers
     other than the controller. forwarding: whether they forward to it; None as the release does. racks: by broker id.
-    static_configs: what is in each broker's file. scenario: what is in it at the start; live: whether others
-    change it then. state_file: keeps the state over restarts.
+    static_configs: what is in each broker's file. alter_config_policy: has a say in config changes. scenario: what is
+    in it at the start; live: whether others change it then. state_file: keeps the state over restarts.
     """
 
     brokers: int = 3
@@ -51,6 +55,7 @@ class ClusterSpec:
     forwarding: bool | None = None
     racks: Mapping[int, str] = field(default_factory=dict)
     static_configs: Mapping[str, str] = field(default_factory=dict)
+    alter_config_policy: AlterConfigPolicy | None = None
 
     def __post_init__(self) -> None:
         """Raises ValueError for what can't be."""

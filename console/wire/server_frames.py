@@ -104,6 +104,16 @@ def decode_request(request: Any, payload: bytes) -> Any:
     return entity
 
 
+def varint(value: int) -> bytes:
+    """A number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
 @cache
 def _reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
     reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(request)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 
 from console.embedded.cluster import EmbeddedCluster
@@ -21,14 +19,6 @@ USER = QuotaEntity.of({"user": "a"})
 CLIENT = QuotaEntity.of({"client-id": "c"})
 RATE = "producer_byte_rate"
 UNLIMITED = "9223372036854775807"
-
-kafka_handlers = pytest.mark.skipif(
-    any(
-        find_spec(f"console.embedded.handlers.{api}") is None
-        for api in ("describe_configs", "alter_configs", "incremental_alter_configs")
-    ),
-    reason="topics' and brokers' configs go through the handlers of Kafka's own requests",
-)
 
 Told = tuple[str, bool, bool, bool]
 
@@ -203,7 +193,6 @@ async def test_kip21_needs_rights_on_the_cluster(cluster: EmbeddedCluster) -> No
     assert await kip21_describe(cluster, "client", "c") == (31, {})
 
 
-@kafka_handlers
 async def test_topics_are_listed_and_altered(cluster: EmbeddedCluster) -> None:
     cluster.state.put_topic(new_topic("t", [(1,)], [1, 2, 3]))
     cluster.authorizer = Rights(("DESCRIBE_CONFIGS", *ON_CLUSTER), ("ALTER_CONFIGS", *ON_CLUSTER))
@@ -220,7 +209,6 @@ async def test_topics_are_listed_and_altered(cluster: EmbeddedCluster) -> None:
     assert await kip21_alter(cluster, "topic", "t", [("nonsense", "1")]) == 10_000
 
 
-@kafka_handlers
 async def test_brokers_tell_read_only_configs_of_themselves_only() -> None:
     async with EmbeddedCluster(ClusterSpec(static_configs={"log.retention.ms": "7"})) as cluster:
         own, other = await list_one(cluster, 5, "2", broker=2), await list_one(cluster, 5, "1", broker=2)
@@ -231,7 +219,6 @@ async def test_brokers_tell_read_only_configs_of_themselves_only() -> None:
         assert await alter(cluster, (5, "1", {fixed: "1"})) == [("1", 10_002)]
 
 
-@kafka_handlers
 async def test_dynamic_goes_before_the_file_and_that_before_the_default() -> None:
     async with EmbeddedCluster(ClusterSpec(static_configs={"log.retention.ms": "7"})) as cluster:
         assert (await kip21_describe(cluster, "broker", "1"))[1]["log.retention.ms"] == "7"

@@ -1,23 +1,26 @@
 """The config definitions of real Kafka, as the data files of console/embedded/configs/data.
 
-``python -m tests.support.record_config_definitions`` writes them anew, from the jars of each release.
+``python -m tests.support.record_config_definitions`` writes them anew: from the jars of each release, and from a broker
+that runs on them.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3, jars, java
+from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "console" / "embedded" / "configs" / "data"
-KAFKA_2_8 = "2.8.2"
 VERSIONS = {"2.8": KAFKA_2_8, "3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")
@@ -50,11 +53,22 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
+def loggers(release: str) -> list[str]:
+    """The loggers of a broker of a release that has just started."""
+    started = ZooKeeperCluster(brokers=1) if release == "2.8" else KafkaCluster(VERSIONS[release], brokers=1)
+    with started as cluster:
+        asked = ("--describe", "--all", "--entity-type", "broker-loggers", "--entity-name", "1")
+        told = cluster.run_admin_tool("kafka.admin.ConfigCommand", *asked)
+    return sorted(set(re.findall(r"^  (\S+)=[A-Z]+ sensitive=", told, re.MULTILINE)))
+
+
 def definitions(release: str) -> dict[str, Any]:
-    """Everything that the data file of a release holds."""
+    """Everything that the data file of a release holds but for the loggers."""
     raw: dict[str, Any] = json.loads(ask_kafka(release))
     for section in SECTIONS:
         for definition in raw.get(section, {}).values():
+            if release == "2.8":  # which describes internal ones too
+                definition.pop("internal", None)
             if "valid" in definition:
                 told = definition.pop("valid")
                 if told["kind"] not in NOT_CHECKED:
@@ -104,7 +118,8 @@ def as_text(data: Mapping[str, Any]) -> str:
 def main() -> int:
     """Write every release's file."""
     for release in VERSIONS:
-        file_of(release).write_text(as_text(definitions(release)))
+        told = definitions(release) | {"loggers": loggers(release)}
+        file_of(release).write_text(as_text(told))
         print(file_of(release))
     return 0
 

@@ -56,7 +56,8 @@ class ReleaseConfigs:
     broker_synonyms: broker key -> all keys for the same thing, the strongest first.
     dynamic: broker keys that are told not to be read-only. not_dynamic: those that can't be changed at run time.
     per_broker: not as a default of the cluster. per_listener: only with a listener's prefix. listener_mechanism: with
-    a mechanism's name too. cluster_level_listener: of all listeners, as a default of the cluster too.
+    a mechanism's name too. cluster_level_listener: of all listeners, as a default of the cluster too. loggers: names,
+    the root's too.
     """
 
     topic: Definitions
@@ -73,6 +74,7 @@ class ReleaseConfigs:
     per_listener: frozenset[str]
     listener_mechanism: frozenset[str]
     cluster_level_listener: frozenset[str]
+    loggers: tuple[str, ...]
 
 
 @cache
@@ -102,6 +104,7 @@ def release_configs(release: str) -> ReleaseConfigs:
         per_listener=keys("per_listener"),
         listener_mechanism=keys("listener_mechanism"),
         cluster_level_listener=keys("cluster_level_listener"),
+        loggers=tuple(data["loggers"]),
     )
 
 

@@ -5,7 +5,8 @@ A broker's keys have synonyms (log.retention.ms, .minutes, .hours), and a topic 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from console.embedded.configs.definitions import ConfigDefinition, ReleaseConfigs
@@ -16,13 +17,26 @@ from console.model.codes import (
     DYNAMIC_BROKER_CONFIG,
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     STATIC_BROKER_CONFIG,
+    ConfigSource,
 )
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
 
 NOTHING: Mapping[str, str] = {}
-_UNIT_MS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000, "log.roll.hours": 3_600_000}
-_UNIT_MS["log.roll.jitter.hours"] = 3_600_000
+_HOUR_MS = 3_600_000
+_UNIT_MS = {
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": _HOUR_MS,
+    "log.roll.hours": _HOUR_MS,
+    "log.roll.jitter.hours": _HOUR_MS,
+}
 _WITHOUT_END = "-1"
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
+
+
+def without_listener(key: str) -> str | None:
+    """What stands behind ``listener.name.x.``, None for a key without that."""
+    found = _OF_LISTENER.fullmatch(key)
+    return None if found is None else found[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +54,34 @@ class BrokerLayers:
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
+    def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
+        """What was set anywhere, the strongest first."""
+        yield DYNAMIC_BROKER_CONFIG, self.own
+        yield DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
+        yield STATIC_BROKER_CONFIG, self.static
+
     def names(self, key: str) -> tuple[str, ...]:
-        """All keys for the same thing, the strongest first."""
+        """All keys for the same thing, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        base = without_listener(key)
+        if base is not None:
+            mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
+            return key, mechanism
         return self.configs.broker_synonyms.get(key, (key,))
+
+    def definition(self, key: str) -> ConfigDefinition | None:
+        """The definition of a broker's key, of the key that a listener's one stands for; None for an unknown one."""
+        for name in (key, *self.names(key)):
+            found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
+            if found is not None:
+                return found
+        return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
         """Every value that there is for a key, in order of precedence, from the first one that has the key's own name
         on (ConfigHelper.configSynonyms)."""
         names = self.names(key)
         found = [
-            Synonym(name, values[name], source)
-            for source, values in (
-                (DYNAMIC_BROKER_CONFIG, self.own),
-                (DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default),
-                (STATIC_BROKER_CONFIG, self.static),
-            )
-            for name in names
-            if name in values
+            Synonym(name, values[name], source) for source, values in self.layers() for name in names if name in values
         ]
         for name in names:
             definition = self.configs.broker.get(name)
@@ -69,7 +94,7 @@ class BrokerLayers:
 
     def value(self, key: str) -> str | None:
         """What applies for a broker's key, as it tells it; None for null."""
-        for values in (self.own, self.cluster_default, self.static):
+        for _, values in self.layers():
             if key in values:
                 return canonical(self.configs.broker.get(key), values[key])
         definition = self.configs.broker.get(key)
@@ -80,16 +105,16 @@ class BrokerLayers:
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
             return definition.default
-        for values in (self.own, self.cluster_default, self.static):
+        for _, values in self.layers():
             for name in self.names(key):
                 if name in values:
-                    return self._converted(name, canonical(self.configs.broker.get(name), values[name]))
+                    return _in_milliseconds(name, canonical(self.configs.broker.get(name), values[name]))
         return definition.default
 
-    @staticmethod
-    def _converted(name: str, value: str) -> str:
-        """Minutes and hours in milliseconds; less than nothing is no limit (KafkaConfig.logRetentionTimeMillis)."""
-        unit = _UNIT_MS.get(name)
-        if unit is None:
-            return value
+
+def _in_milliseconds(name: str, value: str) -> str:
+    """Minutes and hours; less than nothing is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    unit = _UNIT_MS.get(name)
+    if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)
+    return _WITHOUT_END if name == "log.retention.ms" and int(value) < 0 else value

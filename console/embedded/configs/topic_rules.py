@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from console.embedded.configs.definitions import Definitions, ReleaseConfigs, release_configs
+from console.embedded.configs.broker_file import layers_of
+from console.embedded.configs.definitions import ReleaseConfigs, release_configs
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
+from console.embedded.configs.problems import INVALID_CONFIG, ConfigProblem
 from console.embedded.configs.value_rules import Value, canonical, checked
 from console.embedded.versions.release import Release
 from console.model.config import topic_resource
@@ -14,6 +16,7 @@ from console.model.config import topic_resource
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
 
+_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 _NO_TIERED_STORAGE = (
     "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
 )
@@ -22,42 +25,41 @@ _NO_TIERED_STORAGE = (
 def topic_config_error(
     release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = NOTHING
 ) -> str | None:
-    """Kafka's message for the first thing that is wrong with a topic's configs, INVALID_CONFIG; None where all is
+    """Kafka's message for the first thing that is wrong with a new topic's configs, INVALID_CONFIG; None where all is
     well.
 
     inherited: what the topic has of its broker beside them; Kafka's defaults where it is not given.
     """
-    definitions = release_configs(release.name).topic
     empty = [key for key, value in configs.items() if value is None]
     if empty:
         return f"Null value not supported for topic configs: {','.join(empty)}"
-    unknown = next((key for key in configs if key not in definitions), None)
-    if unknown is not None:
-        return f"Unknown topic config name: {unknown}"
+    given = {key: value for key, value in configs.items() if value is not None}
     try:
-        values = _values(definitions, {**inherited, **{key: text for key, text in configs.items() if text is not None}})
-    except ValueError as error:
-        return str(error)
-    return _contradiction(values)
+        check_topic(release_configs(release.name), given, inherited)
+    except (ConfigProblem, ValueError) as refused:
+        return str(refused)
+    return None
 
 
-def _values(definitions: Definitions, configs: Mapping[str, str]) -> Mapping[str, Value]:
-    result: dict[str, Value] = {}
-    for name, definition in definitions.items():
-        text = configs.get(name, definition.default)
-        if text is not None:
-            result[name] = checked(definition, text)
-    return result
-
-
-def _contradiction(values: Mapping[str, Value]) -> str | None:
-    """(LogConfig.validateValues, validateRemoteStorageOnlyIfSystemEnabled)"""
-    least, most = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
-    assert isinstance(least, int)
-    assert isinstance(most, int)
+def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]) -> None:
+    """Raises ConfigProblem or ValueError for the first thing that is wrong with a topic's own configs."""
+    unknown = next((key for key in own if key not in configs.topic), None)
+    if unknown is not None:
+        raise ConfigProblem(INVALID_CONFIG, f"Unknown topic config name: {unknown}")
+    values: dict[str, Value] = {}
+    for name, definition in configs.topic.items():
+        if name in own:
+            values[name] = checked(definition, own[name])
+    least, most = (
+        int(str(values.get(name, inherited.get(name, configs.topic[name].default)))) for name in _COMPACTION_LAGS
+    )
     if least > most:
-        return f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})"
-    return _NO_TIERED_STORAGE if values.get("remote.storage.enable") else None
+        raise ConfigProblem(
+            INVALID_CONFIG,
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
+        )
+    if values.get("remote.storage.enable"):
+        raise ValueError(_NO_TIERED_STORAGE)
 
 
 def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str, str]:
@@ -74,5 +76,4 @@ def topic_config(cluster: EmbeddedCluster, broker_id: int, name: str, key: str) 
     own = view.configs.get(topic_resource(name), NOTHING).get(key)
     if own is not None:
         return canonical(definition, own)
-    layers = BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs)
-    return layers.inherited(definition) or ""
+    return layers_of(cluster, broker_id, view).inherited(definition) or ""

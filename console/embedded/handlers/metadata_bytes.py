@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from console.embedded.state.values import Partition, Topic
-from console.wire.server_frames import encode_body
+from console.wire.server_frames import encode_body, varint
 
 Describe = Callable[[Topic], Any]
 """From a topic to kio's entity of it."""
@@ -37,7 +37,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
             # The partitions are kept beside, so that no others get their id meanwhile.
             known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
         name = topic.name.encode()
-        size = _varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
+        size = varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
         result.append(b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1])))
     return result
 
@@ -47,17 +47,8 @@ def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1
-        count, placeholder = _varint(len(topics) + 1), 1
+        count, placeholder = varint(len(topics) + 1), 1
     else:
         count, placeholder = struct.pack(">i", len(topics)), 4
     end = len(response) - behind
     return b"".join((response[: end - placeholder], count, *topics, response[end:]))
-
-
-def _varint(value: int) -> bytes:
-    parts = bytearray()
-    while value >= 0x80:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)

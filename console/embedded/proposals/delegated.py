@@ -10,12 +10,12 @@ from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any
 
+from console.embedded.configs.describe import described as describe
 from console.embedded.context import CLUSTER_RESOURCE, RequestContext
 from console.embedded.registry import handler
 from console.model.codes import BROKER, SET, AlterOp
-from console.model.config import ConfigResource
+from console.model.config import ConfigEntry, ConfigResource
 
-DESCRIBE_VERSION = 4
 REPLACE_VERSION = 2
 INCREMENTAL_VERSION = 1
 
@@ -41,23 +41,11 @@ def _context(context: RequestContext, api: str, version: int, resource: ConfigRe
     return _AllRights(**values)
 
 
-async def described(resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext) -> Any:
-    """kio's result of DescribeConfigs for a resource."""
-    kio = import_module(f"kio.schema.describe_configs.v{DESCRIBE_VERSION}.request")
-    request = kio.DescribeConfigsRequest(
-        resources=(
-            kio.DescribeConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configuration_keys=None if keys is None else tuple(keys),
-            ),
-        ),
-        include_synonyms=False,
-        include_documentation=False,
-    )
-    inner = _context(context, "describe_configs", DESCRIBE_VERSION, resource)
-    response = await handler("describe_configs", False)(request, inner)
-    return response.results[0]
+def described(resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext) -> list[ConfigEntry]:
+    """A resource's entries, those of the keys where they are named. Raises ConfigProblem."""
+    broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
+    entries = describe(context.cluster, broker_id, resource)
+    return entries if keys is None else [entry for entry in entries if entry.name in keys]
 
 
 async def replaced(

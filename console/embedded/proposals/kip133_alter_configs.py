@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -22,6 +23,7 @@ WRITE_CONFIGS = "ALTER_CONFIGS"
 """The proposal's WriteConfigs has the number, 11, that Kafka has given to this name."""
 
 Result = tuple[int, str]
+_MISSING = "There is no such topic."
 
 
 async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
@@ -64,8 +66,11 @@ async def _altered(item: wire.AlteredResource, context: RequestContext, validate
         return INVALID_REQUEST, f"Resource type {item.resource_type} has no configs"
     if resource.type == BROKER and not is_registered(resource.name, context.view):
         return INVALID_REQUEST, f"There is no broker {resource.name!r}"
-    now = await described(resource, list(configs), context)
-    fixed = [] if now.error_code else [entry.name for entry in now.configs if entry.read_only]
+    try:
+        now = described(resource, list(configs), context)
+    except ConfigProblem as problem:
+        return problem.code, problem.message or _MISSING
+    fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"
     result = await replaced(resource, configs, context, validate_only=validate_only)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE
 from console.embedded.proposals.delegated import described
 from console.embedded.proposals.kip133_resources import QUOTA_PARTS, config_resource, is_registered, quota_entity
 from console.embedded.proposals.quota_values import described as described_quotas
-from console.model.codes import BROKER, DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
+from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG
+from console.model.config import ConfigEntry
 from console.wire.proposals import kip133_configs as wire
 
 READ_CONFIGS = "DESCRIBE_CONFIGS"
@@ -44,23 +45,23 @@ async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: 
     is_broker = resource.type == BROKER
     if is_broker and not is_registered(name, context.view):
         return _told(INVALID_REQUEST, type_, name)
-    result = await described(resource, keys, context)
-    if result.error_code:
-        return _told(int(result.error_code), type_, name)
+    try:
+        entries = described(resource, keys, context)
+    except ConfigProblem as problem:
+        return _told(problem.code, type_, name)
     is_elsewhere = is_broker and int(name) != context.broker_id
-    entries = (entry for entry in result.configs if not (is_elsewhere and entry.read_only))
-    return _told(NONE, type_, name, [_config(entry, is_broker) for entry in entries])
+    told = (entry for entry in entries if not (is_elsewhere and entry.read_only))
+    return _told(NONE, type_, name, [_config(entry, is_broker) for entry in told])
 
 
-def _config(entry: Any, is_broker: bool) -> wire.Config:
+def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
     """is_default: for a broker, what nobody set; for a topic, what the topic itself does not set."""
-    source = entry.config_source
     return wire.Config(
         config_name=entry.name,
-        config_value="" if entry.is_sensitive or entry.value is None else entry.value,
+        config_value=entry.value or "",
         read_only=entry.read_only,
-        is_default=source == DEFAULT_CONFIG if is_broker else source != DYNAMIC_TOPIC_CONFIG,
-        is_sensitive=entry.is_sensitive,
+        is_default=entry.is_default if is_broker else entry.source != DYNAMIC_TOPIC_CONFIG,
+        is_sensitive=entry.sensitive,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
 from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE
 from console.embedded.proposals.delegated import described
@@ -38,8 +39,8 @@ async def _configs(item: wire.Entity, context: RequestContext) -> Result:
     if isinstance(known, QuotaEntity):
         entries = described_quotas(known, context.view, None)
         return NONE, {entry.config_name: entry.config_value for entry in entries if not entry.is_sensitive}
-    result = await described(known, None, context)
-    if result.error_code:
-        return int(result.error_code), {}
-    told = (entry for entry in result.configs if not entry.is_sensitive and entry.value is not None)
-    return NONE, {entry.name: entry.value for entry in told}
+    try:
+        inherited = described(known, None, context)
+    except ConfigProblem as problem:
+        return problem.code, {}
+    return NONE, {entry.name: entry.value for entry in inherited if entry.value is not None}

@@ -1,0 +1,204 @@
+"""Which changes a broker takes for itself, and for all brokers (DynamicBrokerConfig, DynamicThreadPool)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from console.embedded.configs.broker_file import changed_layers
+from console.embedded.configs.definitions import ReleaseConfigs
+from console.embedded.configs.inheritance import BrokerLayers, without_listener
+from console.embedded.configs.messages import ConfigMessages
+from console.embedded.configs.value_rules import InvalidValue, checked
+
+THREAD_POOLS = (
+    "num.io.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "num.network.threads",
+    "remote.log.reader.threads",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+)
+_MIB = 1024 * 1024
+_WITHOUT_END, _LIKE_THE_WHOLE = -1, -2
+_WRAPPED = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: {reason} for configuration Invalid dynamic "
+    "configuration"
+)
+_NO_CONTROLLER_LISTENER = (
+    "requirement failed: controller.listener.names must contain at least one value appearing in the 'listeners' "
+    "configuration when running the KRaft controller role"
+)
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: ConfigMessages, *, own: bool) -> None:
+    """Raises ValueError with Kafka's words for the first thing that is wrong with these overrides as a whole.
+
+    own: whether they are the broker's own, not those of all brokers.
+    """
+    configs = layers.configs
+    fixed = configs.not_dynamic.intersection(values)
+    if fixed:
+        raise ValueError(f"Cannot update these configs dynamically: {said.keys(fixed)}")
+    bare = configs.per_listener.intersection(values)
+    if bare:
+        raise ValueError(
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            + said.security_keys(bare)
+        )
+    _check_types(configs, values)
+    if not own:
+        per_broker = configs.per_broker.intersection(values)
+        per_listener = [name for name in values if _is_of_one_listener(configs, name)]
+        if per_broker or per_listener:
+            raise ValueError(
+                "Cannot update these configs at default cluster level, broker id must be specified: "
+                + said.keys(per_broker, per_listener)
+            )
+    after = changed_layers(layers, values, own=own)
+    _check_together(layers, after)
+    _check_running(layers, after)
+
+
+def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
+    """Values of dynamic keys, with or without a listener's name, in the order of the definitions."""
+    bare = {without_listener(name) or name: text for name, text in values.items()}
+    for name, definition in (*configs.broker.items(), *configs.broker_dynamic_only.items()):
+        if name in bare and (name in configs.dynamic or name in configs.broker_dynamic_only):
+            checked(definition, bare[name])
+
+
+def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
+    base = without_listener(name)
+    return base is not None and base not in configs.cluster_level_listener
+
+
+def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
+    """What a broker requires of its values beside each other (KafkaConfig.validateValues)."""
+    if after.value("log.retention.ms") == "0":
+        raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    if _number(after, "log.cleaner.dedupe.buffer.size") // _number(after, "log.cleaner.threads") <= _MIB:
+        raise ValueError("requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
+    compression = after.configs.broker["compression.type"]
+    if not compression.rule:  # only a requirement in 2.8
+        options = before.configs.topic["compression.type"].rule["values"]
+        if after.value("compression.type") not in options:
+            raise ValueError(
+                f"requirement failed: compression.type : {after.value('compression.type')} is not valid. "
+                f"Valid options are {','.join(options)}"
+            )
+    for name, text in (("log.roll.ms", "1"), ("log.roll.jitter.ms", "0")):
+        if _number(after, name, text) < int(text):
+            raise ValueError(f"requirement failed: {name} must be greater than or equal to {text}")
+    _check_connections(after)
+    _check_listeners(before, after)
+    cordoned = _list(after, "cordoned.log.dirs") if "cordoned.log.dirs" in after.configs.broker else []
+    missing = [folder for folder in cordoned if folder not in _list(after, "log.dirs")]
+    if missing:
+        raise ValueError(
+            "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+            f"Missing entries : {', '.join(missing)}"
+        )
+
+
+def _check_connections(after: BrokerLayers) -> None:
+    overrides = after.value("max.connections.per.ip.overrides") or ""
+    for part in filter(None, (piece.strip() for piece in overrides.split(","))):
+        if ":" not in part:
+            raise ValueError(
+                "Error parsing configuration property 'max.connections.per.ip.overrides': "
+                f"begin 0, end -1, length {len(part)}"
+            )
+        count = part.rpartition(":")[2].strip()
+        if not count.isdecimal():
+            raise ValueError(f'For input string: "{count}"')
+    if after.value("max.connections.per.ip") == "0" and not overrides:
+        raise ValueError(
+            "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set."
+        )
+
+
+def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
+    protocols = after.value("listener.security.protocol.map") or ""
+    if protocols != before.value("listener.security.protocol.map"):
+        for pair in protocols.split(","):
+            protocol = pair.rpartition(":")[2].strip()
+            if protocol.upper() not in _PROTOCOLS:
+                raise ValueError(f"Invalid security protocol `{protocol}` defined in listener.security.protocol.map")
+    names = {listener.partition("://")[0].strip().upper() for listener in _list(after, "listeners")}
+    if after.value("process.roles") and names.isdisjoint(_list(after, "controller.listener.names")):
+        raise ValueError(_NO_CONTROLLER_LISTENER)
+
+
+def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
+    """What is running has to be able to follow (BrokerReconfigurable.validateReconfiguration)."""
+    for name in before.configs.dynamic.intersection(THREAD_POOLS):
+        old, new = _number(before, name), _number(after, name)
+        if new != old:
+            _check_threads(f"Dynamic thread count update validation failed for {name}={new}, value should", old, new)
+    old, new = _number(before, "log.cleaner.threads"), _number(after, "log.cleaner.threads")
+    if new < old // 2:
+        raise ValueError(
+            _WRAPPED.format(reason=f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+        )
+    if new > old * 2:
+        raise ValueError(
+            _WRAPPED.format(
+                reason=f"Log cleaner threads cannot be increased to more than double the current value {old}"
+            )
+        )
+    for key in ("log.retention.ms", "log.retention.bytes"):
+        _check_local_retention(before, after, key)
+    reporters = _list(after, "metric.reporters")
+    if any("." not in name or not name.startswith("org.apache.kafka.") for name in reporters):
+        raise ValueError(
+            _WRAPPED.format(
+                reason="Validation of dynamic config update of Set(metric.reporters) failed with class class "
+                "kafka.server.DynamicMetricsReporters"
+            )
+        )
+    listeners = after.value("advertised.listeners")
+    if after.value("process.roles") and listeners != before.value("advertised.listeners"):
+        raise ValueError(
+            _WRAPPED.format(reason="Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
+        )
+
+
+def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) -> None:
+    """Of tiered topics no more stays on the broker than there is (DynamicLogConfig)."""
+    local = key.replace("log.", "log.local.")
+    if local not in after.configs.broker or (before.value(local), before.value(key)) == (
+        after.value(local),
+        after.value(key),
+    ):
+        return
+    whole = after.inherited(after.configs.topic[key.removeprefix("log.")])
+    most, kept = int(whole or _WITHOUT_END), int(after.value(local) or _LIKE_THE_WHOLE)
+    if most == _WITHOUT_END or kept == _LIKE_THE_WHOLE:
+        return
+    if kept == _WITHOUT_END:
+        reason = f"Value must not be -1 as {key} value is set as {most}."
+    elif kept > most:
+        reason = f"Value must not be more than {key} property value: {most}"
+    else:
+        return
+    raise ValueError(_WRAPPED.format(reason=str(InvalidValue(local, str(kept), reason))))
+
+
+def _check_threads(begin: str, old: int, new: int) -> None:
+    if new < old // 2:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least half the current value {old}"))
+    if new > old * 2:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} not be greater than double the current value {old}"))
+
+
+def _number(layers: BrokerLayers, key: str, default: str = "0") -> int:
+    return int(layers.value(key) or default)
+
+
+def _list(layers: BrokerLayers, key: str) -> list[str]:
+    return [part.strip() for part in (layers.value(key) or "").split(",") if part.strip()]

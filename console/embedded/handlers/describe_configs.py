@@ -1,0 +1,47 @@
+"""DescribeConfigs: a resource's configs, with where they come from (KIP-133, KIP-226)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.embedded.configs.changes import rights_problem
+from console.embedded.configs.describe import describable, described
+from console.embedded.configs.describe_bytes import DescribedBytes
+from console.embedded.configs.messages import MALFORMED
+from console.embedded.configs.problems import INVALID_REQUEST, ConfigProblem
+from console.embedded.context import RequestContext
+from console.embedded.server.error_answers import error_answer
+from console.model.codes import TOPIC, ResourceType
+from console.model.config import ConfigResource
+from console.wire.server_frames import EncodedBody
+from console.wire.server_schemas import messages
+
+_DESCRIBE_CONFIGS = 32
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v1-4. A type of resource that the release does not know fails the whole request."""
+    known = describable(context.cluster.release.name)
+    if any(item.resource_type not in known for item in request.resources):
+        found = messages(_DESCRIBE_CONFIGS, context.version)
+        assert found is not None
+        return error_answer(request, found, INVALID_REQUEST, MALFORMED)
+    results = DescribedBytes(context, request)
+    refused = []
+    for item in request.resources:
+        resource = ConfigResource(ResourceType(item.resource_type), item.resource_name)
+        keys = item.configuration_keys or None
+        problem: ConfigProblem = rights_problem(resource)
+        if not context.allowed("DESCRIBE_CONFIGS", *rights_problem(resource).resource):
+            refused.append((resource, problem))
+            continue
+        try:
+            if resource.type == TOPIC:
+                results.add_topic(resource, keys)
+            else:
+                results.add(resource, described(context.cluster, context.broker_id, resource), keys)
+        except ConfigProblem as wrong:
+            results.add_problem(resource, wrong)
+    for resource, problem in refused:
+        results.add_problem(resource, problem)
+    return EncodedBody(results.body())
