@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Awaitable, Callable
 from dataclasses import fields, replace
 from datetime import timedelta
@@ -50,6 +51,7 @@ CONTROLLER_APIS = frozenset(
 """What only the controller answers where brokers don't forward (KafkaApis of 2.8 with ZooKeeper)."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
+_THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
 
 Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
 
@@ -102,13 +104,13 @@ class Gate:
         payload, wait = self._cluster.throttling.charge(context, found.api, len(frame) + 4, payload, answering.seconds)
         if wait:
             context.session.mute = max(wait, context.session.mute)
-            payload = payload if payload is None else _throttled(_opened(payload, found), wait)
+            payload = payload if payload is None else _throttled(payload, found, wait)
         for effect in effects:
             if effect == Cut(Moment.AFTER):
                 raise CloseConnection(_BY_A_FAULT)
             if isinstance(effect, Throttle):
                 context.session.mute = effect.seconds
-                payload = _throttled(_opened(payload, found), effect.seconds)
+                payload = _throttled(payload, found, effect.seconds)
         return payload
 
     async def _answered(
@@ -173,7 +175,11 @@ def _opened(payload: Any, found: Messages) -> Any:
     return decode_body(found.response, payload.data) if isinstance(payload, EncodedBody) else payload
 
 
-def _throttled(payload: Any, seconds: float) -> Any:
+def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
+    first = fields(found.response)[0].name
+    if isinstance(payload, EncodedBody) and first in _THROTTLE_TIMES:  # opening a long answer takes a minute
+        return EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
+    payload = _opened(payload, found)
     names = {field.name: field for field in fields(payload)} if hasattr(payload, "__dataclass_fields__") else {}
     if "throttle_time" in names:
         return replace(payload, throttle_time=timedelta(seconds=seconds))
