@@ -81,16 +81,22 @@ async def test_the_first_replica_of_an_assignment_is_the_preferred_leader(cluste
         (topic("t", assignments={0: (1,), 1: (1, 2)}), 39),
         (topic("t", assignments={0: (9,)}), 39),
         (topic("t", assignments={0: ()}), 39),
+        (topic("t", 2**31 - 1, 1), 37),
         (topic("no spaces", 1, 1), 17),
+        (topic("", 1, 1), 17),
+        (topic("the_re", 1, 1), 17),
+        (topic("t", 1, 1, configs={"nope": "1"}), 40),
+        (topic("t", 1, 1, configs={"retention.ms": "x"}), 40),
         (topic("there", 1, 1), 36),
     ],
 )
 async def test_a_refused_topic_leaves_the_others_alone(
     cluster: EmbeddedCluster, refused: CreateTopicRequest, code: int
 ) -> None:
-    cluster.state.put_topic(new_topic("there", [(1,)], [1, 2, 3]))
+    for name in ("there", "the.re"):
+        cluster.state.put_topic(new_topic(name, [(1,)], [1, 2, 3]))
     assert await create(cluster, refused, topic("good", 1, 1)) == {refused.topic: code, "good": 0}
-    assert set(cluster.state.topics) == {"there", "good"}
+    assert set(cluster.state.topics) == {"there", "the.re", "good"}
 
 
 async def test_a_topic_twice_is_one_error_and_not_created(cluster: EmbeddedCluster) -> None:

@@ -124,7 +124,8 @@ async def test_too_many_are_an_unknown_error(cluster: EmbeddedCluster) -> None:
     cluster.state.put_topic(new_topic("t", [(1,)], ALIVE))
     async with RawClient(cluster) as client:
         assert await grow(client, ("t", 10_001, None), dry=True) == [DONE]
-        assert await grow(client, ("t", 10_002, None)) == [(-1, None)]
+        for count in (10_002, 2**31 - 1):
+            assert await grow(client, ("t", count, None)) == [(-1, None)]
     assert len(cluster.state.topics["t"].partitions) == 1
 
 
@@ -139,3 +140,13 @@ async def test_while_it_moves(any_release: EmbeddedCluster) -> None:
         assert len(any_release.state.topics["u"].partitions[1].replicas) == 2
     else:
         assert result == (60, "A partition reassignment is in progress for the topic 'u'.")
+
+
+async def test_no_release_makes_two_billion() -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, RawClient(cluster) as client:
+        cluster.state.put_topic(new_topic("t", [(1,)], ALIVE))
+        ((code, message),) = await grow(client, ("t", 2**31 - 1, None))
+        assert (code, message) == (
+            37,
+            "2147483646 partitions are more than this cluster makes at once, which is 100000.",
+        )

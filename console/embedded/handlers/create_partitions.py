@@ -32,14 +32,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
     kraft, timely = context.cluster.release.kraft, request.timeout.total_seconds() > 0
     if kraft and not timely:
         return _answer(context, dict.fromkeys(names, EXPIRED))
+    if kraft and _records(request, context) > MOST_RECORDS:
+        return _answer(context, dict.fromkeys(names, Refusal(UNKNOWN_SERVER_ERROR)))
     quota = MutationQuota(context, _STRICT_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
         if not isinstance(plan, Refusal) and (kraft or not request.validate_only):
             plans[name] = quota.take(len(plan)) or plan
     growths = {name: plan for name, plan in plans.items() if not isinstance(plan, Refusal)}
-    if kraft and sum(len(growth) for growth in growths.values()) > MOST_RECORDS:
-        return _answer(context, dict.fromkeys(names, Refusal(UNKNOWN_SERVER_ERROR)))
     results = {name: plan if isinstance(plan, Refusal) else DONE for name, plan in plans.items()}
     throttle = quota.hold_back()
     if request.validate_only:
@@ -51,6 +51,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
         leading = await wait_for_leaders(context.state, context.clock, growths, timeout) if timely else set()
         results |= {name: EXPIRED for name in growths if name not in leading}
     return _answer(context, results, throttle)
+
+
+def _records(request: Any, context: RequestContext) -> int:
+    """How many partitions would be added, before anything else is looked at."""
+    topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
+    return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
 
 def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]:

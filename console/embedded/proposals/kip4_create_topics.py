@@ -9,20 +9,16 @@ from console.embedded.proposals.common import (
     INVALID_REPLICA_ASSIGNMENT,
     INVALID_REPLICATION_FACTOR,
     INVALID_REQUEST,
-    INVALID_TOPIC,
     NONE,
     NOT_CONTROLLER,
     REQUEST_TIMED_OUT,
-    TOPIC_ALREADY_EXISTS,
     finished,
     is_misrouted,
     repeated,
 )
-from console.embedded.state.placement import new_topic, striped
-from console.embedded.state.topic_names import is_legal
+from console.embedded.topics.creating import PlannedTopic, Planner, WantedTopic, create
 from console.embedded.topics.leaders import wait_for_leaders
-from console.model.codes import TOPIC
-from console.model.config import ConfigResource
+from console.embedded.topics.refusal import Refusal
 from console.wire.proposals.kip4_topics import (
     NOT_GIVEN,
     CreateTopicRequest,
@@ -31,8 +27,6 @@ from console.wire.proposals.kip4_topics import (
     TopicErrorCode,
 )
 
-Assignments = tuple[tuple[int, ...], ...]
-
 
 async def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     """Creates what it can, and waits until all live brokers know it and it has leaders, or for the timeout.
@@ -40,13 +34,16 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
     A valid topic that was not waited for, or not for long enough, is told as REQUEST_TIMED_OUT: it is under way.
     """
     twice = repeated(request.create_topic_requests, lambda item: item.topic)
+    planner = Planner(context.cluster)
     results: dict[str, int] = {}
     created: dict[str, int] = {}
     for item in request.create_topic_requests:
-        if item.topic not in results:
-            results[item.topic] = INVALID_REQUEST if item.topic in twice else _refusal(item, context)
-            if not results[item.topic]:
-                created[item.topic] = _create(item, context)
+        if item.topic in results:
+            continue
+        planned = INVALID_REQUEST if item.topic in twice else _planned(item, context, planner)
+        if isinstance(planned, PlannedTopic):
+            created[item.topic] = create(context.state, planned)
+        results[item.topic] = NONE if isinstance(planned, PlannedTopic) else planned
     deadline = context.clock.time() + request.timeout / 1000
     complete = await finished(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
@@ -57,20 +54,31 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
     )
 
 
-def _refusal(item: CreateTopicRequest, context: RequestContext) -> int:
-    """The error of a topic that can't be created, 0 for one that can."""
+def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
+    """The topic as it is made, or the error of one that can't be."""
     if is_misrouted(context):
         return NOT_CONTROLLER
     if not context.allowed("CREATE"):
         return CLUSTER_AUTHORIZATION_FAILED
-    if not is_legal(item.topic):
-        return INVALID_TOPIC
-    if item.topic in context.state.topics:
-        return TOPIC_ALREADY_EXISTS
-    return _placement_refusal(item, context)
+    wanted = WantedTopic(
+        item.topic,
+        item.num_partitions,
+        item.replication_factor,
+        tuple((part.partition_id, tuple(part.replicas)) for part in item.replica_assignment),
+        {config.config_key: config.config_value for config in item.configs},
+    )
+    refusal = planner.refusal(wanted)
+    if refusal is not None:
+        return refusal.code
+    code = _placement_refusal(item, context)
+    if code:
+        return code
+    planned = planner.assigned(wanted) if wanted.assignments else planner.counted(wanted)
+    return planned.code if isinstance(planned, Refusal) else planned
 
 
 def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int:
+    """Counts or an assignment, never both and never neither; brokers that are down may be assigned to."""
     counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return INVALID_REQUEST
@@ -78,9 +86,7 @@ def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int
         return NONE if _is_assignment(item, context) else INVALID_REPLICA_ASSIGNMENT
     if item.num_partitions <= 0:
         return INVALID_PARTITIONS
-    if not 0 < item.replication_factor <= len(context.state.alive()):
-        return INVALID_REPLICATION_FACTOR
-    return NONE
+    return NONE if item.replication_factor > 0 else INVALID_REPLICATION_FACTOR
 
 
 def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
@@ -93,20 +99,3 @@ def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
         and all(brokers and len(set(brokers)) == len(brokers) for brokers in replicas)
         and all(broker in context.state.brokers for brokers in replicas for broker in brokers)
     )
-
-
-def _create(item: CreateTopicRequest, context: RequestContext) -> int:
-    """The offset in the log at which the topic is there, its configs too."""
-    state = context.state
-    alive = state.alive()
-    assignments: Assignments
-    if item.replica_assignment:
-        parts = sorted(item.replica_assignment, key=lambda part: part.partition_id)
-        assignments = tuple(tuple(part.replicas) for part in parts)
-    else:
-        assignments = striped(alive, item.num_partitions, item.replication_factor, len(state.topics))
-    offset = state.put_topic(new_topic(item.topic, assignments, alive))
-    if item.configs:
-        configs = {config.config_key: config.config_value for config in item.configs}
-        offset = state.replace_config(ConfigResource(TOPIC, item.topic), configs)
-    return offset

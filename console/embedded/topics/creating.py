@@ -80,17 +80,26 @@ class Planner:
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         """The topic as it would be made, or the first thing that is wrong with it."""
-        if wanted.name in self._state.topics:
-            return Refusal(TOPIC_ALREADY_EXISTS, self._said.exists.format(name=wanted.name))
-        return self._with_kraft(wanted) if self._cluster.release.kraft else self._with_zookeeper(wanted)
+        if self._cluster.release.kraft:
+            return self._with_kraft(wanted)
+        return self._existing(wanted) or self._with_zookeeper(wanted)
+
+    def refusal(self, wanted: WantedTopic) -> Refusal | None:
+        """What is wrong with the topic, whatever replicas it is to have."""
+        return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
+
+    def _existing(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.name not in self._state.topics:
+            return None
+        return Refusal(TOPIC_ALREADY_EXISTS, self._said.exists.format(name=wanted.name))
 
     def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        refusal = name_refusal(wanted.name, self._state) or self._config_refusal(wanted) or self._both(wanted)
+        refusal = self.refusal(wanted) or self._both(wanted)
         if refusal is not None:
             return refusal
         if wanted.assignments:
-            return new_topic_refusal(wanted.assignments, self._state) or self._assigned(wanted)
-        return self._first(wanted, self._replication, self._partitions) or self._counted(wanted)
+            return new_topic_refusal(wanted.assignments, self._state) or self.assigned(wanted)
+        return self._first(wanted, self._replication, self._partitions) or self.counted(wanted)
 
     def _with_zookeeper(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         empty = [key for key, value in wanted.configs.items() if value is None]
@@ -100,7 +109,7 @@ class Planner:
         refusal = self._first(wanted, self._both, *counts)
         if refusal is not None:
             return refusal
-        planned = self._assigned(wanted) if wanted.assignments else self._counted(wanted)
+        planned = self.assigned(wanted) if wanted.assignments else self.counted(wanted)
         if isinstance(planned, Refusal):
             return planned
         refusal = name_refusal(wanted.name, self._state)
@@ -142,11 +151,13 @@ class Planner:
         layers = BrokerLayers.of(configs, self._state.view, self._state.controller_id, cluster.spec.static_configs)
         return inherited_configs(configs, layers)
 
-    def _assigned(self, wanted: WantedTopic) -> PlannedTopic:
+    def assigned(self, wanted: WantedTopic) -> PlannedTopic:
+        """The topic with the replicas that are asked for, which are taken to be good."""
         parts = dict(wanted.assignments)
         return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
 
-    def _counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+    def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        """The topic with replicas where the cluster puts them; refused where it has too few brokers."""
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication

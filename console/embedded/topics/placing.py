@@ -5,7 +5,10 @@ from __future__ import annotations
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import striped
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import INVALID_REPLICATION_FACTOR, Refusal
+from console.embedded.topics.refusal import INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, Refusal
+
+MOST_PARTITIONS = 100_000
+"""Of one topic at once, where the release sets no limit itself: there real brokers are busy for minutes."""
 
 
 def placed(state: ClusterState, partitions: int, replication: int, start: int) -> tuple[tuple[int, ...], ...] | Refusal:
@@ -13,6 +16,9 @@ def placed(state: ClusterState, partitions: int, replication: int, start: int) -
 
     With KRaft brokers that are down get replicas too, but are never the first.
     """
+    if partitions > MOST_PARTITIONS:
+        message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
+        return Refusal(INVALID_PARTITIONS, message)
     alive = state.alive()
     brokers = tuple(sorted(state.brokers)) if state.release.kraft else alive
     if replication > len(brokers) or not alive:
