@@ -38,6 +38,9 @@ COMMANDS = (
     Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
     Command("demo", "console.doors.demo", "open the console on a cluster of its own, to try things", connects=False),
     Command("cluster", "console.doors.cluster", "run an embedded cluster for any Kafka client", connects=False),
+    Command("history", "console.doors.history", "list the changes that were applied from this host"),
+    Command("due", "console.doors.due", "list what was set for a time, and take back what is due"),
+    Command("leftovers", "console.doors.leftovers", "find replication throttles that nothing uses any more"),
     Command("contexts", "console.doors.contexts", "list the contexts found, and where", connects=False),
 )
 
@@ -92,6 +95,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
     add("--command-config", metavar="FILE", type=Path, help="a client.properties as Kafka's tools take it")
     add("--read-only", action="store_true", help="refuse every change")
+    add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
 
 
 def run(argv: Sequence[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,8 +14,8 @@ from console.commands.journaling import journal_of
 from console.commands.look import look, read_again
 from console.journal.errors import JournalError
 from console.journal.history import Change, Due, History, State, history
-from console.journal.identity import at_work
-from console.journal.records import Closed, Settled
+from console.journal.identity import at_work, who
+from console.journal.records import Closed, Mended, Settled
 from console.model.changes import Status
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
@@ -86,6 +87,17 @@ async def close(session: Session, due: Due, why: str) -> None:
 
     try:
         await asyncio.to_thread((await journal_of(session)).note, Closed(due.place, _now(), why))
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
+async def mend(session: Session) -> bool:
+    """End the journal's last line where it was cut short; False where it is whole. Raises Refused, AdminError."""
+    from console.commands.session import Refused
+
+    mended = Mended(_now(), who(session.context.principal, os.environ))
+    try:
+        return await asyncio.to_thread((await journal_of(session)).mend, mended)
     except JournalError as error:
         raise Refused(error.failure) from error
 

@@ -41,6 +41,9 @@ def context_of(options: argparse.Namespace) -> Context | None:
         return None
     for warning in context.warnings:
         complain(f"warning: {warning}")
+    if getattr(options, "no_journal", False):
+        complain("warning: changes are not written into the journal: nothing can tell them later or take them back")
+        context = replace(context, journal=False)
     return replace(context, read_only=True) if getattr(options, "read_only", False) else context
 
 

@@ -73,6 +73,8 @@ class JournalFile:
 
     def mend(self, mended: Mended) -> bool:
         """End a line that was cut, and say so in the journal; False where none is. Raises JournalError."""
+        if not self.path.exists():
+            return False
         with self._locked(write=True) as descriptor:
             if _whole(descriptor):
                 return False

@@ -1,0 +1,66 @@
+"""`kac leftovers`: replication throttles that no reassignment uses any more, and the commands that remove them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from console.commands.needs import Needs
+from console.commands.reading import read_needs
+from console.commands.results import Column, Row, Table
+from console.commands.unparse import subject_text
+from console.model.codes import BROKER, TOPIC
+from console.model.config import CLUSTER_DEFAULT
+from console.model.snapshot import Snapshot
+from console.plan.edits import SubtractConfig
+from console.plan.leftovers import LISTS, LOG_DIRS_RATE, RATES, Leftover, leftovers
+from console.present import names
+from console.present.units import config_value
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
+_NEEDS = Needs(
+    parts=frozenset({"cluster", "reassignments", "log_dirs", "topics"}),
+    every=frozenset({BROKER, TOPIC}),
+    resources=frozenset({CLUSTER_DEFAULT}),
+)
+_COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why")))
+
+
+async def read_leftovers(session: Session) -> tuple[Leftover, ...]:
+    """Read what tells of them, and find them. What could not be read is in the snapshot's failures."""
+    await read_needs(session, _NEEDS)
+    return leftovers(session.snapshot)
+
+
+def leftovers_table(found: tuple[Leftover, ...], snapshot: Snapshot) -> Table:
+    """What could go, and why; and what could not be looked at."""
+    rows = tuple(
+        Row(
+            (names.target(each.edit.target), each.edit.key, _value(each), each.why),
+            {
+                "entity": names.target(each.edit.target),
+                "key": each.edit.key,
+                "value": each.value,
+                "why": each.why,
+                "command": command(each),
+            },
+        )
+        for each in found
+    )
+    looked_at = ("reassignments", "log_dirs", "topics", "configs")
+    problems = tuple(failed for failed in snapshot.failures if failed.part in looked_at)
+    return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
+
+
+def _value(each: Leftover) -> str:
+    human = config_value(each.edit.key, each.value) if each.edit.key in (*RATES, LOG_DIRS_RATE) else ""
+    return f"{each.value} ({human})" if human else each.value
+
+
+def command(each: Leftover) -> str:
+    """The command of the language that stages its removal."""
+    assert each.edit.key in (*LISTS, *RATES, LOG_DIRS_RATE), "a key that needs no quotes"
+    if isinstance(each.edit, SubtractConfig):
+        return f"subtract {subject_text(each.edit.resource)} {each.edit.key}={each.edit.value}"
+    return f"unset {subject_text(each.edit.resource)} {each.edit.key}"

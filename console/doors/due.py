@@ -1,0 +1,44 @@
+"""``kac due``: what was set for a time, and taking back what is due; for cron too."""
+
+from __future__ import annotations
+
+import argparse
+
+from console.doors.opening import DONE, FAILED
+from console.doors.working import with_session
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac due``."""
+    parser.add_argument("--apply", action="store_true", help="take back everything that is due")
+    parser.add_argument("--forget", metavar="CHANGE", type=int, help="what this change set for a time is to stay")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
+    from datetime import UTC, datetime
+
+    from console.commands.due import due_table, forget, take_back
+    from console.commands.past import read_history, settle_unfinished
+    from console.commands.printing import Printer
+    from console.commands.session import Session
+    from console.doors.opening import complain
+
+    tell = Printer(options.output)
+
+    async def work(session: Session) -> int:
+        await settle_unfinished(session, await read_history(session))
+        if options.forget is not None:
+            kept = await forget(session, options.forget)
+            complain(f"{kept} edits of change {options.forget} are to stay")
+            return DONE if kept else FAILED
+        if options.apply:
+            return DONE if await take_back(session, tell) else FAILED
+        past = await read_history(session)
+        for problem in past.problems:
+            complain(problem)
+        tell(due_table(past.expiring(), datetime.now(UTC)))
+        return DONE
+
+    return with_session(options, "due", work)

@@ -1,0 +1,106 @@
+"""Replication throttles that no reassignment uses any more. Pure.
+
+A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); where nobody
+runs its --verify afterwards they stay, and hold back followers that catch up after a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.snapshot import Snapshot
+from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
+from console.plan.own_values import own_text, parts_of
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+class Leftover(NamedTuple):
+    """A throttle without a use: the edit that removes it, what is there, and why nothing uses it."""
+
+    edit: ConfigEdit
+    value: str
+    why: str
+
+
+def leftovers(snapshot: Snapshot) -> tuple[Leftover, ...]:
+    """Every throttle that could go, from a snapshot in which reassignments, the configs of all brokers, of the cluster
+    default and of all topics, and the log dirs were read. What was not read is said to be left over by nobody."""
+    if "reassignments" not in snapshot.read_at:
+        return ()
+    return (*_brokers(snapshot), *_topics(snapshot))
+
+
+def _brokers(snapshot: Snapshot) -> Iterator[Leftover]:
+    moving = {broker for move in snapshot.reassignments for broker in (*move.replicas, *move.adding, *move.removing)}
+    copying = _copying(snapshot)
+    for resource, configs in sorted(snapshot.configs.items()):
+        if resource.type != BROKER:
+            continue
+        for key in (*RATES, LOG_DIRS_RATE):
+            entry = configs.get(key)
+            if entry is None or not is_override(entry, resource):
+                continue
+            if key == LOG_DIRS_RATE:
+                used = _is_copying(resource, copying, snapshot)
+                why = "no replica moves between the log dirs of a broker"
+            else:
+                used = bool(moving) if resource.is_cluster_default else int(resource.name) in moving
+                why = "no partition is being reassigned" if not moving else "no reassignment involves the broker"
+            if not used:
+                yield Leftover(UnsetConfig(resource, key), _text(entry, resource), why)
+
+
+def _copying(snapshot: Snapshot) -> frozenset[int]:
+    """Brokers that move replicas between their log dirs."""
+    return frozenset(
+        broker
+        for broker, dirs in snapshot.log_dirs.items()
+        if any(replica.is_future for log_dir in dirs for replica in log_dir.replicas)
+    )
+
+
+def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Snapshot) -> bool:
+    """Whether a broker does, or any for the cluster default; one that was not read is taken to."""
+    if resource.is_cluster_default:
+        return bool(copying) or any(broker.id not in snapshot.log_dirs for broker in snapshot.cluster.brokers)
+    return int(resource.name) in copying or int(resource.name) not in snapshot.log_dirs
+
+
+def _topics(snapshot: Snapshot) -> Iterator[Leftover]:
+    moving: dict[str, set[int]] = {}
+    for move in snapshot.reassignments:
+        moving.setdefault(move.topic, set()).add(move.partition)
+    for resource, configs in sorted(snapshot.configs.items()):
+        if resource.type != TOPIC:
+            continue
+        partitions = moving.get(resource.name, set())
+        for key in LISTS:
+            entry = configs.get(key)
+            own = own_text(entry, resource)
+            if entry is None or own is None:
+                continue
+            if not partitions:
+                yield Leftover(UnsetConfig(resource, key), own, "no partition of the topic is being reassigned")
+            elif unused := _unused(parts_of(own), partitions):
+                edit = SubtractConfig(resource, key, ",".join(unused))
+                yield Leftover(edit, ",".join(unused), "these partitions are not being reassigned")
+
+
+def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
+    """The replicas (``partition:broker``) whose partition does not move; ``*`` is all, and is used by any that does."""
+    found = []
+    for item in items:
+        number = item.partition(":")[0].strip()
+        if number.isdecimal() and int(number) not in moving:
+            found.append(item)
+    return found
+
+
+def _text(entry: ConfigEntry, resource: ConfigResource) -> str:
+    return own_text(entry, resource) or entry.value or ""
