@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from time import perf_counter
 from typing import Any, TypeVar
 
 from console.wire.server_frames import EncodedBody, encode_body
 
 T = TypeVar("T")
 
-PIECE = 2_000
-"""Items in a row; a piece takes some milliseconds."""
+AT_A_STRETCH = 0.01
+"""Seconds of work between two pauses."""
 
 
 async def in_pieces(items: Iterable[T], keep: Callable[[T], object]) -> None:
     """Give every item to `keep`, with pauses for others."""
-    iterator = iter(items)
-    while piece := list(islice(iterator, PIECE)):
-        for item in piece:
-            keep(item)
-        await asyncio.sleep(0)
+    pause_at = perf_counter() + AT_A_STRETCH
+    for item in items:
+        keep(item)
+        if perf_counter() > pause_at:
+            await asyncio.sleep(0)
+            pause_at = perf_counter() + AT_A_STRETCH
 
 
 async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
