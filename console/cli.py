@@ -35,6 +35,12 @@ class Command:
 COMMANDS = (
     Command("run", "console.doors.run", "run commands without a screen"),
     Command("configs", "console.doors.configs", "show and change configs, as kafka-configs does", own_parser=True),
+    Command("topics", "console.doors.topics", "list, describe, create, delete and alter topics"),
+    Command("quotas", "console.doors.quotas", "list, describe and alter quotas, and tell which one counts"),
+    Command("acls", "console.doors.acls", "list, add and remove ACLs"),
+    Command("brokers", "console.doors.brokers", "list, describe and configure brokers"),
+    Command("groups", "console.doors.groups", "list, describe and configure groups"),
+    Command("scram", "console.doors.scram", "list, set and delete SCRAM credentials"),
     Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
     Command("demo", "console.doors.demo", "open the console on a cluster of its own, to try things", connects=False),
     Command("cluster", "console.doors.cluster", "run an embedded cluster for any Kafka client", connects=False),

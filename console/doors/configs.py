@@ -39,8 +39,9 @@ def _connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Na
         value = arguments.value(name)
         if value is not None:
             setattr(found, name.replace("-", "_"), Path(value) if name == "command-config" else value)
-    if arguments.has("read-only"):
-        found.read_only = True
+    for flag in ("read-only", "no-journal"):
+        if arguments.has(flag):
+            setattr(found, flag.replace("-", "_"), True)
     return found
 
 

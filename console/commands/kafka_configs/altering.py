@@ -18,9 +18,9 @@ from console.commands.kafka_configs.entities import QUOTA_TYPES, entity_of, reso
 from console.commands.kafka_configs.options import BROKER_LOGGERS
 from console.commands.kafka_configs.reading import quota_filter, read_configs, read_quotas
 from console.commands.kafka_configs.request import ConfigsRequest
-from console.commands.session import Session
-from console.model.config import ConfigResource, ConfigSet, is_override
-from console.plan.edits import ConfigEdit, ScramEdit, SetConfig
+from console.commands.session import Refused, Session
+from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
+from console.plan.edits import ConfigEdit, QuotaEdit, ScramEdit, SetConfig, SetQuota
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import canonical
@@ -45,22 +45,40 @@ async def alter(session: Session, request: ConfigsRequest, added: Mapping[str, s
     sent, Refused, AdminError."""
     session.refuse_if_read_only()
     if request.type in QUOTA_TYPES:
-        return Altered(await _send(session, request, await _quotas_or_credentials(session, request, added, deleted)))
+        quotas = await _quotas_or_credentials(session, request, added, deleted)
+        report = await _send(session, request, quotas)
+        if report is not None and report.sent and report.ok:
+            await _until_quotas_seen(session, request, quotas)
+        return Altered(report)
     resource = resource_of(request)
-    await session.read_configs([resource])
+    await _describe(session, resource)
     known = session.snapshot.configs.get(resource)
-    edits = config_changes(request, added, deleted, known)
+    if known is None and request.type == BROKER_LOGGERS:
+        listing = await read_configs(session, [resource])
+        if resource in listing.failures:
+            raise Refused(listing.failures[resource])
+    edits = config_changes(request, added, deleted, session.snapshot)
     report = await _send(session, request, _as_written(edits, known))
     if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
         await _until_seen(session, resource, edits)
     return Altered(report, near_keys((*added, *deleted), known) if report is not None and not report.ok else "")
 
 
+async def _describe(session: Session, resource: ConfigResource) -> None:
+    """What is there; of the brokers' default a broker tells more: which keys are secrets."""
+    if not resource.is_cluster_default:
+        await session.read_configs([resource])
+        return
+    await session.read_cluster()
+    brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+    await session.read_configs([resource, *brokers])
+
+
 async def _send(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> ApplyReport | None:
     if not staged:
         return None
     session.replan(Plan(tuple(staged)))
-    return await (session.check() if request.validate_only else session.apply())
+    return await (session.check() if request.validate_only else session.apply(force=request.force))
 
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
@@ -101,6 +119,16 @@ async def _until_seen(session: Session, resource: ConfigResource, edits: Sequenc
     for _ in range(_SEEN_TRIES):
         known = (await read_configs(session, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
+            return
+        await asyncio.sleep(_SEEN_SECONDS)
+
+
+async def _until_quotas_seen(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> None:
+    edits = [each.edit for each in staged if isinstance(each.edit, QuotaEdit)]
+    wanted = {edit.key: edit.value if isinstance(edit, SetQuota) else None for edit in edits}
+    for _ in range(_SEEN_TRIES if wanted else 0):
+        known = (await read_quotas(session, quota_filter(request))).get(entity_of(request), {})
+        if all(known.get(key) == value for key, value in wanted.items()):
             return
         await asyncio.sleep(_SEEN_SECONDS)
 

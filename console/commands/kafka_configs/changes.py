@@ -10,11 +10,13 @@ from console.commands.kafka_configs.options import BROKER_LOGGERS, CLIENTS, IPS,
 from console.commands.kafka_configs.reader import UsageError
 from console.commands.kafka_configs.request import ConfigsRequest, is_int
 from console.commands.secret_values import is_sensitive
+from console.commands.vocabulary import known_entry
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import ConfigSet
 from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
 from console.model.secret import Secret
+from console.model.snapshot import Snapshot
 from console.plan.edits import (
     ConfigEdit,
     DeleteScram,
@@ -37,13 +39,13 @@ _TWICE = "Error due to duplicate config keys"
 
 
 def config_changes(
-    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: ConfigSet | None
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
 ) -> tuple[ConfigEdit, ...]:
-    """Edits of a topic, broker, group, client metrics or loggers. known: what was described, None where nothing could
-    be. Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
+    """Edits of a topic, broker, group, client metrics or loggers, which have been described as far as they could be.
+    Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
     resource = resource_of(request)
     if request.type == BROKER_LOGGERS:
-        loggers = {entry.name for entry in known or ()}
+        loggers = {entry.name for entry in snapshot.configs.get(resource, ())}
         invalid = [key for key in (*deleted, *sorted(added)) if key not in loggers]
         if invalid:
             raise UsageError(f"Invalid broker logger(s): {','.join(invalid)}", _near(invalid[0], loggers))
@@ -51,8 +53,7 @@ def config_changes(
         raise UsageError(_TWICE, "a key is named twice")
     edits: list[ConfigEdit] = []
     for key, value in added.items():
-        entry = known.get(key) if known is not None else None
-        secret = is_sensitive(resource, key, entry)
+        secret = is_sensitive(resource, key, known_entry(snapshot, resource, key))
         edits.append(SetConfig(resource, key, Secret(value) if secret else value))
     return (*edits, *(UnsetConfig(resource, key) for key in deleted))
 

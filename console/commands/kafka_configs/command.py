@@ -18,6 +18,7 @@ from console.model.failure import Failure
 from console.present.sanitize import clean
 
 if TYPE_CHECKING:
+    from console.commands.applying import ApplyReport
     from console.commands.kafka_configs.described import Described
     from console.commands.run import Closing
     from console.commands.session import Session
@@ -144,6 +145,8 @@ class ConfigsCommand:
         self._let_confirm(session.context, request)
         altered = await alter(session, request, added, deleted)
         report = altered.report
+        if report is not None:
+            self._tell_conflicts(report)
         if report is not None and not report.ok:
             for outcome in (outcome for result in report.results for outcome in result.failed):
                 self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
@@ -157,6 +160,16 @@ class ConfigsCommand:
         if self.form == TABLE:
             self.out.write(f"{completed(request)}\n\n")
         return await self._describe(session, request)
+
+    def _tell_conflicts(self, report: ApplyReport) -> None:
+        """What somebody else changed between our reading and our applying, and a journal that could not be written."""
+        from console.commands.plan_results import conflict_tables
+        from console.commands.render import render
+
+        for table in conflict_tables(report):
+            self.err.write(render(table))
+        if report.unrecorded is not None:
+            self._note(f"the journal does not say how it went: {report.unrecorded.message}")
 
     def _let_confirm(self, context: Context, request: ConfigsRequest) -> None:
         if not context.confirm or request.force or request.validate_only:

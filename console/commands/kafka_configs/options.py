@@ -48,6 +48,7 @@ OPTIONS = (
     Option("context", "NAME", "a context, see `kac contexts`", ("c",), _CLUSTER),
     Option("command-config", "FILE", "a client.properties", ("config.properties",), _CLUSTER),
     Option("read-only", "", "refuse every change", (), _CLUSTER),
+    Option("no-journal", "", "don't write changes into the journal", (), _CLUSTER),
     Option("zookeeper", "HOST:PORT", "ignored with a warning: the brokers are asked", (), _CLUSTER),
     Option("describe", "", "show configs", ("describe-config",), _WHAT),
     Option("alter", "", "change configs", ("alter-config",), _WHAT),

@@ -77,7 +77,7 @@ async def read_quotas(session: Session, filter_: QuotaFilter) -> dict[QuotaEntit
 
 async def _named(session: Session, type_: str, name: str) -> list[Described]:
     resource = named_resource(type_, name)
-    if name == "" and type_ != BROKERS:
+    if (name == "" and type_ != BROKERS) or (type_ in (BROKERS, BROKER_LOGGERS) and name.startswith("-")):
         return [Absent(type_, name)]
     listing = await read_configs(session, [resource])
     found = _found(listing, type_, name, resource)

@@ -1,0 +1,1 @@
+"""`kac topics`, `quotas`, `acls`, `brokers`, `groups`, `scram`: the command language, said with options."""

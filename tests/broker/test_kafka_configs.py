@@ -1,0 +1,329 @@
+"""`kac configs` against kafka-configs 4.3: the same command lines, each on a broker of its own; then the text and the
+state of the brokers agree. What differs on purpose says why, in the cases."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from console.admin import changes, cluster, configs, quotas, scram
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.commands.kafka_configs.command import ConfigsCommand
+from console.contexts import load, resolve
+from console.doors.opening import client_of
+from console.model.changes import AlterConfigs, AlterQuotas, AlterScram, ConfigOp, CreateTopics, NewTopic, ScramUser
+from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SET
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from tests.broker.kafka_configs_cases import CASES, FILES, Case
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import CONFIGS, KafkaCommands, Ran
+from tests.support.real_clusters import running
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+SETTLED_SECONDS = 5.0
+"""A broker may describe a change some milliseconds after the controller took it; this is when we give up on that."""
+
+IP = "127.0.0.7"
+LOGGERS = ConfigResource(BROKER_LOGGER, "1")
+_HASHED = re.compile(r"(?<=names: )(?:Set|ArrayBuffer)?\(?([^()\n]*)\)?$", re.MULTILINE)
+_CAUSE = re.compile(
+    r"^(?:java\.util\.concurrent\.ExecutionException: )?[\w.$]+(?:Exception|Error): ([^\n]*(?:\n(?!\tat )[^\n]*)*)"
+)
+
+
+@dataclass
+class Side:
+    """A broker and the command that is tried on it."""
+
+    kafka: KafkaCluster
+    command: Callable[[list[str]], Ran]
+    before: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, words: Sequence[str]) -> Ran:
+        """One command line, with the address before it."""
+        return self.command(["--bootstrap-server", self.kafka.bootstrap, *words])
+
+    def ask(self, operation: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """One operation of our client."""
+
+        async def asked() -> Any:
+            link = Link(ConnectionSettings(bootstrap=self.kafka.addresses))
+            try:
+                return await operation(link, *arguments, **options)
+            finally:
+                await link.close()
+
+        return asyncio.run(asked())
+
+    def state(self, names: Collection[str]) -> dict[str, Any]:
+        """Everything that a case with these names can change."""
+        return self.ask(_state, names)
+
+    def text(self, told: str) -> str:
+        """What was told, less what is this broker's alone."""
+        told = told.replace(str(self.kafka.directory), "FOLDER").replace(self.kafka.cluster_id, "ID")
+        return re.sub(r"\b127\.0\.0\.1:[0-9]+|data-[0-9a-f]{8}", "HERE", told)
+
+
+async def _state(link: Link, names: Collection[str]) -> dict[str, Any]:
+    listed = await configs.list_config_resources(link, [GROUP, CLIENT_METRICS])
+    topics = [topic_resource(name) for name in names if name.startswith("topic-")]
+    wanted = [*topics, broker_resource(1), CLUSTER_DEFAULT, *(each for each in listed if each.name in names), LOGGERS]
+    listing = await configs.describe_configs(link, wanted)
+    state: dict[str, Any] = {
+        str(each): [(entry.name, entry.value) for entry in found.overrides(each)]
+        for each, found in listing.sets.items()
+    }
+    # A broker lists a logger once it has been used; what nobody set says what root says.
+    state[str(LOGGERS)] = [each for each in state[str(LOGGERS)] if each[1] != "INFO"]
+    for entity, values in (await quotas.describe_quotas(link)).items():
+        if all(name is None or name == IP or name in names for _, name in entity):
+            state[repr(entity)] = values
+    users = await scram.describe_scram(link)
+    return state | {f"SCRAM of {user}": users[user] for user in users if user in names}
+
+
+async def _put_back(link: Link, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """What belongs to no case alone: the broker, its default, its loggers."""
+    for resource in (broker_resource(1), CLUSTER_DEFAULT, LOGGERS):
+        old, new = dict(before[str(resource)]), dict(now[str(resource)])
+        gone = [ConfigOp(key, DELETE) for key in new.keys() - old.keys()]
+        back = [ConfigOp(key, SET, value) for key, value in old.items() if new.get(key) != value]
+        if gone or back:
+            await changes.send(link, AlterConfigs({resource: (*gone, *back)}, broker=1), validate_only=False)
+
+
+async def _forget_users(link: Link, names: Collection[str]) -> None:
+    found = {
+        entity: dict.fromkeys(values)
+        for entity, values in (await quotas.describe_quotas(link)).items()
+        if any(name in names for _, name in entity)
+    }
+    users = await scram.describe_scram(link)
+    gone = tuple(ScramUser(user, each.mechanism) for user in users if user in names for each in users[user])
+    for request in (AlterQuotas(found), *(AlterScram({}, (each,)) for each in gone)):
+        await changes.send(link, request, validate_only=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("files")
+    for name, text in FILES.items():
+        (made / name).write_text(text)
+    return made
+
+
+@pytest.fixture(scope="module")
+def sides() -> Iterator[tuple[Side, Side]]:
+    """kafka-configs' broker and ours."""
+    for theirs in running(lambda: KafkaCluster(brokers=1)):
+        for ours in running(lambda: KafkaCluster(brokers=1)):
+            with KafkaCommands() as commands:
+                pair = (Side(theirs, lambda words: commands.run(CONFIGS, words)), Side(ours, kac))
+                topics = [_names(number)["topic"] for number in range(len(CASES))]
+                new = tuple(NewTopic(topic, 1, 1) for topic in topics)
+                for side in pair:
+                    side.ask(changes.send, CreateTopics(new), validate_only=False)
+                    side.ask(cluster.describe_cluster)
+                    side.before = side.state([])
+                yield pair
+
+
+def kac(words: list[str]) -> Ran:
+    """`kac configs` in this process, its output no terminal."""
+    out, err = StringIO(), StringIO()
+
+    def context(arguments: Any) -> Any:
+        return resolve(load(os.environ, Path.home()), bootstrap=arguments.value("bootstrap-server"))
+
+    code = ConfigsCommand(context, client_of, out=out, err=err).run(words)
+    return Ran(code, out.getvalue(), err.getvalue())
+
+
+def _names(number: int) -> dict[str, str]:
+    kinds = ("topic", "user", "client", "group", "metrics", "missing")
+    return {kind: f"{kind}-{number}" for kind in kinds}
+
+
+def theirs_told(ran: Ran) -> tuple[int, list[str], str]:
+    """What kafka-configs says: an exception's own words, and of its help nothing."""
+    err = ran.err.rstrip("\n")
+    if err.startswith("Error while executing config command"):
+        found = _CAUSE.match(err.split("\n", 1)[1])
+        err = found[1] if found else err
+    return ran.code, blocks(ran.out), unhashed(err.split("\nOption ")[0].rstrip("\n"))
+
+
+def ours_told(ran: Ran) -> tuple[int, list[str], str]:
+    """What kac says in kafka-configs' place, without its own remarks."""
+    said = [line for line in ran.err.splitlines() if not line.startswith("kac: ")]
+    return ran.code, blocks(ran.out), unhashed("\n".join(said))
+
+
+def blocks(out: str) -> list[str]:
+    """Headings with the lines below each, without an order that is that of Java's hashes."""
+    found: list[str] = []
+    for line in out.splitlines():
+        if line.endswith("=INFO sensitive=false synonyms={}"):
+            continue  # a logger that nobody set, which is listed once it has been used
+        if line.startswith("  ") and found:
+            found[-1] += f"\n{line}"
+        elif line.startswith("Quota configs for ") and " are " in line:
+            head, pairs = line.rsplit(" are ", 1)
+            found.append(f"{head} are {', '.join(sorted(pairs.split(', ')))}")
+        else:
+            found.append(line)
+    return sorted(found)
+
+
+def unhashed(text: str) -> str:
+    """Lists of names in Java's order, sorted."""
+    return _HASHED.sub(lambda found: ",".join(sorted(re.split(", ?", found[1]))), text)
+
+
+def compare(sides: tuple[Side, Side], lines: Sequence[list[str]], names: Collection[str], patience: float) -> list[str]:
+    """Run the lines on both sides; where they differ."""
+    theirs, ours = sides
+    problems = []
+    for words in lines:
+        line = shlex.join(words)
+        expected = theirs_told(_on(theirs, words))
+        got = ours_told(_on(ours, words))
+        deadline = monotonic() + patience
+        while expected != got and "--describe" in words and monotonic() < deadline and not expected[0]:
+            sleep(0.05)
+            expected, got = theirs_told(_on(theirs, words)), ours_told(_on(ours, words))
+            if expected[0] != got[0]:
+                break
+        if expected != got:
+            problems.append(f"{line}\n  kafka-configs: {expected}\n  kac configs:   {got}")
+        states = theirs.state(names), ours.state(names)
+        while states[0] != states[1] and monotonic() < deadline:
+            sleep(0.05)
+            states = theirs.state(names), ours.state(names)
+        if states[0] != states[1]:
+            problems.append(f"{line}: the state differs\n  {_difference(*states)}")
+            break
+    return problems
+
+
+def _on(side: Side, words: list[str]) -> Ran:
+    ran = side.run(words)
+    return Ran(ran.code, side.text(ran.out), side.text(ran.err))
+
+
+def _difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
+    return "\n  ".join(
+        f"{key}: {theirs.get(key)} != {ours.get(key)}"
+        for key in sorted(theirs.keys() | ours.keys())
+        if theirs.get(key) != ours.get(key)
+    )
+
+
+def put_back(sides: tuple[Side, Side], case: str, names: Collection[str] = ()) -> None:
+    """What belongs to no case alone is as it was; with names, what these left behind is gone."""
+    for side in sides:
+        if "--broker" in case or "--entity-type broker" in case:
+            side.ask(_put_back, side.before, side.state([]))
+        if names:
+            side.ask(_forget_users, names)
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=[f"{n}: {case.lines[-1]}" for n, case in enumerate(CASES)])
+def test_says_and_does_what_kafka_configs_does(number: int, sides: tuple[Side, Side], folder: Path) -> None:
+    case: Case = CASES[number]
+    names = _names(number)
+    lines = [[word.format(**names, folder=folder) for word in shlex.split(line)] for line in case.lines]
+    try:
+        problems = compare(sides, lines, names.values(), 1.0 if case.differs else SETTLED_SECONDS)
+    finally:
+        put_back(sides, " ".join(case.lines), names.values() if case.differs else ())
+    if case.differs:
+        assert problems, f"no difference any more: {case.differs}"
+        assert all(lines[-1][-1] in problem for problem in problems)
+    else:
+        assert not problems, "\n".join(problems)
+
+
+# Made up
+
+
+def _lines() -> st.SearchStrategy[list[str]]:
+    """One command line: mostly one that means something, spelled in any way, and now and then one part too many.
+
+    Of several keys only one can be wrong: which fault is named first follows the order of Java's hashes.
+    """
+    spaces = st.sampled_from(["", "", "", " ", "  "])
+    numbers = st.sampled_from(
+        ["1", "1000", "86400000", "-1", "0", "1.5", "1e3", "", "abc", "9223372036854775807", "7d"]
+    )
+    lists = st.lists(st.sampled_from(["compact", "delete", "0:1", "a"]), max_size=3).map(",".join)
+    values = st.one_of(numbers, lists, lists.map("[{}]".format), numbers.map("[{}]".format), st.just("[a=b]"))
+    keys = {
+        "topic": ["retention.ms", "cleanup.policy", "segment.bytes", "min.insync.replicas", "preallocate", "no.such"],
+        "group": ["consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "no.such"],
+        "client-metrics": ["interval.ms", "metrics", "match", "no.such"],
+        "user": ["producer_byte_rate", "request_percentage", "no.such"],
+        "client": ["consumer_byte_rate", "controller_mutation_rate", "no.such"],
+    }
+    right = {"min.insync.replicas": "1", "preallocate": "true", "cleanup.policy": "[compact,delete]"}
+    called = {"topic": "topic", "group": "group", "client-metrics": "metrics", "user": "user", "client": "client"}
+
+    @st.composite
+    def line(draw: st.DrawFn) -> list[str]:
+        kind = draw(st.sampled_from(sorted(keys)))
+        name = draw(st.sampled_from([f"{{{called[kind]}}}"] * 8 + ["{missing}", "", "no pe"]))
+        known = st.sampled_from(keys[kind])
+        flag, type_ = f"--{kind}", kind if kind.endswith("s") else f"{kind}s"
+        spelled = [[flag, name], [f"{flag}={name}"], ["--entity-type", type_, "--entity-name", name]]
+        parts = [draw(st.sampled_from(spelled))]
+        if kind == "user" and draw(st.booleans()):
+            parts.append(draw(st.sampled_from([["--client", "{client}"], ["--client-defaults"]])))
+        if draw(st.integers(0, 3)):
+            parts.append(["--alter"])
+            if draw(st.integers(0, 4)):
+                fine = (
+                    st.lists(st.sampled_from(sorted(right)), max_size=2, unique=True)
+                    if kind == "topic"
+                    else st.just([])
+                )
+                added = [(key, right[key]) for key in draw(fine)] + [(draw(known), draw(values))]
+                text = ",".join(f"{key}{draw(spaces)}={draw(spaces)}{value}" for key, value in added)
+                parts.append(["--add-config", text + draw(st.sampled_from(["", "", "", ",", "]", "=", ",x"]))])
+            if not draw(st.integers(0, 3)):
+                parts.append(["--delete-config", draw(st.lists(known, min_size=1, max_size=2).map(",".join))])
+        else:
+            parts.append(["--describe"])
+            parts += [["--all"]] if draw(st.booleans()) else []
+        if not draw(st.integers(0, 7)):
+            parts.append(draw(st.sampled_from([["--describe"], ["--topic", "x"], ["--frob"], ["--entity-default"]])))
+        return [word for part in draw(st.permutations(parts)) for word in part]
+
+    return line()
+
+
+_numbers = iter(range(10_000, 20_000))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@given(words=_lines())
+def test_made_up_lines(sides: tuple[Side, Side], words: list[str]) -> None:
+    names = _names(next(_numbers)) | {"topic": _names(0)["topic"]}
+    line = [word.format(**names) for word in words]
+    problems = compare(sides, [line], names.values(), SETTLED_SECONDS)
+    assert not problems, "\n".join(problems)
