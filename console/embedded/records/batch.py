@@ -6,6 +6,8 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
+from crc32c import crc32c
+
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 """baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
 producerId, producerEpoch, baseSequence, records."""
@@ -93,8 +95,6 @@ def produced(data: bytes) -> Batch:
 
 def read_batch(data: bytes, at: int) -> Batch:
     """The batch that begins there. Raises CorruptBatch, InvalidBatch."""
-    from aiokafka.record.util import calc_crc32c  # type: ignore[import-untyped]
-
     if len(data) - at < HEADER_SIZE:
         raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
     if data[at + _MAGIC_AT] != _MAGIC:
@@ -117,7 +117,7 @@ def read_batch(data: bytes, at: int) -> Batch:
     end = at + _AFTER_LENGTH + length
     if length < HEADER_SIZE - _AFTER_LENGTH or end > len(data):
         raise CorruptBatch(f"a record batch of {length} bytes in {len(data) - at - _AFTER_LENGTH}")
-    if calc_crc32c(data[at + _CRC_FROM : end]) != crc:
+    if crc32c(data[at + _CRC_FROM : end]) != crc:
         raise CorruptBatch(f"the checksum {crc} is not that of the batch")
     return Batch(
         data[at:end] if (at, end) != (0, len(data)) else data,
@@ -137,8 +137,6 @@ def read_batch(data: bytes, at: int) -> Batch:
 def placed(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
     """The batch as it is kept: at an offset, under a leader's epoch; append_time puts that in the place of the
     producer's timestamps (message.timestamp.type=LogAppendTime)."""
-    from aiokafka.record.util import calc_crc32c
-
     data = bytearray(batch.data)
     _OFFSET.pack_into(data, 0, offset)
     _EPOCH.pack_into(data, _AFTER_LENGTH, leader_epoch)
@@ -147,7 +145,7 @@ def placed(batch: Batch, offset: int, leader_epoch: int, append_time: int | None
         attributes, max_timestamp = attributes | _LOG_APPEND_TIME, append_time
         _ATTRIBUTES.pack_into(data, _CRC_FROM, attributes)
         _MAX_TIME.pack_into(data, _MAX_TIME_AT, max_timestamp)
-        _CRC.pack_into(data, _CRC_AT, calc_crc32c(bytes(data[_CRC_FROM:])))
+        _CRC.pack_into(data, _CRC_AT, crc32c(bytes(data[_CRC_FROM:])))
     return Batch(
         bytes(data),
         offset,

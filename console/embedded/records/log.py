@@ -8,7 +8,7 @@ from bisect import bisect_left
 from console.embedded.records.batch import Batch, first_since, newest, placed
 from console.embedded.records.producers import Producers
 
-MAX_BYTES = 16 * 2**20
+MAX_BYTES = 8 * 2**20
 """What one partition holds in memory, whatever its retention says."""
 NO_OFFSET = -1
 

@@ -7,7 +7,7 @@ from console.embedded.context import RequestContext
 from console.embedded.records.partitions import Held
 from console.embedded.state.cluster_state import ClusterState
 
-MAX_TOTAL_BYTES = 256 * 2**20
+MAX_TOTAL_BYTES = 64 * 2**20
 """What all partitions hold in memory together."""
 ROOM_STEP = 2**20
 """How much a log grows between looks at that."""

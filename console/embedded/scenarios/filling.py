@@ -19,12 +19,12 @@ from console.model.quota import QuotaEntity
 MIB = 1_048_576.0
 HOUR = 3_600_000
 DAY = 24 * HOUR
-_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
+IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
 def topic_id(name: str) -> UUID:
     """The id of a scenario's topic: the same in every run."""
-    return uuid5(_IDS, name)
+    return uuid5(IDS, name)
 
 
 def add_topic(
@@ -61,7 +61,7 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
     """A user with a password, for both mechanisms or for these."""
     for mechanism in mechanisms or tuple(ScramHash):
-        salt = uuid5(_IDS, f"{user} {mechanism.label}").bytes
+        salt = uuid5(IDS, f"{user} {mechanism.label}").bytes
         state.put_scram(ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
 
 

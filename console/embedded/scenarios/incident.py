@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.filling import add_topic, join_isr, leave_isr, quota
+from console.embedded.scenarios.loader import load
 from console.embedded.scenarios.others import somebody_else
 from console.embedded.scenarios.scenario import Scenario
+from console.embedded.scenarios.traffic import move_on, read_by
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 
 if TYPE_CHECKING:
@@ -27,6 +29,13 @@ IMPOSSIBLE = "checkout.gift-cards"
 """Its min.insync.replicas is above its replication: nobody can write to it with acks=all."""
 LEFTOVER = "logistics.stock"
 """A reassignment of it ended long ago; the throttle of its replication was never taken off."""
+LOADED = "checkout.carts"
+"""What that client writes to."""
+BEHIND = "cart-reminders"
+"""The group that falls behind there."""
+_BEHIND_BY = 250_000
+_READ_EVERY, _READ = 3.0, 60
+"""Seconds, and the records that it manages in them; the client writes three times as many."""
 _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
 
 
@@ -35,6 +44,7 @@ def fill(cluster: EmbeddedCluster) -> None:
     quiet.fill(cluster)
     state = cluster.state
     add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
+    read_by(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
     quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
     state.alter_config(
         topic_resource(LEFTOVER),
@@ -51,8 +61,16 @@ def fill(cluster: EmbeddedCluster) -> None:
 
 
 async def live(cluster: EmbeddedCluster) -> None:
-    """A broker flaps, in-sync replicas come and go, and somebody works on."""
-    await asyncio.gather(_flap(cluster), _shrink(cluster), somebody_else(cluster))
+    """A broker flaps, in-sync replicas come and go, a client is held back, a group lags, and somebody works on."""
+    await asyncio.gather(
+        _flap(cluster), _shrink(cluster), load(cluster, THROTTLED, LOADED), _lag(cluster), somebody_else(cluster)
+    )
+
+
+async def _lag(cluster: EmbeddedCluster) -> None:
+    while True:
+        await cluster.clock.sleep(_READ_EVERY)
+        move_on(cluster, BEHIND, LOADED, 0, _READ)
 
 
 async def _flap(cluster: EmbeddedCluster) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from console.embedded.scenarios.filling import DAY, HOUR, MIB, add_topic, allow, quota, scram_user
 from console.embedded.scenarios.others import somebody_else
 from console.embedded.scenarios.scenario import Scenario
+from console.embedded.scenarios.traffic import lay_records, read_by
 from console.embedded.state.coordinators import ensure_topic
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import CLIENT_METRICS, GROUP
@@ -35,6 +36,15 @@ _OVERRIDES = {
     "platform.traces": {"retention.ms": str(HOUR), "segment.bytes": str(64 * 2**20)},
 }
 
+GROUPS = (
+    ("billing", ("checkout.orders", "checkout.payments"), ("billing-1", "billing-2", "billing-3"), 12),
+    ("warehouse", ("logistics.shipments", "logistics.stock"), ("warehouse-1", "warehouse-2"), 3),
+    ("fraud-check", ("checkout.payments", "identity.logins"), ("fraud-check",), 40),
+    ("search-index", ("logistics.stock",), ("indexer-1", "indexer-2"), 150),
+    ("year-end-report", ("checkout.orders", "checkout.refunds"), (), 180_000),
+)
+"""Groups: what they read, who is in them, and how far they are behind. The last one runs once a year."""
+
 
 def fill(cluster: EmbeddedCluster) -> None:
     """Everything of the scenario."""
@@ -43,6 +53,9 @@ def fill(cluster: EmbeddedCluster) -> None:
         for place, name in enumerate(names):
             full = f"{team}.{name}"
             add_topic(state, full, _PARTITIONS[place % len(_PARTITIONS)], configs=_OVERRIDES.get(full))
+            lay_records(cluster, full)
+    for name, topics, clients, lag in GROUPS:
+        read_by(cluster, name, topics, clients, lag)
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY), "log.cleaner.threads": "2"})
     state.alter_config(broker_resource(max(state.alive())), {"log.retention.ms": str(2 * DAY)})

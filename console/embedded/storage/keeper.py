@@ -15,6 +15,8 @@ log = logging.getLogger("console.embedded")
 
 PAUSE = 0.2
 """Seconds in which changes gather before they are written."""
+LONG_PAUSE = 2.0
+"""The same for records and groups, of which there may be a change at any time."""
 
 
 class Keeper:
@@ -25,11 +27,21 @@ class Keeper:
         self._path = path
         self._scenario = scenario
         self._changed = asyncio.Event()
+        self._later: asyncio.TimerHandle | None = None
         self._unsubscribe = state.subscribe(self._noticed)
+        self._untouched = state.when_touched(self._touched)
 
     def _noticed(self, change: Change) -> None:
         if change.table in CODECS:
             self._changed.set()
+
+    def _touched(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(LONG_PAUSE, self._due)
+
+    def _due(self) -> None:
+        self._later = None
+        self._changed.set()
 
     async def run(self) -> None:
         """Write after changes, until it is cancelled."""
@@ -50,4 +62,7 @@ class Keeper:
     def close(self) -> None:
         """Write once more, and stop listening. Raises StateFileError."""
         self._unsubscribe()
+        self._untouched()
+        if self._later is not None:
+            self._later.cancel()
         self.write()

@@ -10,6 +10,7 @@ from typing import Any
 from console.embedded.state.change_log import ChangeLog
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.storage.codecs import CODECS
+from console.embedded.storage.unlogged import encode_unlogged, restore_unlogged
 
 FORMAT = "kac cluster state 1"
 
@@ -33,6 +34,7 @@ def encode(state: ClusterState, scenario: str | None) -> bytes:
         "cluster_id": state.cluster_id,
         "offset": state.log.end,
         "tables": tables,
+        **encode_unlogged(state),
     }
     return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
@@ -89,6 +91,7 @@ def restore(state: ClusterState, content: dict[str, Any], path: Path) -> None:
             for encoded, value in content["tables"][name]["own"]:
                 key = codec.read_key(encoded)
                 table.put(key, codec.read_value(key, value))
+        restore_unlogged(state, content)
         state.index_topics()
         state.log = ChangeLog(content["offset"])
     except (KeyError, TypeError, ValueError) as error:
