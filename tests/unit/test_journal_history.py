@@ -1,0 +1,145 @@
+"""What records come to: how each edit stands, what was taken back, what is due."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from console.commands.past import opposites
+from console.journal.history import Change, History, State, history
+from console.journal.identity import at_work, origin, who
+from console.journal.lines import Numbered
+from console.journal.records import (
+    Answered,
+    Closed,
+    Ended,
+    Entry,
+    Intent,
+    Note,
+    Origin,
+    Request,
+    Sending,
+    Settled,
+    Who,
+)
+from console.model.changes import NewTopic, Status
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
+from console.plan.staged import Place, Staged, Was
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+ALICE = QuotaEntity.of({"user": "alice"})
+BOB = QuotaEntity.of({"user": "bob"})
+APPLIED, FAILED = Ended(Status.APPLIED), Ended(Status.FAILED)
+
+
+def rate(value: float, entity: QuotaEntity = ALICE) -> SetQuota:
+    return SetQuota(entity, "producer_byte_rate", value)
+
+
+def change(number: int, *edits: Edit, was: Was = None, hours: int | None = None, back: Place | None = None) -> Numbered:
+    until = AT + timedelta(hours=hours) if hours is not None else None
+    entries = tuple(Entry(Staged(edit, was, reverts=back), until) for edit in edits)
+    requests = tuple(Request("AlterClientQuotas", None, (place,)) for place in range(len(edits)))
+    return Numbered(number, Intent(AT, "c", Who("a", "b"), Origin("h", "run", 1), entries, requests))
+
+
+def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Note, ...]:
+    return Sending(number, request, AT), Answered(number, request, AT, {request: ended})
+
+
+def states(past: History, number: int) -> list[str]:
+    found: Change = past.changes[number]
+    return [found.state(place).value for place in range(len(found.entries))]
+
+
+def test_how_an_edit_stands() -> None:
+    past = history(
+        [
+            change(1, rate(1), rate(2, BOB), rate(3), rate(4), rate(5)),
+            *answered(1, 0),
+            *answered(1, 1, FAILED),
+            Sending(1, 2, AT),
+            *answered(1, 3, Ended(Status.UNKNOWN)),
+        ]
+    )
+    assert states(past, 1) == ["applied", "failed", "unfinished", "unfinished", "not sent"]
+    assert [each.number for each in past.unfinished()] == [1]
+
+
+def test_what_a_later_start_found() -> None:
+    records = [change(1, rate(1), rate(2, BOB)), Sending(1, 0, AT), Sending(1, 1, AT)]
+    past = history([*records, Settled(1, AT, {0: Status.APPLIED, 1: Status.UNKNOWN})])
+    assert states(past, 1) == ["applied", "unclear"]
+    assert past.unfinished() == ()
+
+
+def test_a_change_whose_process_runs_is_under_way() -> None:
+    records = [change(1, rate(1)), Sending(1, 0, AT)]
+    assert states(history(records, at_work=lambda _: True), 1) == ["under way"]
+    assert states(history([*records, *answered(1)], at_work=lambda _: True), 1) == ["applied"]
+    assert at_work(origin("run"))
+    assert not at_work(Origin(origin("run").host, "run", origin("run").pid, "another start"))
+    assert not at_work(Origin("another-host", "run", 1))
+
+
+def test_a_record_of_no_change_and_a_change_twice_do_no_harm() -> None:
+    past = history(
+        [Sending(9, 0, AT), *answered(9), Closed(Place(9, 0), AT, ""), change(1, rate(1)), change(1, rate(2))]
+    )
+    assert list(past.changes) == [1]
+    assert "twice" in past.problems[0]
+
+
+def test_what_was_taken_back() -> None:
+    records = [change(1, rate(1), hours=1), *answered(1)]
+    back = change(2, UnsetQuota(ALICE, "producer_byte_rate"), was=1.0, back=Place(1, 0))
+    assert history([*records, back]).changes[1].undone == {}
+    past = history([*records, back, *answered(2)])
+    assert past.changes[1].undone == {0: Place(2, 0)}
+    assert past.expiring() == ()
+    (again,) = opposites(past.changes[1])
+    assert again.staged is None
+    assert "change 2 took it back already" in again.note
+
+
+def test_what_is_due_is_what_still_holds() -> None:
+    first = [change(1, rate(1), rate(2, BOB), hours=2), *answered(1, 0), *answered(1, 1)]
+    assert [due.place for due in history(first).expiring()] == [Place(1, 0), Place(1, 1)]
+    assert [due.place for due in history([*first, Closed(Place(1, 0), AT, "stays")]).expiring()] == [Place(1, 1)]
+    later = [*first, change(2, rate(9, BOB)), *answered(2)]
+    assert [due.place for due in history(later).expiring()] == [Place(1, 0)], "it was set anew, for good"
+    failed = [*first, change(2, rate(9, BOB)), *answered(2, ended=FAILED)]
+    assert len(history(failed).expiring()) == 2
+    sooner = [*first, change(2, rate(9, BOB), hours=1), *answered(2)]
+    assert [due.place for due in history(sooner).expiring()] == [Place(2, 0), Place(1, 0)]
+
+
+def test_what_never_was_applied_is_not_taken_back() -> None:
+    past = history([change(1, rate(1), rate(2, BOB)), *answered(1, 0, FAILED), *answered(1, 1)])
+    first, second = opposites(past.changes[1])
+    assert first.staged is None
+    assert "it is failed" in first.note
+    assert second.staged is not None
+    assert second.staged.edit == UnsetQuota(BOB, "producer_byte_rate")
+    assert second.staged.was == 2.0
+    assert second.staged.reverts == Place(1, 1)
+
+
+def test_the_configs_of_a_new_topic_go_with_it() -> None:
+    resource = topic_resource("new")
+    records = [change(1, CreateTopic(NewTopic("new", 1, 1)), SetConfig(resource, "retention.ms", "1"))]
+    past = history([*records, *answered(1, 0), *answered(1, 1)])
+    topic, config = opposites(past.changes[1])
+    assert topic.staged is not None
+    assert "deleted with it" in topic.note
+    assert (config.staged, config.note) == (None, "")
+
+
+def test_who_it_was() -> None:
+    environ = {"SSH_CONNECTION": "10.0.0.7 5000 10.0.0.1 22", "SUDO_USER": "bob"}
+    found = who("alice", environ)
+    assert (found.principal, found.sudo_user, found.ssh_client) == ("alice", "bob", "10.0.0.7")
+    assert found.os_user
+    assert who("alice", {}).ssh_client == ""
+    assert State.APPLIED.value == "applied"

@@ -1,0 +1,105 @@
+"""Throttles that no reassignment uses any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from console.commands.grammar import parse
+from console.commands.leftovers import command, leftovers_table
+from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize
+from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    own_source,
+    topic_resource,
+)
+from console.model.snapshot import Snapshot
+from console.plan.edits import SubtractConfig, UnsetConfig
+from console.plan.leftovers import LISTS, LOG_DIRS_RATE, RATES, leftovers
+
+AT = datetime(2026, 3, 4, tzinfo=UTC)
+LEADER, FOLLOWER = LISTS
+
+
+def snapshot(
+    own: Mapping[ConfigResource, Mapping[str, str]], *moves: Reassignment, copying: int | None = None
+) -> Snapshot:
+    configs = {
+        resource: ConfigSet(
+            tuple(
+                ConfigEntry(
+                    key,
+                    value,
+                    own_source(resource),
+                    type=ConfigType(7 if key in LISTS else 5),
+                    synonyms=(Synonym(key, value, own_source(resource)),),
+                )
+                for key, value in values.items()
+            )
+        )
+        for resource, values in own.items()
+    }
+    dirs = {number: (LogDir("/d", (ReplicaSize("t", 0, 1, 0, is_future=number == copying),)),) for number in (1, 2)}
+    brokers = (Broker(1, "h", 1), Broker(2, "h", 2))
+    read_at = dict.fromkeys(("reassignments", "log_dirs"), AT)
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, brokers), configs=configs, reassignments=moves, log_dirs=dirs, read_at=read_at
+    )
+
+
+EVERYTHING = {
+    CLUSTER_DEFAULT: {RATES[0]: "10"},
+    broker_resource(1): {RATES[1]: "10", LOG_DIRS_RATE: "5"},
+    broker_resource(2): {RATES[1]: "10"},
+    topic_resource("moving"): {LEADER: "0:1,1:2", FOLLOWER: "*"},
+    topic_resource("still"): {LEADER: "*"},
+}
+MOVE = Reassignment("moving", 1, (1,), (1,), ())
+
+
+def test_nothing_moves_so_all_of_it_can_go() -> None:
+    found = leftovers(snapshot(EVERYTHING))
+    assert {each.edit.slot for each in found} == {
+        UnsetConfig(resource, key).slot for resource, values in EVERYTHING.items() for key in values
+    }
+    assert all(isinstance(each.edit, UnsetConfig) for each in found)
+
+
+def test_what_a_reassignment_uses_stays() -> None:
+    found = {each.edit.slot: each.edit for each in leftovers(snapshot(EVERYTHING, MOVE))}
+    assert set(found.values()) == {
+        UnsetConfig(broker_resource(1), LOG_DIRS_RATE),
+        UnsetConfig(broker_resource(2), RATES[1]),
+        SubtractConfig(topic_resource("moving"), LEADER, "0:1"),
+        UnsetConfig(topic_resource("still"), LEADER),
+    }
+
+
+def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
+    keys = {each.edit.key for each in leftovers(snapshot(EVERYTHING, copying=1))}
+    assert LOG_DIRS_RATE not in keys
+    assert set(RATES) <= keys
+
+
+def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
+    from dataclasses import replace
+
+    assert leftovers(replace(snapshot(EVERYTHING), read_at={})) == ()
+    blind = replace(snapshot(EVERYTHING), log_dirs={})
+    assert LOG_DIRS_RATE not in {each.edit.key for each in leftovers(blind)}
+
+
+def test_the_commands_are_of_the_language() -> None:
+    found = leftovers(snapshot(EVERYTHING, MOVE))
+    statements = parse("\n".join(map(command, found)))
+    assert len(statements) == len(found)
+    table = leftovers_table(found, snapshot(EVERYTHING, MOVE))
+    assert len(table.rows) == len(found)
+    sources = {DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG}
+    assert {own_source(resource) for resource in EVERYTHING} == sources
