@@ -1,0 +1,410 @@
+"""The client's changes where things go wrong: what it says of each is how it is, and none is sent twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from console.admin import changes_delivery, topics
+from console.admin.changes import send
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.commands.session import Session
+from console.contexts import Context
+from console.embedded.clock import ManualClock
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.faults.effects import (
+    BrokerDown,
+    Cut,
+    Delay,
+    Effect,
+    Fail,
+    FailSome,
+    Garbage,
+    HalfFrame,
+    Meanwhile,
+    Moment,
+    MoveController,
+    Throttle,
+)
+from console.embedded.faults.faults import Fault
+from console.embedded.faults.text import parse_fault
+from console.embedded.recording import Recording, load, replay
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.placement import new_topic
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    NewTopic,
+    Outcome,
+    ScramUser,
+    Status,
+)
+from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edits import SetConfig
+
+ALIVE = (1, 2, 3)
+ALICE = QuotaEntity.of({"user": "alice"})
+ACL = Acl(
+    AclResourceType.parse("topic"),
+    "t",
+    PatternType.parse("literal"),
+    "User:alice",
+    "*",
+    AclOperation.parse("read"),
+    Permission.parse("allow"),
+)
+RETENTION = "retention.ms"
+
+
+@pytest.fixture(autouse=True)
+def _short_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.1)
+
+
+@asynccontextmanager
+async def linked(cluster: EmbeddedCluster, **settings: Any) -> AsyncIterator[Link]:
+    link = Link(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
+    try:
+        yield link
+    finally:
+        await link.close()
+
+
+@pytest.fixture
+async def running(cluster: EmbeddedCluster) -> EmbeddedCluster:
+    """With topics t, of replicas that don't lead as they should, and u, and what there is to take away."""
+    for name in ("t", "u", "v"):
+        cluster.state.put_topic(new_topic(name, [(1, 2)], ALIVE))
+    cluster.state.add_acl(ACL)
+    return cluster
+
+
+async def outcomes(link: Link, change: ChangeRequest) -> dict[Any, Outcome]:
+    return {outcome.target: outcome for outcome in await send(link, change, validate_only=False)}
+
+
+async def single(link: Link, change: ChangeRequest) -> Outcome:
+    (outcome,) = (await outcomes(link, change)).values()
+    return outcome
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change of one thing, by which API it goes, and whether a cluster has it."""
+
+    api: str
+    change: ChangeRequest
+    is_so: Callable[[ClusterState], bool]
+
+
+def led_by(state: ClusterState, leader: int, replicas: tuple[int, ...]) -> bool:
+    partition = state.topics["t"].partitions[0]
+    return (partition.leader, partition.replicas) == (leader, replicas)
+
+
+CASES = [
+    Case("create_topics", CreateTopics((NewTopic("new", 3, 2),)), lambda state: "new" in state.topics),
+    Case("delete_topics", DeleteTopics(("t",)), lambda state: "t" not in state.topics),
+    Case(
+        "create_partitions",
+        CreatePartitions({"t": 4}, was={"t": 1}),
+        lambda state: len(state.topics["t"].partitions) == 4,
+    ),
+    Case(
+        "incremental_alter_configs",
+        AlterConfigs({topic_resource("t"): (ConfigOp(RETENTION, SET, "5000"),)}),
+        lambda state: state.configs.get(topic_resource("t")) == {RETENTION: "5000"},
+    ),
+    Case(
+        "alter_client_quotas",
+        AlterQuotas({ALICE: {"producer_byte_rate": 1024.0}}),
+        lambda state: state.quotas.get(ALICE) == {"producer_byte_rate": 1024.0},
+    ),
+    Case("create_acls", CreateAcls((ACL._replace(principal="User:bob"),)), lambda state: len(state.acls) == 2),
+    Case("delete_acls", DeleteAcls((ACL,)), lambda state: not state.acls),
+    Case(
+        "alter_user_scram_credentials",
+        AlterScram({ScramUser("alice", ScramMechanism(1)): (4096, Secret("p"))}),
+        lambda state: len(state.scram) == 1,
+    ),
+    Case(
+        "alter_partition_reassignments",
+        AlterReassignments({("t", 0): (2, 1)}),
+        lambda state: led_by(state, 1, (2, 1)),
+    ),
+]
+IDS = [case.api for case in CASES]
+LOST_AFTER = [Cut(Moment.AFTER), HalfFrame(), Garbage(), Garbage(whole_frame=True)]
+each_case = pytest.mark.parametrize("case", CASES, ids=IDS)
+
+
+@each_case
+@pytest.mark.parametrize("effect", LOST_AFTER, ids=["cut", "half-frame", "garbage", "garbage-frame"])
+async def test_an_answer_that_is_lost_or_nonsense_is_looked_up(
+    running: EmbeddedCluster, case: Case, effect: Effect
+) -> None:
+    running.faults.add(Fault(effect, case.api, times=1))
+    async with linked(running, request_timeout=2.0) as link:
+        outcome = await single(link, case.change)
+        assert case.is_so(running.state)
+        assert outcome.status is Status.APPLIED, outcome
+        assert running.counters.total(case.api).requests == 1
+
+
+@each_case
+@pytest.mark.parametrize("effect", [Cut(Moment.BEFORE), Fail(7)], ids=["cut", "timed-out"])
+async def test_what_never_took_effect_is_not_said_to_have(running: EmbeddedCluster, case: Case, effect: Effect) -> None:
+    running.faults.add(Fault(effect, case.api, times=1))
+    async with linked(running) as link:
+        outcome = await single(link, case.change)
+        assert not case.is_so(running.state)
+        assert outcome.status is Status.NOT_APPLIED, outcome
+        assert outcome.failure is not None
+        assert outcome.failure.remedy
+        assert running.counters.total(case.api).requests == 1
+        outcome = await single(link, case.change)
+        assert outcome.status is Status.APPLIED
+        assert case.is_so(running.state)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
+async def test_a_change_that_comes_later_than_the_client_waits(
+    running: EmbeddedCluster, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is still on its way when the client gives up on the answer, and is found as soon as it is there."""
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 5.0)
+    running.faults.add(Fault(Delay(0.3), case.api, times=1))
+    async with linked(running, request_timeout=0.1) as link:
+        await link.refresh()
+        outcome = await single(link, case.change)
+        assert outcome.status is Status.APPLIED, outcome
+        assert case.is_so(running.state)
+        assert running.counters.total(case.api).requests == 1
+
+
+async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> None:
+    change = ElectLeaders((("t", 0),))
+    async with linked(running) as link:
+        assert (await single(link, AlterReassignments({("t", 0): (2, 1)}))).ok
+        running.faults.add(Fault(Cut(Moment.BEFORE), "elect_leaders", nth=1))
+        assert (await single(link, change)).status is Status.NOT_APPLIED
+        assert led_by(running.state, 1, (2, 1))
+        running.faults.add(Fault(Cut(Moment.AFTER), "elect_leaders", nth=1))
+        assert (await single(link, change)).status is Status.APPLIED
+        assert led_by(running.state, 2, (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("api", "change", "bad", "good"),
+    [
+        ("create_topics", CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1))), "b", "a"),
+        ("delete_topics", DeleteTopics(("t", "u")), "u", "t"),
+        ("create_partitions", CreatePartitions({"t": 2, "u": 2}), "u", "t"),
+        (
+            "incremental_alter_configs",
+            AlterConfigs({topic_resource(name): (ConfigOp(RETENTION, SET, "5000"),) for name in ("t", "u")}),
+            topic_resource("u"),
+            topic_resource("t"),
+        ),
+    ],
+)
+async def test_part_of_a_batch_fails(
+    running: EmbeddedCluster, api: str, change: ChangeRequest, bad: Any, good: Any
+) -> None:
+    name = bad if isinstance(bad, str) else bad.name
+    running.faults.add(Fault(FailSome(44, "not today", names=frozenset({name})), api))
+    async with linked(running) as link:
+        found = await outcomes(link, change)
+        assert found[good].status is Status.APPLIED
+        assert found[bad].status is Status.FAILED
+        assert str(found[bad].failure).startswith("POLICY_VIOLATION: ")
+        assert "not today" in str(found[bad].failure)
+
+
+@pytest.mark.parametrize("release", ["2.8", "4.3"])
+async def test_the_controller_moves_just_before_the_change(release: str) -> None:
+    async with EmbeddedCluster(ClusterSpec(versions=release)) as cluster, linked(cluster) as link:
+        await link.refresh()
+        cluster.faults.add(Fault(MoveController(3), "create_topics", times=1))
+        outcome = await single(link, CreateTopics((NewTopic("new", 3, 3),)))
+        assert outcome == Outcome("new", Status.APPLIED)
+        assert cluster.state.controller_id == 3
+        # Brokers of a KRaft cluster forward; with ZooKeeper the first answers NOT_CONTROLLER, and has done nothing.
+        asked = [
+            key.broker for key, count in cluster.counters for _ in range(count.requests) if key.api == "create_topics"
+        ]
+        assert len(asked) == (1 if release == "4.3" else 2)
+        assert release == "4.3" or asked[-1] == 3
+
+
+async def test_no_controller_that_can_be_found() -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, linked(cluster) as link:
+        cluster.faults.add(parse_fault("api=CreateTopics,not-controller"))
+        outcome = await single(link, CreateTopics((NewTopic("new", 1, 1),)))
+        assert outcome.status is Status.FAILED
+        assert outcome.failure is not None
+        assert outcome.failure.name == "NOT_CONTROLLER"
+        assert "new" not in cluster.state.topics
+
+
+async def test_the_broker_goes_down_with_the_change_and_comes_back(running: EmbeddedCluster) -> None:
+    change = CreateTopics((NewTopic("new", 3, 3),))
+    running.faults.add(Fault(BrokerDown(seconds=1.0), "create_topics", times=1))
+    async with linked(running) as link:
+        outcome = await single(link, change)
+        assert outcome.status is Status.NOT_APPLIED
+        assert "new" not in running.state.topics
+        assert len(running.state.alive()) == 2
+        assert (await single(link, change)).status is Status.APPLIED
+        await running.settled()
+        assert running.state.alive() == ALIVE
+        listing = await topics.describe_topics(link, ["new"])
+        assert all(set(partition.isr) == set(ALIVE) for partition in listing.topics["new"].partitions)
+
+
+async def test_another_broker_goes_down_while_partitions_are_added(running: EmbeddedCluster) -> None:
+    running.faults.add(Fault(BrokerDown(2, seconds=0.5), "create_partitions", times=1))
+    async with linked(running) as link:
+        await link.refresh()
+        outcome = await single(link, CreatePartitions({"t": 12}, was={"t": 1}))
+        if outcome.status is Status.APPLIED:
+            assert len(running.state.topics["t"].partitions) == 12
+        else:  # broker 2 itself was asked
+            assert (outcome.status, len(running.state.topics["t"].partitions)) == (Status.NOT_APPLIED, 1)
+        await running.settled()
+
+
+async def test_throttled_by_the_broker(running: EmbeddedCluster) -> None:
+    running.faults.add(Fault(Throttle(0.2), "alter_client_quotas", times=1))
+    async with linked(running) as link:
+        began = asyncio.get_running_loop().time()
+        assert (await single(link, AlterQuotas({ALICE: {"producer_byte_rate": 1.0}}))).ok
+        assert (await single(link, AlterQuotas({ALICE: {"producer_byte_rate": 2.0}}))).ok
+        assert asyncio.get_running_loop().time() - began >= 0.15
+        assert running.state.quotas[ALICE] == {"producer_byte_rate": 2.0}
+
+
+async def test_held_back_by_a_quota_it_is_sent_again_when_there_is_room() -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(clock=clock) as cluster, linked(cluster) as link:
+        cluster.state.alter_quota(QuotaEntity.of({"client-id": "kac"}), {"controller_mutation_rate": 100.0})
+        assert (await single(link, CreateTopics((NewTopic("wide", 1120, 1),)))).ok
+        sending = asyncio.ensure_future(outcomes(link, CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1)))))
+        async with asyncio.timeout(10):
+            await clock.asleep()  # the broker takes nothing more of this client
+        assert set(cluster.state.topics) == {"wide"}
+        clock.advance(1.0)
+        assert {outcome.status for outcome in (await sending).values()} == {Status.APPLIED}
+        assert cluster.counters.total("create_topics").requests == 3
+
+
+class LinkClient:
+    """What a session needs, on this loop."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def run(self, operation: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Awaitable[Any]:
+        return operation(self._link, *args, **options)
+
+
+@asynccontextmanager
+async def session_of(cluster: EmbeddedCluster) -> AsyncIterator[Session]:
+    async with linked(cluster) as link:
+        session = Session(LinkClient(link), Context("test", "test", link.settings, journal=False))
+        await session.read_cluster()
+        await session.read_topics()
+        await session.read_configs([topic_resource(name) for name in ("t", "u")])
+        yield session
+
+
+def somebody_sets(value: str | None) -> Meanwhile:
+    return Meanwhile(lambda state: state.alter_config(topic_resource("t"), {RETENTION: value}))
+
+
+CHECK, APPLY = 1, 2
+"""The first IncrementalAlterConfigs is the check, the second applies."""
+
+
+async def test_somebody_changes_it_between_the_read_and_the_apply(running: EmbeddedCluster) -> None:
+    async with session_of(running) as session:
+        session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
+        running.faults.add(Fault(somebody_sets("777"), "incremental_alter_configs", nth=CHECK))
+        report = await session.apply()
+        assert not report.sent
+        assert [conflict.staged.edit.target for conflict in report.conflicts] == [topic_resource("t")]
+        assert running.state.configs[topic_resource("t")] == {RETENTION: "777"}
+        assert topic_resource("u") not in running.state.configs
+        assert running.counters.total("incremental_alter_configs").requests == 1
+        report = await session.apply(force=True)
+        assert report.ok
+        assert running.state.configs[topic_resource("t")] == {RETENTION: "5000"}
+
+
+async def test_somebody_changes_something_else_of_it(running: EmbeddedCluster) -> None:
+    async with session_of(running) as session:
+        session.stage([SetConfig(topic_resource("t"), RETENTION, "5000")])
+        running.faults.add(parse_fault("api=IncrementalAlterConfigs,meanwhile=topic/t/segment.ms=60000,times=1"))
+        report = await session.apply()
+        assert report.ok
+        assert running.state.configs[topic_resource("t")] == {RETENTION: "5000", "segment.ms": "60000"}
+
+
+async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> None:
+    async with session_of(running) as session:
+        session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
+        running.faults.add(
+            Fault(Meanwhile(lambda state: state.remove_topic("t")), "incremental_alter_configs", nth=APPLY)
+        )
+        report = await session.apply()
+        assert not report.ok
+        assert running.state.configs.get(topic_resource("u")) == {RETENTION: "5000"}
+        failed = [outcome for result in report.results for outcome in result.outcomes if not outcome.ok]
+        assert [outcome.target for outcome in failed] == [topic_resource("t")]
+        assert [staged.edit.target for staged in session.plan.staged] == [topic_resource("t")]
+
+
+async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster, tmp_path: Any) -> None:
+    """The real client's requests, recorded, saved, and sent again, leave the same behind."""
+    running.recording = Recording()
+    async with linked(running) as link:
+        for case in CASES:
+            if case.api != "delete_topics":
+                assert (await single(link, case.change)).ok, case.api
+        assert (await single(link, DeleteTopics(("u",)))).ok
+    path = tmp_path / "recording"
+    running.recording.save(path)
+    async with EmbeddedCluster() as other:
+        for name in ("t", "u", "v"):
+            other.state.put_topic(new_topic(name, [(1, 2)], ALIVE))
+        other.state.add_acl(ACL)
+        answers = await replay(load(path), other.addresses)
+        assert all(answer.response is not None for answer in answers)
+        mine, theirs = running.state, other.state
+        assert set(mine.topics) == set(theirs.topics) == {"t", "v", "new"}
+        assert all(len(mine.topics[name].partitions) == len(theirs.topics[name].partitions) for name in mine.topics)
+        assert dict(mine.configs) == dict(theirs.configs)
+        assert dict(mine.quotas) == dict(theirs.quotas)
+        assert set(mine.acls) == set(theirs.acls)
+        assert set(mine.scram) == set(theirs.scram)
