@@ -1,0 +1,180 @@
+"""ACLs and SCRAM credentials over the wire, beside what tests/contract compares with real brokers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+import pytest
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.values import ScramKey
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from tests.embedded.raw_client import RawClient
+
+RELEASES = ("2.8", "3.9", "4.3")
+
+
+def binding(name: str, principal: str = "User:a") -> Acl:
+    return Acl(
+        AclResourceType.parse("TOPIC"),
+        name,
+        PatternType.parse("LITERAL"),
+        principal,
+        "*",
+        AclOperation.parse("READ"),
+        Permission.parse("ALLOW"),
+    )
+
+
+def everything(m: Any) -> Any:
+    return m.DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+
+
+def created(*names: str) -> Any:
+    return lambda m: m.CreateAclsRequest(
+        creations=tuple(
+            m.AclCreation(
+                resource_type=2,
+                resource_name=name,
+                resource_pattern_type=3,
+                principal="User:a",
+                host="*",
+                operation=3,
+                permission_type=3,
+            )
+            for name in names
+        )
+    )
+
+
+def deleted(*principals: str) -> Any:
+    return lambda m: m.DeleteAclsRequest(
+        filters=tuple(
+            m.DeleteAclsFilter(
+                resource_type_filter=1,
+                resource_name_filter=None,
+                pattern_type_filter=1,
+                principal_filter=principal,
+                host_filter=None,
+                operation=1,
+                permission_type=1,
+            )
+            for principal in principals
+        )
+    )
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_acls_grouped_by_what_they_are_on(cluster: EmbeddedCluster, version: int) -> None:
+    for name in ("one", "other"):
+        for principal in ("User:a", "User:b"):
+            cluster.state.add_acl(binding(name, principal))
+    async with RawClient(cluster) as client:
+        answer = await client.ask("describe_acls", version, everything)
+    assert (answer.error_code, answer.error_message) == (0, "")
+    assert {on.resource_name: {acl.principal for acl in on.acls} for on in answer.resources} == {
+        "one": {"User:a", "User:b"},
+        "other": {"User:a", "User:b"},
+    }
+
+
+@pytest.mark.parametrize("versions", RELEASES)
+async def test_without_an_authorizer_there_are_no_acls(versions: str) -> None:
+    spec = ClusterSpec(brokers=1, versions=versions, authorizer=False)
+    async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client:
+        told = await client.ask("describe_acls", 2, everything)
+        assert (told.error_code, told.error_message) == (54, "No Authorizer is configured on the broker")
+        told = await client.ask("create_acls", 2, created("a", "b"))
+        assert [(result.error_code, result.error_message) for result in told.results] == [
+            (54, "No Authorizer is configured.")
+        ] * 2
+        told = await client.ask("delete_acls", 2, deleted("User:a"))
+        assert [(result.error_code, result.error_message) for result in told.filter_results] == [
+            (54, "No Authorizer is configured.")
+        ]
+
+
+@pytest.mark.parametrize("versions", RELEASES)
+async def test_a_controller_takes_so_many_acls_in_one_change(versions: str) -> None:
+    names = [f"t{number}" for number in range(10_001)]
+    kraft = versions != "2.8"
+    async with EmbeddedCluster(ClusterSpec(brokers=1, versions=versions)) as cluster, RawClient(cluster) as client:
+        told = await client.ask("create_acls", 2, created(*names))
+        refused = (44, "Unable to perform excessively large batch operation.")
+        assert {(result.error_code, result.error_message) for result in told.results} == {refused if kraft else (0, "")}
+        assert len(cluster.state.acls) == (0 if kraft else len(names))
+        for name in names:
+            cluster.state.add_acl(binding(name))
+        told = await client.ask("delete_acls", 2, deleted("User:a"))
+        (result,) = told.filter_results
+        assert (result.error_code, result.error_message) == {
+            "2.8": (0, None),
+            "3.9": (-1, None),
+            "4.3": (42, "Cannot remove more than 10000 acls in a single delete operation."),
+        }[versions]
+        assert len(cluster.state.acls) == (len(names) if kraft else 0)
+
+
+def altered(*upsertions: tuple[str, int], deletions: tuple[tuple[str, int], ...] = ()) -> Any:
+    salted = {1: hashlib.pbkdf2_hmac("sha256", b"pw", b"salt", 4096), 2: b"x" * 64}
+    return lambda m: m.AlterUserScramCredentialsRequest(
+        deletions=tuple(m.ScramCredentialDeletion(name=user, mechanism=mechanism) for user, mechanism in deletions),
+        upsertions=tuple(
+            m.ScramCredentialUpsertion(
+                name=user, mechanism=mechanism, iterations=4096, salt=b"salt", salted_password=salted[mechanism]
+            )
+            for user, mechanism in upsertions
+        ),
+    )
+
+
+async def test_a_credential_is_that_of_the_password(cluster: EmbeddedCluster) -> None:
+    async with RawClient(cluster) as client:
+        answer = await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
+    assert [(result.user, result.error_code, result.error_message) for result in answer.results] == [("alice", 0, None)]
+    expected = credential_of("pw", ScramHash.SHA_256, salt=b"salt")
+    assert cluster.state.scram == {ScramKey("alice", ScramHash.SHA_256): expected}
+
+
+async def test_nothing_is_lost_beside_a_deletion(cluster: EmbeddedCluster) -> None:
+    """A real broker of 3.9 and 4.3 loses what is set in the request that deletes the last other one."""
+    async with RawClient(cluster) as client:
+        await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
+        answer = await client.ask("alter_user_scram_credentials", 0, altered(("bob", 1), deletions=(("alice", 1),)))
+    assert {result.user: result.error_code for result in answer.results} == {"alice": 0, "bob": 0}
+    assert [key.user for key in cluster.state.scram] == ["bob"]
+
+
+async def test_credentials_need_a_metadata_version(cluster: EmbeddedCluster) -> None:
+    cluster.state.set_feature("metadata.version", 10)
+    async with RawClient(cluster) as client:
+        answer = await client.ask("alter_user_scram_credentials", 0, altered(("alice", 1)))
+    message = "The current metadata.version does not support SCRAM"
+    assert [(result.error_code, result.error_message) for result in answer.results] == [(35, message)]
+
+
+async def test_all_credentials_are_never_told_to_who_may_not_know() -> None:
+    spec = ClusterSpec(brokers=1, super_users=frozenset())
+    async with EmbeddedCluster(spec) as cluster, RawClient(cluster) as client, RawClient(cluster) as other:
+        client.request(
+            "describe_user_scram_credentials", 0, lambda m: m.DescribeUserScramCredentialsRequest(users=None)
+        )
+        await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+        answered = asyncio.ensure_future(client.frame())
+        for _ in range(3):  # others are answered meanwhile
+            await other.ask("list_groups", 4, lambda m: m.ListGroupsRequest(states_filter=()))
+        assert not answered.done()
+        answered.cancel()
