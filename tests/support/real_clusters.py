@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,11 +14,11 @@ from tests.support.kafka_jars import KAFKA_3_9, BrokersUnavailableError
 
 __all__ = ["KAFKA_3_9", "KafkaCluster", "running"]
 
-C = TypeVar("C", bound=KafkaCluster)
+C = TypeVar("C", bound=AbstractContextManager[Any])
 
 
 def running(make: Callable[[], C]) -> Iterator[C]:
-    """The body of a fixture: the cluster runs until the test, or the session, is done with it."""
+    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done with it."""
     try:
         cluster = make()
     except BrokersUnavailableError as reason:
