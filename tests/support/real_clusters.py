@@ -18,7 +18,7 @@ C = TypeVar("C", bound=AbstractContextManager[Any])
 
 
 def running(make: Callable[[], C]) -> Iterator[C]:
-    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done with it."""
+    """The body of a fixture: the cluster, or what else needs Java, runs until the test or the session is done."""
     try:
         cluster = make()
     except BrokersUnavailableError as reason:
