@@ -16,6 +16,7 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_partition, new_topic
 from console.embedded.state.reassignment import cancelled, caught_up, is_moving, reassigned
 from console.embedded.state.values import Partition
+from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights, until
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import elect, move, moving
@@ -282,3 +283,19 @@ def test_what_is_cancelled_is_back_on_what_it_was_on(first: tuple[int, ...], tar
         assert back.leader in first
     else:
         assert moved.replicas == target
+
+
+async def test_a_throttle_of_replication_is_kept_to() -> None:
+    clock = ManualClock()
+    async with EmbeddedCluster(ClusterSpec(scenario="incident"), clock) as cluster, RawClient(cluster) as client:
+        state = cluster.state
+        throttled, free = "logistics.stock", "logistics.shipments"
+        assert "follower.replication.throttled.replicas" in state.configs[topic_resource(throttled)]
+        places = [(name, number) for name in (throttled, free) for number in range(3)]
+        assert set(await move(client, *((*place, [1]) for place in places))) == {DONE}
+        assert set(await move(client, *((*place, [1, 3]) for place in places))) == {DONE}
+        async with asyncio.timeout(5):
+            await clock.asleep()
+        clock.advance(30.0)
+        await until(cluster, lambda: not any(map(is_moving, state.topics[free].partitions)))
+        assert {name for name, _ in await moving(client)} == {throttled}

@@ -11,6 +11,7 @@ from console.model.config import topic_resource
 
 GROUP_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC})
 PARTITIONS = 50
 _REPLICATION = 3
 _MIN_INT = -(2**31)

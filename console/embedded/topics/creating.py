@@ -15,6 +15,7 @@ from console.embedded.configs.definitions import release_configs
 from console.embedded.configs.inheritance import BrokerLayers
 from console.embedded.configs.topic_rules import inherited_configs, topic_config_error
 from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.coordinators import INTERNAL_TOPICS
 from console.embedded.state.placement import new_topic
 from console.embedded.topics.assignments import Replicas, new_topic_refusal
 from console.embedded.topics.messages import topic_messages
@@ -161,7 +162,8 @@ class Planner:
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
-        replicas = placed(self._state, partitions, replication, len(self._state.topics))
+        begun = len(self._state.tables.topics.own)
+        replicas = placed(self._state, partitions, replication, begun)
         return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
 
 
@@ -171,7 +173,9 @@ def _set(wanted: WantedTopic) -> dict[str, str]:
 
 def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
     """Put a topic in; the offset in the log at which it is there, with its configs."""
-    offset = state.put_topic(new_topic(planned.name, planned.replicas, state.alive(), topic_id=topic_id))
+    internal = planned.name in INTERNAL_TOPICS
+    topic = new_topic(planned.name, planned.replicas, state.alive(), internal=internal, topic_id=topic_id)
+    offset = state.put_topic(topic)
     if planned.configs:
         offset = state.replace_config(topic_resource(planned.name), planned.configs)
     return offset

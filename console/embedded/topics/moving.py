@@ -19,6 +19,7 @@ from console.embedded.topics.refusal import (
     Refusal,
 )
 from console.embedded.topics.sizes import replica_bytes
+from console.model.config import broker_resource, topic_resource
 
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 _COPIED_EACH_SECOND = 16 * 2**20
 """Bytes that a broker copies."""
 _AT_LEAST, _AT_MOST = 0.2, 20.0
-"""Seconds that copying a replica takes."""
+"""Seconds that copying a replica takes where nothing throttles it."""
+_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+_THROTTLED_RATE = "follower.replication.throttled.rate"
 
 
 def move(
@@ -76,7 +79,7 @@ async def _copied(cluster: EmbeddedCluster, name: str, topic_id: UUID, index: in
     sync when it is back (see state.liveness)."""
     state = cluster.state
     size = replica_bytes(cluster, state.topics[name], index)
-    await cluster.clock.sleep(min(max(size / _COPIED_EACH_SECOND, _AT_LEAST), _AT_MOST))
+    await cluster.clock.sleep(max(_seconds(cluster, name, size, replica) for replica in adding))
     topic = state.topics.get(name)
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
         return
@@ -87,6 +90,16 @@ async def _copied(cluster: EmbeddedCluster, name: str, topic_id: UUID, index: in
             partition = caught_up(partition, replica, alive)
     if partition != before:
         _put(state, topic, index, partition)
+
+
+def _seconds(cluster: EmbeddedCluster, name: str, size: int, replica: int) -> float:
+    """How long a broker copies so many bytes of a topic; a throttle of its replication is kept to (KIP-73)."""
+    state = cluster.state
+    throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
+    rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)
+    if throttled and rate and rate.isdigit() and int(rate) < _COPIED_EACH_SECOND:
+        return max(size / max(int(rate), 1), _AT_LEAST)
+    return min(max(size / _COPIED_EACH_SECOND, _AT_LEAST), _AT_MOST)
 
 
 def _partition(state: ClusterState, name: str, index: int) -> tuple[Topic, Partition] | Refusal:
