@@ -67,9 +67,11 @@ def parse_fault(text: str) -> Fault:
 
 
 def _api(text: str) -> str:
-    """``CreateTopics``, ``create-topics`` and ``create_topics`` are one."""
+    """``CreateTopics``, ``create-topics`` and ``create_topics`` are one; ``kip4_alter_acls`` is a proposal's."""
+    from console.wire.proposals import PROPOSED
+
     wanted = text.replace("_", "").replace("-", "").lower()
-    for name in api_key_map.values():
+    for name in (*api_key_map.values(), *(found.api for found in PROPOSED.values())):
         if name.replace("_", "") == wanted:
             return name
     raise ValueError(f"there is no API {text}")

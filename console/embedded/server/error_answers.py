@@ -12,6 +12,9 @@ from kio.static.constants import EntityType
 
 from console.wire.server_schemas import Messages
 
+ITSELF = ""
+"""Stands for an array with the one item that the answer has something for."""
+
 ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "alter_client_quotas": (("entries", "entries"),),
     "alter_configs": (("responses", "resources"),),
@@ -25,6 +28,8 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "delete_groups": (("results", "groups_names"),),
     "delete_records": (("topics", "topics"), ("partitions", "partitions")),
     "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
+    "describe_acls": (("filter_results", "filters"),),
+    "describe_client_quotas": (("filter_results", "filters"),),
     "describe_configs": (("results", "resources"),),
     "describe_groups": (("groups", "groups"),),
     "describe_topic_partitions": (("topics", "topics"),),
@@ -32,6 +37,15 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "fetch": (("responses", "topics"), ("partitions", "partitions")),
     "find_coordinator": (("coordinators", "coordinator_keys"),),
     "incremental_alter_configs": (("responses", "resources"),),
+    "kip133_alter_configs": (("responses", "resources"),),
+    "kip133_list_configs": (("entities", "resources"),),
+    "kip21_alter_config": (("entities", "entities"),),
+    "kip21_describe_config": (("entities", "entities"),),
+    "kip248_alter_quotas": (("resources", "resources"), ("configs", "configs")),
+    "kip248_describe_quotas": (("resources", "resources"), ("configs", ITSELF)),
+    "kip4_alter_acls": (("responses", "requests"), ("results", "actions")),
+    "kip4_create_topics": (("topic_error_codes", "create_topic_requests"),),
+    "kip4_delete_topics": (("topic_error_codes", "topics"),),
     "leave_group": (("members", "members"),),
     "list_offsets": (("topics", "topics"), ("partitions", "partitions")),
     "metadata": (("topics", "topics"),),
@@ -75,10 +89,10 @@ def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
 def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
     values: dict[str, Any] = {}
     for field in fields(type_):
-        if field.metadata.get("kafka_type") == "error_code":
+        if _is_code(field):
             values[field.name] = code
         elif field.name == "error_message":
-            values[field.name] = message
+            values[field.name] = (message or "") if field.type is str else message
         else:
             values[field.name] = _value(field, source, items, code, message)
     return type_(**values)
@@ -90,7 +104,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
         asked: list[Any] = []
         for answered, name in items:
             if answered == field.name:
-                asked += getattr(source, name, None) or ()
+                asked += (source,) if name == ITSELF else getattr(source, name, None) or ()
         if _is_entity(element):
             if asked:
                 return tuple(_entity(element, item, items, code, message) for item in asked)
@@ -113,7 +127,7 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
 def _accepts(field: Field[Any], source: str | int) -> bool:
     """Whether a bare item is what this field names: the first name or number of an entity."""
     kinds = ("string",) if isinstance(source, str) else ("int32",)
-    named = ("name", "key", "group_id") if isinstance(source, str) else ("partition_index", "partition_id")
+    named = ("name", "key", "group_id", "topic") if isinstance(source, str) else ("partition_index", "partition_id")
     return field.metadata.get("kafka_type") in kinds and field.name in named
 
 
@@ -146,10 +160,15 @@ def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
     return isinstance(type_, type) and is_dataclass(type_)
 
 
+def _is_code(field: Field[Any]) -> bool:
+    """Whether an error's number stands there; the proposals' own formats have it as any other number."""
+    return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
+
+
 def _has_error(type_: type[Any]) -> bool:
     for field in fields(type_):
         element = _element(field)
-        if field.metadata.get("kafka_type") == "error_code":
+        if _is_code(field):
             return True
         if _is_entity(element) and _has_error(element):
             return True
