@@ -1,4 +1,4 @@
-# Two commands do all: `make demo` opens the console on a real cluster, `make test` runs every check and test.
+# Two commands do all: `make demo` opens the console on a cluster of its own, `make test` runs every check and test.
 
 PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 python3.11,\
   $(shell $(name) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $(name))) python3)
@@ -12,12 +12,15 @@ TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
-.PHONY: help demo test test-fast test-brokers check docs pictures format lock dev-venv run-venv clean
+.PHONY: help demo demo-brokers test test-fast test-brokers check docs pictures format lock dev-venv run-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: run-venv  ## three real brokers with something in them, and the console on them (needs Java 17)
+demo: run-venv  ## the console on an embedded cluster on a bad day; DEMO='--scenario large' and the like
+	@$(RUN)/bin/python -m console demo $(DEMO)
+
+demo-brokers: run-venv  ## the same on three real brokers with something in them (needs Java 17)
 	@$(RUN)/bin/python -m tests.support.demo
 
 test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
@@ -41,11 +44,12 @@ check: dev-venv  ## format, lint, types, and who may import whom
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/lint-imports
 
-docs: dev-venv  ## the pages made from the registry of verbs and the keymap
+docs: dev-venv  ## the pages made from the registry of verbs, the keymap and the parsers
 	$(BIN)/python -m console.commands.reference > docs/commands.md
 	$(BIN)/python -m console.tui.keys_page > docs/keys.md
+	$(BIN)/python -m console.manual.page > docs/kac.1
 
-pictures: dev-venv  ## the pictures in screenshots/, from the running console (needs Java 17)
+pictures: dev-venv  ## the pictures in screenshots/, from the running console
 	$(BIN)/python -m screenshots.take
 
 format: dev-venv  ## put the code in its form

@@ -47,6 +47,8 @@ COMMANDS = (
     Command("history", "console.doors.history", "list the changes that were applied from this host"),
     Command("due", "console.doors.due", "list what was set for a time, and take back what is due"),
     Command("leftovers", "console.doors.leftovers", "find replication throttles that nothing uses any more"),
+    Command("completion", "console.manual.completion", "print a completion script for a shell", connects=False),
+    Command("__complete", "console.manual.complete", "", connects=False, own_parser=True),
     Command("contexts", "console.doors.contexts", "list the contexts found, and where", connects=False),
 )
 
@@ -132,13 +134,13 @@ def run(argv: Sequence[str]) -> int:
 
 def _listing() -> str:
     width = max(len(command.name) for command in COMMANDS)
-    return "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS)
+    return "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS if command.help)
 
 
 def _no_such(name: str) -> int:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    near = get_close_matches(name, [command.name for command in COMMANDS if command.help], n=1)
     hint = f"did you mean {near[0]}?" if near else "see kac --help"
     print(f"kac: there is no command {name!r}: {hint}", file=sys.stderr)  # noqa: T201
     return USAGE

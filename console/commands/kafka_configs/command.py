@@ -133,7 +133,7 @@ class ConfigsCommand:
         self._print(found, request)
         unread = [each for each in found if isinstance(each, Unread)]
         for each in unread:
-            self._say_failure(each.failure, f"{each.what}: ")
+            self._say_failure(each.failure, f"{each.what}: " if len(found) > 1 else "")
         return FAILED if unread else DONE
 
     async def _alter(

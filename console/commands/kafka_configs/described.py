@@ -57,10 +57,12 @@ class ScramConfigs:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What could not be read, and why."""
+    """What could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
 
     what: str
     failure: Failure
+    type: str = ""
+    name: str = ""
 
 
 Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread

@@ -10,9 +10,9 @@ from console.commands.kafka_configs.described import (
     QuotaConfigs,
     ResourceConfigs,
     ScramConfigs,
+    Unread,
     singular,
 )
-from console.commands.kafka_configs.options import BROKERS
 from console.commands.kafka_configs.request import ConfigsRequest
 from console.model.config import ConfigEntry
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
@@ -28,8 +28,11 @@ def kafka_lines(found: Sequence[Described], *, all_: bool) -> Iterator[str]:
     """The lines of --describe; what could not be read is not among them. all_: inherited entries too."""
     for each in found:
         match each:
-            case ResourceConfigs():
-                yield from _resource(each, all_)
+            case ResourceConfigs(type=type_, name=name):
+                yield _heading(type_, name, all_)
+                yield from (_safe(f"  {_entry(entry)}") for entry in (each.entries if all_ else each.own))
+            case Unread(type=type_, name=name) if type_:
+                yield _heading(type_, name, all_)  # it is printed before the answer is there
             case Absent(type=type_, name=name):
                 yield _safe(f"The {singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
             case QuotaConfigs(entity=entity, values=values):
@@ -40,13 +43,10 @@ def kafka_lines(found: Sequence[Described], *, all_: bool) -> Iterator[str]:
                 yield _safe(f"SCRAM credential configs for user-principal '{user}' are {pairs}")
 
 
-def _resource(found: ResourceConfigs, all_: bool) -> Iterator[str]:
-    if found.name or found.type != BROKERS:
-        yield _safe(f"{'All' if all_ else 'Dynamic'} configs for {singular(found.type)} {found.name} are:")
-    else:
-        yield f"Default configs for {found.type} in the cluster are:"
-    for entry in found.entries if all_ else found.own:
-        yield _safe(f"  {_entry(entry)}")
+def _heading(type_: str, name: str, all_: bool) -> str:
+    if not name:
+        return f"Default configs for {type_} in the cluster are:"
+    return _safe(f"{'All' if all_ else 'Dynamic'} configs for {singular(type_)} {name} are:")
 
 
 def _entry(entry: ConfigEntry) -> str:

@@ -14,6 +14,7 @@ from console.commands.kafka_configs.described import (
     ResourceConfigs,
     ScramConfigs,
     Unread,
+    singular,
 )
 from console.commands.kafka_configs.entities import QUOTA_TYPES, named_resource
 from console.commands.kafka_configs.options import BROKER_LOGGERS, BROKERS, CLIENT_METRICS, CLIENTS, GROUPS, IPS, TOPICS
@@ -36,10 +37,10 @@ async def describe(session: Session, request: ConfigsRequest) -> list[Described]
     """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(session, request)
-    if request.type == TOPICS and request.name is not None:
+    if request.type == TOPICS and request.name is not None and (request.name or not request.all):
         check_topic_name(request.name)
     if request.name is not None:
-        return await _named(session, request.type, request.name)
+        return await _named(session, request.type, request.name, request.all)
     names = await _all_names(session, request.type)
     resources = {name: named_resource(request.type, name) for name in names}
     listing = await read_configs(session, list(resources.values()))
@@ -75,17 +76,24 @@ async def read_quotas(session: Session, filter_: QuotaFilter) -> dict[QuotaEntit
     return await session.client.run(quotas.describe_quotas, filter_)
 
 
-async def _named(session: Session, type_: str, name: str) -> list[Described]:
+async def _named(session: Session, type_: str, name: str, all_: bool) -> list[Described]:
+    """An entity by its name. all_: kafka-configs does not ask first whether there is one then."""
     resource = named_resource(type_, name)
-    if (name == "" and type_ != BROKERS) or (type_ in (BROKERS, BROKER_LOGGERS) and name.startswith("-")):
+    if (name == "" and type_ != BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
         return [Absent(type_, name)]
     listing = await read_configs(session, [resource])
     found = _found(listing, type_, name, resource)
+    if all_ and isinstance(found, Absent) and not _are_brokers(type_):
+        return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
     # Brokers describe any name of these, with defaults.
-    doubtful = type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
+    doubtful = not all_ and type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
     if doubtful and name not in await _all_names(session, type_):
         return [Absent(type_, name)]
     return [found]
+
+
+def _are_brokers(type_: str) -> bool:
+    return type_ in (BROKERS, BROKER_LOGGERS)
 
 
 def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResource) -> Described:
@@ -95,7 +103,7 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
     failure = listing.failures.get(resource) or Failure("NO_ANSWER", "the broker left it out of its answer", "")
     if failure.name in _NO_SUCH:
         return Absent(type_, name)
-    return Unread(f"{type_[:-1]} {name or '<default>'}", failure)
+    return Unread(f"{singular(type_)} {name or '<default>'}", failure, type_, name)
 
 
 async def _all_names(session: Session, type_: str) -> tuple[str, ...]:
@@ -103,7 +111,7 @@ async def _all_names(session: Session, type_: str) -> tuple[str, ...]:
     if type_ == TOPICS:
         await session.read_topics()
         return tuple(sorted(session.snapshot.topics))
-    if type_ in (BROKERS, BROKER_LOGGERS):
+    if _are_brokers(type_):
         await session.read_cluster()
         return (*(str(broker.id) for broker in session.snapshot.cluster.brokers), "")
     if type_ == CLIENT_METRICS:

@@ -1,0 +1,1 @@
+"""Completion for shells, and the man page: made from the commands' own parsers."""
