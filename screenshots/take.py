@@ -1,39 +1,55 @@
-"""Takes every picture in this folder from the running console on a real cluster, by pressing keys.
+"""Takes every picture in this folder from the running console on an embedded cluster, by pressing keys.
 
-``python -m screenshots.take`` starts three brokers with the demo data, walks, and writes the SVG files. Nothing here is
-drawn by hand; `make pictures` runs it.
+``python -m screenshots.take`` walks over `incident` and writes the SVG files; ``--check`` takes them anew and says
+which of the files are others. Nothing here is drawn by hand; `make pictures` runs it.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
-from console.contexts import Context
+from console.contexts.choice import Given
 from console.contexts.console_settings import ConsoleSettings
+from console.doors.demo import context_of
+from console.embedded.in_thread import run_in_thread
+from console.embedded.scenarios.scenario import members
+from console.embedded.spec import ClusterSpec
 from console.tui.app import Console
-from tests.support.demo_data import demo_cluster, seed
 
 HERE = Path(__file__).parent
+SCENARIO = "incident"
+CLUSTER_ID = "a-demo-of-kac-00000000"
+PORT = 19092
+"""It is in the pictures, as the cluster's id is: both are the same each time, and nothing changes but by the walk."""
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
-"""Suffix of the file -> columns, rows. Only the last walks to the end: what was applied can't be applied twice."""
+"""Suffix of the file -> columns, rows."""
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+TIME_OF_DAY = re.compile(r"\d\d:\d\d:\d\d")
+PICTURE_ID = re.compile(r"terminal-\d+")
+"""Made by Textual from the text, times of day and all."""
+NO_TICKS = 3600.0
+"""Seconds from one look to the next: whatever is to be in a picture comes with the first."""
 
 Step = tuple[str, ...]
 """Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text."""
 
 WALK: dict[str, Step] = {
-    "topics": ("2", "see:checkout.payments"),
-    "brokers": ("1", "see:ctrl"),
-    "configs": ("2", "see:checkout.orders", "slash", "text:checkout.orders", "enter", "enter", "see:retention.ms"),
+    "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
+    "brokers": ("1", "see:active controller", "see:zone-c"),
+    "configs": (
+        "2", "slash", "text:checkout.orders", "enter", "enter", "see:2 overrides of", "see:Without the override",
+    ),
     "command-bar": ("colon", "text:set topic checkout.orders retention.ms=", "see:7d"),
-    "quotas": ("escape", "4", "see:mirror-maker"),
+    "quotas": ("escape", "4", "see:mirror-maker", "j", "l", "j", "j", "see:user alice, client checkout"),
     "acls": ("5", "see:User:mirror"),
     "groups": ("6", "see:billing"),
     "plan": (
@@ -44,25 +60,26 @@ WALK: dict[str, Step] = {
         "colon",
         "text:unset topic checkout.orders-dlq retention.ms",
         "enter",
+        "see:Plan*2",
         "colon",
         "text:set broker <default> log.cleaner.threads=4",
         "enter",
+        "see:Plan*3",
         "colon",
         "text:set broker 2 log.retention.ms=36h",
         "enter",
+        "see:Plan*4",
         "colon",
         "text:set user alice client <default> producer_byte_rate=2MiB/s",
         "enter",
+        "see:Plan*5",
         "7",
         "see:producer_byte_rate",
     ),
     "plan-checked": ("c", "see:✓"),
-    "plan-apply": ("colon", "text:discard broker <default>", "enter", "A", "see:IncrementalAlterConfigs"),
+    "plan-apply": ("colon", "text:discard broker <default>", "enter", "see:Plan*4", "A", "see:Incremental"),
     "plan-applied": ("y", "see:applied"),
-}
-
-
-LAST = "plan-applied"
+}  # fmt: skip
 
 
 def plain(svg: str) -> str:
@@ -70,6 +87,11 @@ def plain(svg: str) -> str:
     svg = WEB_FONT.sub("", svg).replace("Fira Code", "monospace")
     # Not every viewer takes the no-break spaces of an SVG for what they are.
     return svg.replace("<svg ", '<svg xml:space="preserve" ', 1)
+
+
+def lasting(svg: str) -> str:
+    """What two pictures of the same things have in common: all but the times of day in them."""
+    return PICTURE_ID.sub("terminal", TIME_OF_DAY.sub("hh:mm:ss", svg))
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
@@ -82,6 +104,13 @@ async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) ->
         raise TimeoutError(f"{text!r} was not shown:\n{shown(app)}") from None
 
 
+async def all_read(app: Console, pause: Callable[[], Awaitable[None]]) -> None:
+    """Until the view has read what it shows, and what it reads in the background; raises TimeoutError."""
+    async with asyncio.timeout(20):
+        while not app.reading.rests:
+            await pause()
+
+
 def shown(app: Console) -> str:
     """The screen as text."""
     strips = app.screen._compositor.render_strips()
@@ -90,17 +119,15 @@ def shown(app: Console) -> str:
 
 def pictures() -> set[str]:
     """The names of all pictures, without the ending."""
-    return {name + suffix for suffix in SIZES for name in WALK if name != LAST or suffix == ""}
+    return {name + suffix for suffix in SIZES for name in WALK}
 
 
-async def walk(client: AdminClient, suffix: str) -> None:
-    """Press every key of the walk and keep a picture after each part."""
-    context = Context("demo", "pictures", client.settings)
-    app = Console(Session(client, context), ConsoleSettings(theme="dark"))
+async def walk(client: AdminClient, bootstrap: str, suffix: str) -> AsyncIterator[tuple[str, str]]:
+    """Press every key of the walk; gives a picture's name and what is in it after each part."""
+    context = context_of(SCENARIO, bootstrap, 1)
+    app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size=SIZES[suffix]) as pilot:
         for name, steps in WALK.items():
-            if name + suffix not in pictures():
-                continue
             for step in steps:
                 kind, _, rest = step.partition(":")
                 if kind == "see":
@@ -109,19 +136,60 @@ async def walk(client: AdminClient, suffix: str) -> None:
                     await pilot.press(*rest)
                 else:
                     await pilot.press(step)
+            await all_read(app, pilot.pause)
             await pilot.pause()
-            (HERE / f"{name}{suffix}.svg").write_text(plain(app.export_screenshot(title="kac")))
-            print(f"{name}{suffix}.svg")  # noqa: T201
+            yield name + suffix, plain(app.export_screenshot(title="kac"))
         await pilot.press("escape")
 
 
+def take(port: int = PORT) -> dict[str, str]:
+    """All pictures by name. Raises OSError where the port is taken."""
+    taken: dict[str, str] = {}
+    for suffix in SIZES:
+        # A cluster and a journal for each walk: what one applied is not there for the next.
+        (spec,) = members(SCENARIO, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+        with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
+            _same_everywhere(state)
+            with AdminClient(context_of(SCENARIO, cluster.bootstrap, 1).settings) as client:
+                taken |= asyncio.run(_collected(walk(client, cluster.bootstrap, suffix)))
+    return taken
+
+
+def _same_everywhere(state: str) -> None:
+    """Take what a picture depends on out of the environment."""
+    os.environ |= {"TZ": "UTC", "TERM": "xterm-256color", "COLORTERM": "truecolor", "XDG_STATE_HOME": state}
+    os.environ.pop("NO_COLOR", None)
+    time.tzset()
+
+
+async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:
+    return {name: picture async for name, picture in walking}
+
+
+def stale(taken: dict[str, str]) -> list[str]:
+    """The pictures that are not what the console shows now."""
+    kept = {path.stem: path.read_text(encoding="utf-8") for path in HERE.glob("*.svg")}
+    return sorted(
+        name
+        for name in taken.keys() | kept.keys()
+        if name not in taken or name not in kept or lasting(taken[name]) != lasting(kept[name])
+    )
+
+
 def main() -> int:
-    """Take them all."""
-    with demo_cluster() as cluster:
-        seed(cluster.addresses)
-        with AdminClient(ConnectionSettings(cluster.addresses)) as client:
-            for suffix in SIZES:
-                asyncio.run(walk(client, suffix))
+    """Take them all; write those that have changed, or with --check name them."""
+    taken = take()
+    old = stale(taken)
+    if "--check" in sys.argv[1:]:
+        print("".join(f"{name} is not what the console shows: run make pictures\n" for name in old), end="")  # noqa: T201
+        return 1 if old else 0
+    for name in old:
+        path = HERE / f"{name}.svg"
+        if name in taken:
+            path.write_text(taken[name], encoding="utf-8")
+        else:
+            path.unlink()
+        print(path.name)  # noqa: T201
     return 0
 
 

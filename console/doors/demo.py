@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from console.doors.opening import FAILED, USAGE, complain
+from console.doors.opening import FAILED, USAGE, complain, open_log_file
 from console.embedded.command import add_options as add_cluster_options
 from console.embedded.command import argv_of, parsed_faults, specs
 
@@ -41,7 +43,11 @@ def run(options: argparse.Namespace) -> int:
     except ValueError as error:
         complain(str(error))
         return USAGE
+    open_log_file()
     with ExitStack() as running:
+        if options.state is None:
+            # What happened in a cluster that is gone tomorrow is no history; the log stays where it belongs.
+            os.environ["XDG_STATE_HOME"] = running.enter_context(TemporaryDirectory(prefix="kac-demo-"))
         try:
             addresses = running.enter_context(_running(options, clusters, faults))
         except (ClusterProcessFailed, StateFileError) as error:

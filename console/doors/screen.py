@@ -21,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
     from console.contexts.choice import Configured
 
+    open_log_file()
     return show(context, Configured(os.environ, Path.home()))
 
 
@@ -29,7 +30,6 @@ def show(context: Context, contexts: Choice) -> int:
     from console.contexts import load
     from console.tui.connecting import Connecting
 
-    open_log_file()
     found = load(os.environ, Path.home())
     for problem in found.own_problems:
         complain(f"warning: {problem}")

@@ -19,10 +19,13 @@ class Live:
         self._read = read
         self._every = every
         self._wake = asyncio.Event()
+        self.resting = False
+        """Whether nothing is being read, and nobody asked."""
         self.paused = every <= 0
 
     def now(self) -> None:
         """Read at once, or when the read under way has ended; also while paused."""
+        self.resting = False
         self._wake.set()
 
     async def run(self) -> None:
@@ -31,12 +34,14 @@ class Live:
         while True:
             # Whatever asked for this read is answered by it; what asks from here on wants another.
             self._wake.clear()
+            self.resting = False
             began = loop.time()
             await self._read()
             await self._sleep(max(self._every, REST * (loop.time() - began)))
 
     async def _sleep(self, seconds: float) -> None:
         """Until it is time, or somebody asks; a pause that begins meanwhile counts."""
+        self.resting = not self._wake.is_set()
         while True:
             try:
                 await asyncio.wait_for(self._wake.wait(), None if self.paused else seconds)

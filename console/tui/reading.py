@@ -62,6 +62,7 @@ class Reading:
         self._sweep_every = refresh * SWEEP_EVERY
         self.live = Live(self._read, refresh)
         self.lost = False
+        self._slow_rests = False
         self.held = False
         """True while a plan is being applied: half of it must not look like somebody else's change."""
 
@@ -114,10 +115,16 @@ class Reading:
             await self._session.read_topics()
         return True
 
+    @property
+    def rests(self) -> bool:
+        """Whether all that the view wants has been read, until the next tick."""
+        return self.live.resting and self._slow_rests
+
     async def slowly(self) -> None:
         """The slow reads of the visible view, with rest between them, until cancelled."""
         from console.admin.errors import AdminError
 
+        self._slow_rests = False
         pace = Pace(self._sweep_every)
         while True:
             await asyncio.sleep(0.5)
@@ -130,6 +137,7 @@ class Reading:
                 log.info("background read: %s", error.failure)
             except Exception:  # as above
                 log.exception("background read for %s", self._view().NAME)
+            self._slow_rests = True
 
     async def sweep(self, resources: Sequence[ConfigResource]) -> Swept:
         """Read the configs of many resources, with nine parts rest to one part work."""

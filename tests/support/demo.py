@@ -1,4 +1,4 @@
-"""``make demo``: three real brokers with something in them, and the console on them; both end together."""
+"""``make demo-brokers``: three real brokers with something in them, and the console on them; both end together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def main() -> int:
             demo_data.seed(cluster.addresses)
             return subprocess.call([sys.executable, "-m", "console", "-b", cluster.bootstrap])
     except (RuntimeError, OSError) as failure:
-        print(f"make demo: {failure}", file=sys.stderr)
+        print(f"make demo-brokers: {failure}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 
 from console.present.sanitize import clean
 from console.present.spans import Line
-from console.tui.text_lines import TextLines
+from console.tui.text_lines import TextLines, wrap
 from widgets.command_bar import BarMode, CommandBar
 
 _NAME = BarMode("name", "", remembers=False)
@@ -47,7 +47,10 @@ class Confirm(ModalScreen[bool]):
 
     def on_mount(self) -> None:
         """Ask."""
-        self._text.styles.height = len(self._lines) + 4
+        self._ask()
+
+    def on_resize(self) -> None:
+        """The question is wrapped to the width."""
         self._ask()
 
     def _ask(self) -> None:
@@ -71,7 +74,9 @@ class Confirm(ModalScreen[bool]):
             self._bar.open(_NAME, prompt="name:")
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
-        self._text.set(*lines)
+        shown = [*lines[:-1], *wrap(lines[-1], max(20, self.size.width - 2), indent=4)]
+        self._text.styles.height = len(shown)
+        self._text.set(*shown)
 
     def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
         """A name was typed: the next one, or done."""

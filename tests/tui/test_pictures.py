@@ -1,0 +1,26 @@
+"""The pictures in the tree are what the console shows: on a cluster that is the same each time, times of day aside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from screenshots.take import lasting
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+def test_the_pictures_are_what_the_console_shows() -> None:
+    command = [sys.executable, "-m", "screenshots.take", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_only_times_of_day_may_differ() -> None:
+    one = '<g id="terminal-12-matrix">applied 10:11:12</g>'
+    assert lasting(one) == lasting(one.replace("12-", "99-").replace("10:11:12", "23:59:01"))
+    assert lasting(one) != lasting(one.replace("applied", "checked"))
