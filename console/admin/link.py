@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -256,14 +256,26 @@ def decode(raw: RawResponse) -> Any:
 
 
 def refused_by_non_controller(response: Any) -> bool:
-    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nobody applied anything."""
+    """Whether the request as a whole, or each item, was refused with NOT_CONTROLLER: nobody applied anything.
+
+    Kafka 2.8 refuses an election's partitions so, and says 0 of the whole.
+    """
     if getattr(response, "error_code", 0) == NOT_CONTROLLER:
         return True
-    parts = (getattr(response, name) for name in type(response).__dataclass_fields__)
-    codes = [
-        item.error_code for part in parts if isinstance(part, tuple) for item in part if hasattr(item, "error_code")
-    ]
+    codes = list(_codes_of_items(response))
     return bool(codes) and all(code == NOT_CONTROLLER for code in codes)
+
+
+def _codes_of_items(entity: Any) -> Iterator[int]:
+    for name in type(entity).__dataclass_fields__:
+        part = getattr(entity, name)
+        if not isinstance(part, tuple) or not part or not hasattr(part[0], "__dataclass_fields__"):
+            continue
+        for item in part:
+            if hasattr(item, "error_code"):
+                yield item.error_code
+            else:
+                yield from _codes_of_items(item)
 
 
 class TurnedAway(Disconnected):

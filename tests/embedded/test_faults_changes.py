@@ -35,6 +35,7 @@ from console.embedded.faults.effects import (
 from console.embedded.faults.faults import Fault
 from console.embedded.faults.text import parse_fault
 from console.embedded.recording import Recording, load, replay
+from console.embedded.server.not_controller import CONTROLLER_APIS
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import new_topic
@@ -256,6 +257,22 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
         ]
         assert len(asked) == (1 if release == "4.3" else 2)
         assert release == "4.3" or asked[-1] == 3
+
+
+@pytest.mark.parametrize(
+    ("api", "change"),
+    [(case.api, case.change) for case in CASES if case.api in CONTROLLER_APIS]
+    + [("elect_leaders", ElectLeaders((("t", 0),)))],
+)
+async def test_whatever_the_controller_alone_does_finds_the_new_one(api: str, change: ChangeRequest) -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster, linked(cluster) as link:
+        cluster.state.put_topic(new_topic("t", [(1, 2)], ALIVE))
+        await link.refresh()
+        cluster.faults.add(Fault(MoveController(3), api, times=1))
+        outcome = await single(link, change)
+        assert outcome.status is Status.APPLIED, outcome
+        assert cluster.counters.total(api).requests == 2
+        assert cluster.counters.total(api, broker=3).requests == 1
 
 
 async def test_no_controller_that_can_be_found() -> None:

@@ -24,10 +24,10 @@ from console.embedded.faults.effects import (
     MoveController,
     Throttle,
 )
-from console.embedded.faults.faults import NOT_CONTROLLER
 from console.embedded.faults.partial import answer_partly
 from console.embedded.server.closing import CloseConnection
 from console.embedded.server.error_answers import error_answer
+from console.embedded.server.not_controller import CONTROLLER_APIS, not_controller
 from console.embedded.throttling.run_time import Timed
 from console.wire.frames import decode_body
 from console.wire.server_frames import EncodedBody, encode_body, response_frame
@@ -36,19 +36,6 @@ from console.wire.server_schemas import Messages
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
 
-CONTROLLER_APIS = frozenset(
-    {
-        "alter_partition_reassignments",
-        "alter_user_scram_credentials",
-        "create_partitions",
-        "create_topics",
-        "delete_topics",
-        "elect_leaders",
-        "list_partition_reassignments",
-        "update_features",
-    }
-)
-"""What only the controller answers where brokers don't forward (KafkaApis of 2.8 with ZooKeeper)."""
 _BY_A_FAULT = "a declared fault"
 _HEADER = 8
 _THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
@@ -121,7 +108,7 @@ class Gate:
                 return _failed(request, found, effect.code, effect.message)
         cluster = self._cluster
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
-            return _failed(request, found, NOT_CONTROLLER)
+            return not_controller(request, found)
 
         async def opened(rest: Any) -> Any:
             return _opened(await handled(rest, context, found), found)
