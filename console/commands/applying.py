@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from console.commands.journaling import Recording, record
+from console.commands.delivery import CONFLICT, Delivery
+from console.commands.journaling import record
 from console.commands.look import look, read_again
-from console.commands.sending import SKIPPED, StepResult, facts_of, not_sent, send, tally
+from console.commands.sending import StepResult, facts_of, send
 from console.model.changes import Outcome, Status
 from console.model.failure import Failure
-from console.plan.compile import Step, compile_plan
-from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.compile import compile_plan
+from console.plan.conflicts import Conflict, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
 from console.plan.plan import Plan, with_outcomes
 from console.plan.settle import record_check, settle
@@ -26,21 +26,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-CONFLICT = Failure(
-    "CONFLICT",
-    "somebody changed it since it was read",
-    "Look at what is there now; then discard the edit, or apply with --force to go over it.",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class ApplyReport:
     """What a check or an apply did.
 
-    sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, for which
-    nothing was sent. overridden: the same where it was sent all the same. surprises: what was found afterwards that is
-    neither as before nor as wanted. change: the number in the journal, None where none was kept. unrecorded: why the
-    journal does not say how all of it went.
+    sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, so that
+    it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what was
+    found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
+    kept. unrecorded: why the journal does not say how all of it went.
     """
 
     results: tuple[StepResult, ...]
@@ -92,8 +86,10 @@ async def _check(session: Session, plan: Plan) -> ApplyReport:
 async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
     """Check; describe again what the plan touches; write it into the journal; send, settle and describe again.
 
-    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved, nothing. Raises
-    JournalError where the journal can't be written, and AdminError where the cluster is lost before anything was sent.
+    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved, nothing. Between the last
+    look at what a request touches and its arrival the protocol leaves a gap of one way there and one back: it has no
+    conditional change. Raises JournalError where the journal can't be written, and AdminError where the cluster is lost
+    before anything was sent.
     """
     checked = await _check(session, session.plan)
     if not checked.ok and not wishes.valid_only:
@@ -110,17 +106,20 @@ async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
     steps = compile_plan(plan, facts)
     before = diff(plan, fresh)
     recording = await record(session, plan, steps, facts, fresh, found)
-    results = await _send_all(session, steps, recording)
-    answered = [(result.step, result.outcomes) for result in results]
+    delivery = Delivery(session, recording, wishes.force)
+    await delivery.send(steps)
+    answered = [(result.step, result.outcomes) for result in delivery.results]
     outcomes = record_check(plan, answered)
     session.applied = _applied(before, outcomes)
     session.replan(settle(session.plan, answered))
     await read_again(session, (staged.edit for staged in plan.staged))
     refused = tuple(result for result in checked.results if result.failed)
+    late = delivery.conflicts
     return ApplyReport(
-        (*results, *refused),
-        sent=bool(steps),
-        overridden=found,
+        (*delivery.results, *refused),
+        sent=delivery.sent > 0,
+        conflicts=() if wishes.force else late,
+        overridden=(*found, *late) if wishes.force else found,
         surprises=surprises(_done(outcomes), session.snapshot),
         change=recording.number,
         unrecorded=recording.problem,
@@ -133,43 +132,6 @@ async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict
     session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
     await read_again(session, (conflict.staged.edit for conflict in found))
     return replace(checked, conflicts=found)
-
-
-async def _send_all(session: Session, steps: Sequence[Step], recording: Recording) -> list[StepResult]:
-    results: list[StepResult] = []
-    for done, step in enumerate(steps):
-        session.progress("apply", done, len(steps))
-        result = StepResult(step, await _send_next(session, step, done, results, recording))
-        results.append(result)
-        await recording.answered(done, result)
-        log.info("%s: %s", type(step.request).__name__, tally(result.outcomes))
-    session.progress("apply", len(steps), len(steps))
-    return results
-
-
-async def _send_next(
-    session: Session, step: Step, place: int, before: Sequence[StepResult], recording: Recording
-) -> tuple[Outcome, ...]:
-    if any(before[other].failed for other in step.after):
-        return not_sent(step, SKIPPED)
-    if place and (moved := await _moved_meanwhile(session, step)):
-        return moved
-    if not await recording.sending(place):
-        assert recording.problem is not None
-        return not_sent(step, recording.problem)
-    return await send(session, step, validate_only=False)
-
-
-async def _moved_meanwhile(session: Session, step: Step) -> tuple[Outcome, ...]:
-    """The requests before this one took their time: what it touches is looked at once more. What it inherits may have
-    been changed by those very requests, so that only what is its own counts."""
-    from console.admin.errors import AdminError
-
-    try:
-        fresh = await look(session, (staged.edit for staged in step.staged))
-    except AdminError as error:
-        return not_sent(step, error.failure)
-    return not_sent(step, CONFLICT) if changed_since(step.staged, fresh) else ()
 
 
 def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:

@@ -111,7 +111,7 @@ def report_table(report: ApplyReport, verb: str) -> Table:
 
 def _reason(report: ApplyReport) -> str:
     if report.conflicts:
-        return ": somebody changed what it touches since it was read"
+        return ": somebody changed what it touches"
     return "" if report.ok else ": the check failed"
 
 

@@ -56,12 +56,10 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
             )
 
 
-def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """The edits in whose place something was changed itself; what they inherit may have changed."""
+def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
+    """The conflicts in whose place something was changed itself; what an edit inherits may have changed."""
     return tuple(
-        conflict.staged
-        for conflict in conflicts(staged, fresh)
-        if conflict.now is UNREAD or own_moved(conflict.staged.edit, conflict.staged.was, conflict.now)
+        c for c in conflicts(staged, fresh) if c.now is UNREAD or own_moved(c.staged.edit, c.staged.was, c.now)
     )
 
 
