@@ -1,0 +1,192 @@
+"""`kac topics` and its kin: what their options mean in the command language, and their results in each form."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import shlex
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.cli import COMMANDS, command_parser
+from console.commands.grammar import parse
+from console.commands.nouns.noun import OptionsError
+from console.commands.nouns.output import FORMS, write
+from console.commands.nouns.registry import NAMES, noun
+from console.commands.results import Column, Detail, Row, Table
+from console.commands.statements import Access, Create, Delete, EditStatement, QueryStatement
+
+SAID = [
+    ("topics", "--list", ["list topics"]),
+    ("topics", "", ["list topics"]),
+    ("topics", "--list --topic svc-* --exclude-internal", ["list topics svc-* internal=false"]),
+    ("topics", "--describe --topic a", ["describe topic a"]),
+    ("topics", "--describe --under-replicated-partitions", ["list topics under_replicated=[1-9]*"]),
+    (
+        "topics",
+        "--create --topic a --partitions 3 --replication-factor 2 --config retention.ms=1d --config cleanup.policy=a,b",
+        ["create topic a partitions=3 replication=2 retention.ms=1d cleanup.policy=a,b"],
+    ),
+    ("topics", "--create --topic a --replica-assignment 1:2,2:1", ["create topic a assign=1:2,2:1"]),
+    ("topics", "--alter --topic a --partitions 6 --config x=1", ["grow topic a partitions=6", "set topic a x=1"]),
+    ("topics", "--delete --topic 'group'", ["delete topic 'group'"]),
+    ("quotas", "--list --user <default> --client-defaults", ["list quotas user='<default>' client=<default>"]),
+    ("quotas", "--describe --user alice --client c", ["show user alice client c"]),
+    ("quotas", "--effective --user alice --client c", ["effective user alice client c"]),
+    (
+        "quotas",
+        "--alter --user-defaults --add-config producer_byte_rate=1MB/s,request_percentage=5 --delete-config 'a, b'",
+        ["set user <default> producer_byte_rate=1MB/s request_percentage=5", "unset user <default> a b"],
+    ),
+    (
+        "quotas",
+        "--alter --ip 10.0.0.1 --add connection_creation_rate=5",
+        ["set ip 10.0.0.1 connection_creation_rate=5"],
+    ),
+    ("brokers", "", ["list brokers"]),
+    ("brokers", "--describe --broker 2", ["describe broker 2"]),
+    ("brokers", "--alter --broker-defaults --add-config a=[b,c]", ["set broker <default> a=b,c"]),
+    ("groups", "--list --state Stable", ["list groups state=Stable"]),
+    ("groups", "--describe --group g", ["describe group g"]),
+    ("scram", "--list", ["list scram"]),
+    ("scram", "--describe --user alice", ["list scram user=alice"]),
+    (
+        "scram",
+        "--create --user alice --mechanism scram-sha-512 --iterations 8192 --password-file f",
+        ["scram set alice SCRAM-SHA-512 iterations=8192 password=@f"],
+    ),
+    ("scram", "--alter --user alice --mechanism SCRAM-SHA-256", ["scram set alice SCRAM-SHA-256 password=?"]),
+    ("scram", "--delete --user alice --mechanism SCRAM-SHA-256", ["scram delete alice SCRAM-SHA-256"]),
+    ("acls", "--list --principal User:a --topic t", ["list acls principal=User:a resource_type=TOPIC resource_name=t"]),
+    (
+        "acls",
+        "--add --allow-principal User:a --deny-principal User:b --operation Read,Write --topic t --deny-host 10.0.0.1",
+        ["allow User:a READ,WRITE on topic t", "deny User:b READ,WRITE on topic t from 10.0.0.1"],
+    ),
+    (
+        "acls",
+        "--create --allow-principal User:a --consumer --topic t. --group g --resource-pattern-type PREFIXED",
+        ["allow User:a READ,DESCRIBE on topic t. prefixed", "allow User:a READ on group g prefixed"],
+    ),
+    (
+        "acls",
+        "--add --allow-principal User:a --producer --idempotent --topic t --transactional-id x",
+        [
+            "allow User:a WRITE,DESCRIBE,CREATE on topic t",
+            "allow User:a WRITE,DESCRIBE on transactional-id x",
+            "allow User:a IDEMPOTENT_WRITE on cluster",
+        ],
+    ),
+    ("acls", "--remove --allow-principal User:a --cluster", ["revoke allow User:a ALL on cluster"]),
+    ("acls", "--delete --deny-principal User:a --topic '*'", ["revoke deny User:a ALL on topic *"]),
+]
+
+
+def given_for(name: str, line: str) -> argparse.Namespace:
+    command = next(command for command in COMMANDS if command.name == name)
+    return command_parser(command).parse_args(shlex.split(line))
+
+
+@pytest.mark.parametrize(("name", "line", "statements"), SAID, ids=[f"{name} {line}" for name, line, _ in SAID])
+def test_options_mean_statements(name: str, line: str, statements: list[str]) -> None:
+    options = given_for(name, line)
+    assert list(noun(name).statements(options, options.action)) == statements
+    for statement in parse("\n".join(statements)):
+        assert isinstance(statement, EditStatement | QueryStatement)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("topics", "--create"),
+        ("topics", "--alter --topic a"),
+        ("topics", "--alter --topic a --replication-factor 3"),
+        ("topics", "--create --topic a --config x"),
+        ("quotas", "--alter --user a"),
+        ("quotas", "--describe"),
+        ("quotas", "--effective --user-defaults --client c"),
+        ("quotas", "--alter --user a --add-config x"),
+        ("brokers", "--describe"),
+        ("groups", "--describe"),
+        ("scram", "--delete --user a"),
+        ("acls", "--add"),
+        ("acls", "--add --allow-principal User:a"),
+        ("acls", "--add --allow-principal User:a --consumer --topic t"),
+        ("acls", "--add --allow-principal User:a --producer --topic t --operation READ"),
+    ],
+)
+def test_what_is_missing_is_said(name: str, line: str) -> None:
+    options = given_for(name, line)
+    with pytest.raises(OptionsError):
+        noun(name).statements(options, options.action)
+
+
+@given(st.text(min_size=1).filter(lambda text: not any(char in text for char in "*?[") and text.isprintable()))
+def test_a_name_stays_the_name_that_it_is(name: str) -> None:
+    options = given_for("topics", shlex.join(["--delete", f"--topic={name}"]))
+    (statement,) = parse("\n".join(noun("topics").statements(options, "delete")))
+    assert isinstance(statement, Delete)
+    assert statement.name.text == name
+    options = given_for("acls", shlex.join(["--add", f"--allow-principal=User:{name}", f"--topic={name}"]))
+    (access,) = parse("\n".join(noun("acls").statements(options, "add")))
+    assert isinstance(access, Access)
+    assert (access.principal, access.resource_name) == (f"User:{name}", name)
+
+
+@given(st.text().filter(str.isprintable))
+def test_a_value_stays_the_value_that_it_is(value: str) -> None:
+    options = given_for("topics", shlex.join(["--create", "--topic=a", f"--config=k={value}"]))
+    (create,) = parse("\n".join(noun("topics").statements(options, "create")))
+    assert isinstance(create, Create)
+    assert [assign.value for assign in create.configs] == [value]
+
+
+def test_every_noun_has_help_with_examples() -> None:
+    for name in NAMES:
+        made = noun(name)
+        assert made.examples.startswith("examples:\n")
+        assert name in made.examples
+        for line in made.examples.splitlines()[1:]:
+            words = shlex.split(line, comments=True)
+            assert words[:2] == ["kac", name]
+            options = given_for(name, shlex.join(words[2:]))
+            parse("\n".join(made.statements(options, options.action)))
+
+
+def test_what_takes_away_asks_first() -> None:
+    assert {name: noun(name).destructive for name in NAMES if noun(name).destructive} == {
+        "topics": ("delete",),
+        "acls": ("remove",),
+        "scram": ("delete",),
+    }
+
+
+TABLE = Table(
+    "topics",
+    (Column("Topic"), Column("Partitions", True)),
+    (Row(("a\x1b", "3"), {"name": "a\x1b", "partitions": 3, "x": None, "internal": False}),),
+)
+
+
+def written(form: str, *results: Table | Detail) -> str:
+    out = io.StringIO()
+    write(results, form, out)
+    return out.getvalue()
+
+
+def test_each_form_says_the_same() -> None:
+    assert written("table", TABLE) == "Topic  Partitions\na\\x1b           3\n"
+    data = json.loads(written("json", TABLE))
+    assert data["topics"] == [{"name": "a\x1b", "partitions": 3, "x": None, "internal": False}]
+    assert yaml.safe_load(written("yaml", TABLE)) == data
+    (row,) = csv.DictReader(io.StringIO(written("csv", TABLE)))
+    assert row == {"name": "a\x1b", "partitions": "3", "x": "", "internal": "false"}
+    detail = Detail("t", {"name": "a"}, parts={"partitions": TABLE})
+    assert json.loads(written("json", detail))["partitions"] == data["topics"]
+    assert written("csv", detail) == written("csv", TABLE)
+    assert FORMS == ("table", "json", "yaml", "csv")
