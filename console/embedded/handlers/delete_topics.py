@@ -63,6 +63,11 @@ def _asked(request: Any) -> list[_Asked]:
 
 def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota) -> list[_Result]:
     said, state = topic_messages(context.cluster.release), context.state
+    all_topics = context.allowed("DELETE")
+
+    def may(operation: str, name: str) -> bool:
+        return all_topics or context.allowed(operation, "TOPIC", name)
+
     results = [
         _Result(topic, Refusal(INVALID_REQUEST, said.neither_name_nor_id if topic.id is None else said.name_and_id))
         for topic in asked
@@ -79,14 +84,14 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
         name = state.topic_name(topic_id)
         if name is None:
             results.append(_Result(_Asked(None, topic_id), Refusal(UNKNOWN_TOPIC_ID, said.unknown_id)))
-        elif not context.allowed("DELETE", "TOPIC", name):
-            told = name if context.allowed("DESCRIBE", "TOPIC", name) else None
+        elif not may("DELETE", name):
+            told = name if may("DESCRIBE", name) else None
             results.append(_Result(_Asked(told, topic_id), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
         else:
             chosen[topic_id] = name
     for name in once:
-        topic, deletable = state.topics.get(name), context.allowed("DELETE", "TOPIC", name)
-        if not deletable and (topic is not None or not context.allowed("DESCRIBE", "TOPIC", name)):
+        topic, deletable = state.topics.get(name), may("DELETE", name)
+        if not deletable and (topic is not None or not may("DESCRIBE", name)):
             results.append(_Result(_Asked(name, None), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
         elif topic is None:
             results.append(_Result(_Asked(name, None), Refusal(UNKNOWN_TOPIC_OR_PARTITION, said.unknown_topic)))

@@ -136,12 +136,13 @@ class _Maker:
 
     def _missing(self, name: str, create: bool) -> Any:
         """A topic that is not there; it will be with the next request, where the broker makes topics by itself."""
+        context = self._context
+        create = create and context.cluster.auto_create_topics
+        if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
+            return self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
         if not is_legal(name):
             return self._refused(_INVALID_TOPIC, name)
-        context = self._context
-        if create and context.cluster.auto_create_topics:
-            if not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
-                return self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
+        if create:
             return self._refused(_create(context, name), name)
         return self._refused(_UNKNOWN_TOPIC, name)
 

@@ -31,7 +31,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _partition(context: RequestContext, named: Asked, part: Any) -> Any:
     code, epoch, end = 0, _NO_EPOCH, NO_OFFSET
-    if not context.allowed("DESCRIBE", "TOPIC", named.name or ""):
+    if not (context.allowed("CLUSTER_ACTION") or context.allowed("DESCRIBE", "TOPIC", named.name or "")):
         code = _TOPIC_AUTHORIZATION_FAILED
     else:
         found = held(context, named, part.partition, part.current_leader_epoch)
