@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from console.commands.statements import Subject
     from console.contexts import Context
     from console.tui.applying import Applying
-    from console.tui.history_file import HistoryFile
+    from console.commands.history_file import HistoryFile
     from console.tui.past import Past
     from widgets.command_bar import CommandBar
 
@@ -401,7 +401,7 @@ def run_console(
     settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
     the app and opens it again. contexts: those that can be gone to.
     """
-    from console.tui.history_file import history_file
+    from console.commands.history_file import history_file
 
     while True:
         app = Console(session, settings, history_file(os.environ), contexts)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.commands.errors import LanguageError
     from console.tui.app import Console
     from console.tui.execute import Executor
-    from console.tui.history_file import HistoryFile
+    from console.commands.history_file import HistoryFile
     from console.tui.typing import Typing
     from widgets.bar_lines import Candidate
     from widgets.command_bar import CommandBar

@@ -189,6 +189,6 @@ class Executor:
         self._app.show_text(unparse(statement), lambda _width: lines)
 
     def _help(self, word: str) -> None:
-        from console.tui.verb_help import verb_lines
+        from console.commands.verb_help import verb_lines
 
         self._app.show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))

@@ -21,7 +21,7 @@ from console.present.sanitize import cell_width
 from console.present.spans import plain
 from console.tui import chrome, keymap, palette
 from console.tui.conditions import State, reason
-from console.tui.history_file import KEPT, HistoryFile
+from console.commands.history_file import KEPT, HistoryFile
 from console.tui.keymap import EVERYWHERE, KEYS
 from console.tui.places import Place, pane
 from console.tui.plan_script import command, script
