@@ -53,7 +53,7 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
             if first <= high:
                 result[key] = (low if key in _TOLD_FROM_THE_FIRST else first, high)
     if proposals:
-        from console.wire.proposals import PROPOSED
+        from console.wire.proposals.table import PROPOSED
 
         for key, version in PROPOSED:
             low, high = result.get(key, (version, version))

@@ -42,7 +42,7 @@ def _proposed(api: str, version: int) -> Messages | None:
     """The proposal's own messages, None for a version that is Kafka's. KeyError for one that is nobody's."""
     if version in schema_name_map[api]:
         return None
-    from console.wire.proposals import PROPOSED
+    from console.wire.proposals.table import PROPOSED
 
     return PROPOSED[api_key(api), version]
 

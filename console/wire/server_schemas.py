@@ -29,7 +29,7 @@ class Messages(NamedTuple):
 @cache
 def messages(key: int, version: int) -> Messages | None:
     """The messages of a key and a version, None where there are none: a proposal's own, or kio's."""
-    from console.wire.proposals import PROPOSED
+    from console.wire.proposals.table import PROPOSED
 
     return PROPOSED.get((key, version)) or _kafka(key, version)
 

@@ -10,7 +10,8 @@ from kio.serial import entity_reader, entity_writer
 
 from console.wire.frames import encode_header
 from console.wire.open_codes import with_open_codes
-from console.wire.proposals import PROPOSED, batched_quotas, kip4_topics
+from console.wire.proposals import batched_quotas, kip4_topics
+from console.wire.proposals.table import PROPOSED
 from tests.wire.proposals_golden import Bytes, batched, kip4, kip21, kip133, kip248
 
 _CASES = [*kip4.CASES, *kip21.CASES, *kip133.CASES, *kip248.CASES, *batched.CASES]

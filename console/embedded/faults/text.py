@@ -68,7 +68,7 @@ def parse_fault(text: str) -> Fault:
 
 def _api(text: str) -> str:
     """``CreateTopics``, ``create-topics`` and ``create_topics`` are one; ``kip4_alter_acls`` is a proposal's."""
-    from console.wire.proposals import PROPOSED
+    from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()
     for name in (*api_key_map.values(), *(found.api for found in PROPOSED.values())):
