@@ -1,4 +1,4 @@
-"""Whole processes: `kac snapshot`, `kac run` and `kac --help` against kafka-configs.
+"""Whole processes: `kac snapshot`, `kac run`, `kac configs` and `kac --help` against kafka-configs.
 
 ``python -m benchmarks.commands --kac PATH [HOST:PORT] [--rounds 5]``: PATH is an installed `kac` (an environment with
 the run-time dependencies alone: test tools slow kio's import down).
@@ -47,11 +47,14 @@ def main() -> None:
         one: dict[str, Measure] = {
             "kafka-configs": lambda: timed([*tool, *server, "--topic", topic, "--describe", "--all"]),
             "kac": lambda: timed([options.kac, "run", "-b", address, "-e", f"describe topic {topic}"]),
+            "kac configs": lambda: timed([options.kac, "configs", *server, "--topic", topic, "--describe", "--all"]),
             "kac --help": lambda: timed([options.kac, "--help"]),
         }
         medians = report_times("one topic", interleaved(one, options.rounds))
         report_ratio("describe topic: seconds", medians["kac"] / 1e3, 0.25)
         report_ratio("describe topic: kac / kafka-configs", medians["kac"] / medians["kafka-configs"], 0.25)
+        report_ratio("kac configs: seconds", medians["kac configs"] / 1e3, 0.25)
+        report_ratio("kac configs / kafka-configs", medians["kac configs"] / medians["kafka-configs"], 0.25)
         report_ratio("kac --help: seconds", medians["kac --help"] / 1e3, 0.08)
 
 

@@ -16,7 +16,6 @@ from console.commands.kafka_configs.described import (
 from console.commands.kafka_configs.request import ConfigsRequest
 from console.model.config import ConfigEntry
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
-from console.plan.values import java_double
 from console.present.sanitize import clean
 
 _WIDEST = 40_000
@@ -73,6 +72,8 @@ def quota_text(value: float) -> str:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
+    from console.plan.values import java_double  # only for quotas: to read it takes its time
+
     return java_double(value)
 
 

@@ -37,8 +37,12 @@ async def describe(session: Session, request: ConfigsRequest) -> list[Described]
     """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
     if request.type in QUOTA_TYPES:
         return await _quotas_and_credentials(session, request)
-    if request.type == TOPICS and request.name is not None and (request.name or not request.all):
-        check_topic_name(request.name)
+    if request.type == TOPICS and request.name is not None:
+        why = topic_name_problem(request.name)
+        if why and not request.all:
+            raise UsageError(why)
+        if why and request.name:
+            return [Unread(f"topic {request.name}", Failure("INVALID_TOPIC", why, ""), TOPICS, request.name)]
     if request.name is not None:
         return await _named(session, request.type, request.name, request.all)
     names = await _all_names(session, request.type)
@@ -47,8 +51,8 @@ async def describe(session: Session, request: ConfigsRequest) -> list[Described]
     return [_found(listing, request.type, name, resource) for name, resource in resources.items()]
 
 
-def check_topic_name(name: str) -> None:
-    """Raises UsageError in the words of Topic.validate."""
+def topic_name_problem(name: str) -> str:
+    """What Topic.validate has against a name, in its words; ``""`` where nothing."""
     why = ""
     if not name:
         why = "the empty string is not allowed"
@@ -58,8 +62,7 @@ def check_topic_name(name: str) -> None:
         why = f"the length of '{name}' is longer than the max allowed length {_LONGEST}"
     elif not _LEGAL.fullmatch(name):
         why = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
-    if why:
-        raise UsageError(f"Topic name is invalid: {why}")
+    return f"Topic name is invalid: {why}" if why else ""
 
 
 async def read_configs(session: Session, resources: Sequence[ConfigResource]) -> ConfigListing:
