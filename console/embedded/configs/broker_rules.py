@@ -80,6 +80,8 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
     """What a broker requires of its values beside each other (KafkaConfig.validateValues)."""
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    if not _number(after, "log.cleaner.threads"):
+        raise ValueError("/ by zero")
     if _number(after, "log.cleaner.dedupe.buffer.size") // _number(after, "log.cleaner.threads") <= _MIB:
         raise ValueError("requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
     compression = after.configs.broker["compression.type"]
@@ -93,6 +95,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
     for name, text in (("log.roll.ms", "1"), ("log.roll.jitter.ms", "0")):
         if _number(after, name, text) < int(text):
             raise ValueError(f"requirement failed: {name} must be greater than or equal to {text}")
+    _check_groups(after)
     _check_connections(after)
     _check_listeners(before, after)
     cordoned = _list(after, "cordoned.log.dirs") if "cordoned.log.dirs" in after.configs.broker else []
@@ -102,6 +105,18 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
             "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
             f"Missing entries : {', '.join(missing)}"
         )
+
+
+def _check_groups(after: BrokerLayers) -> None:
+    """Intervals of groups, between their least and their greatest (GroupCoordinatorConfig)."""
+    for kind in ("consumer", "share", "streams"):
+        name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
+        if name not in after.configs.broker:
+            continue
+        if _number(after, name) > _number(after, most):
+            raise ValueError(f"{name} must be less than or equal to {most}")
+        if _number(after, name) < _number(after, least):
+            raise ValueError(f"{name} must be greater than or equal to {least}")
 
 
 def _check_connections(after: BrokerLayers) -> None:
@@ -151,6 +166,9 @@ def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
                 reason=f"Log cleaner threads cannot be increased to more than double the current value {old}"
             )
         )
+    for key in ("max.connections", "max.connection.creation.rate"):
+        if key in after.configs.broker and after.value(key) == "0" != before.value(key):
+            raise ValueError(_WRAPPED.format(reason=f"Invalid {key} 0"))
     for key in ("log.retention.ms", "log.retention.bytes"):
         _check_local_retention(before, after, key)
     reporters = _list(after, "metric.reporters")

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from console.embedded.state.tables import View
 
 _METRICS_DEFAULTS_FROM = (4, 0)
+UNDOCUMENTED = ""
+"""Told even where no documentation is asked for."""
 
 
 def described(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
@@ -61,7 +63,10 @@ def described(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource
             raise ConfigProblem(INVALID_REQUEST, "Broker id must not be empty")
         check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
         levels = cluster.loggers.levels(broker_id)
-        return [ConfigEntry(name, level, DYNAMIC_BROKER_LOGGER_CONFIG) for name, level in levels.items()]
+        return [
+            ConfigEntry(name, level, DYNAMIC_BROKER_LOGGER_CONFIG, documentation=UNDOCUMENTED)
+            for name, level in levels.items()
+        ]
     if resource.type == CLIENT_METRICS:
         if not resource.name:
             raise ConfigProblem(INVALID_REQUEST, "Client metrics subscription name must not be empty")
@@ -149,7 +154,7 @@ def _metrics_entries(cluster: EmbeddedCluster, own: Mapping[str, str]) -> Iterat
         text = own.get(name)
         if cluster.release.number < _METRICS_DEFAULTS_FROM:
             if text is not None:
-                yield ConfigEntry(name, text, DYNAMIC_CLIENT_METRICS_CONFIG)
+                yield ConfigEntry(name, text, DYNAMIC_CLIENT_METRICS_CONFIG, documentation=UNDOCUMENTED)
             continue
         value = definition.default if text is None else canonical(definition, text)
         synonyms = () if text is None else (Synonym(name, value, DYNAMIC_CLIENT_METRICS_CONFIG),)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.definitions import release_configs
-from console.embedded.configs.describe import check_topic_is_known, topic_entries
+from console.embedded.configs.describe import UNDOCUMENTED, check_topic_is_known, topic_entries
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
 from console.embedded.configs.problems import NONE, ConfigProblem
 from console.embedded.context import RequestContext
@@ -151,5 +151,5 @@ def _entry(schema: Any, entry: ConfigEntry, asked: Asked) -> Any:
         is_sensitive=entry.sensitive,
         synonyms=synonyms,
         config_type=entry.type,
-        documentation=entry.documentation if asked.documentation else None,
+        documentation=entry.documentation if asked.documentation or entry.documentation == UNDOCUMENTED else None,
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from console.embedded.configs.inheritance import BrokerLayers
-from console.embedded.configs.java_values import whole_number
+from console.embedded.configs.java_values import trimmed, whole_number
 from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
 from console.embedded.configs.value_rules import checked, parsed
 
@@ -75,23 +75,29 @@ def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
         raise ConfigProblem(INVALID_REQUEST, f"Unknown client metrics configuration: {unknown}")
+    if modern:
+        for key, text in own.items():
+            checked(definitions[key], text)
     if "interval.ms" in own:
-        text = own["interval.ms"]
-        try:
-            interval = int(str(parsed(definitions["interval.ms"], text))) if modern else whole_number(text, 32)
-        except ValueError:
-            if modern:
-                raise
-            raise ConfigProblem(UNKNOWN_SERVER_ERROR) from None
+        interval = _interval(own["interval.ms"], modern)
         if not _SHORTEST_MS <= interval <= _LONGEST_MS:
             raise ConfigProblem(
                 INVALID_REQUEST,
                 f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
             )
-    if "match" in own and (own["match"] or not modern):
-        for pattern in own["match"].split(","):
+    if "match" in own:
+        patterns = parsed(definitions["match"], own["match"]) if modern else own["match"].split(",")
+        assert not isinstance(patterns, str | int | float)
+        for pattern in patterns:
             if not _is_match(pattern):
                 raise ConfigProblem(INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+
+
+def _interval(text: str, modern: bool) -> int:
+    try:
+        return whole_number(trimmed(text) if modern else text, 32)
+    except ValueError:
+        raise ConfigProblem(UNKNOWN_SERVER_ERROR) from None
 
 
 def _is_match(pattern: str) -> bool:

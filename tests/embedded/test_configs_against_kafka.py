@@ -1,0 +1,147 @@
+"""The definitions against Kafka's own, and what a broker says to values of every key against a real 4.3."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.configs.definitions import CLASS, ConfigDefinition, Definitions, release_configs
+from console.embedded.configs.value_rules import value_error
+from console.embedded.spec import ClusterSpec
+from console.embedded.versions.release import RELEASE_NAMES
+from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from tests.embedded.test_configs_alter import Ops, alter
+from tests.embedded.test_configs_describe import Brokers, describe
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import BrokersUnavailableError, jars, java
+from tests.support.record_config_definitions import VERSIONS, definitions, file_of, verdicts
+
+pytestmark = pytest.mark.broker
+
+VALUES = ["", "x", " 5 ", "-1", "-2", "0", "1", "1.5", "true", "FALSE", "a, b", "delete,compact", "delete,delete,"]
+VALUES += [
+    "*",
+    "0:1,1:2",
+    "0:1,",
+    "0-1",
+    "gzip",
+    "99999999999",
+    "9223372036854775808",
+    "1e3",
+    "NaN",
+    "Infinity",
+    "0x1p3",
+]
+VALUES += ["1f", "+7", "\u0663", "java.lang.String", "com.example.Nobody", "17", "18", "22", "23", "9", "10", "-131073"]
+VALUES += [
+    "earliest",
+    "by_duration:PT1H",
+    "by_duration:x",
+    "by_duration:-PT1H",
+    "2.8",
+    "3.9-IV0",
+    "0.10.0.1",
+    "upgrade",
+]
+STATIC = 4
+NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
+"""Whose validators are not known here: nobody can alter them."""
+
+
+@pytest.fixture(scope="module", params=RELEASE_NAMES)
+def release(request: pytest.FixtureRequest) -> str:
+    """Each one whose jars are there."""
+    name: str = request.param
+    try:
+        jars(VERSIONS[name])
+        java()
+    except BrokersUnavailableError as reason:
+        if os.environ.get("KAC_REQUIRE_BROKERS") == "1":
+            pytest.fail(f"KAC_REQUIRE_BROKERS=1, but {reason}", pytrace=False)
+        pytest.skip(str(reason))
+    return name
+
+
+def test_the_definitions_are_kafkas(release: str) -> None:
+    kept = json.loads(file_of(release).read_text())
+    assert kept.pop("loggers")
+    assert kept == definitions(release)
+
+
+def test_values_are_judged_as_by_kafka(release: str) -> None:
+    configs = release_configs(release)
+    asked = [
+        (section, key, value)
+        for section in ("topic", "broker", "group", "client_metrics")
+        for key in getattr(configs, section)
+        if key not in NOT_SENT
+        for value in VALUES
+    ]
+    judged = verdicts(release, asked)
+    assert len(judged) == len(asked) > 7000
+    for (section, key, value), real in zip(asked, judged, strict=True):
+        assert value_error(getattr(configs, section)[key], value) == real, (section, key, value)
+
+
+@pytest.fixture
+def real(plain_cluster: KafkaCluster) -> Brokers:
+    return dict(zip(plain_cluster.broker_ids, plain_cluster.addresses, strict=True))
+
+
+def requests() -> list[list[tuple[ConfigResource, Ops]]]:
+    """Every topic, group and metrics key with every value, each on a resource of its own; then the brokers' keys."""
+    configs = release_configs("4.3")
+    kinds: tuple[tuple[ConfigResource, Definitions], ...] = (
+        (ConfigResource(TOPIC, "nobody-has-made-"), configs.topic),
+        (ConfigResource(GROUP, "g"), configs.group),
+        (ConfigResource(CLIENT_METRICS, "m"), configs.client_metrics),
+    )
+    mass: list[tuple[ConfigResource, Ops]] = [
+        (ConfigResource(kind.type, f"{kind.name}{key}-{number}"), [(key, SET, value)])
+        for kind, section in kinds
+        for key in section
+        for number, value in enumerate(VALUES)
+    ]
+    dynamic = {**configs.broker, **configs.broker_dynamic_only}
+    keys = sorted(key for key, definition in dynamic.items() if _is_compared(key, definition))
+    brokers: list[list[tuple[ConfigResource, Ops]]] = [
+        [(broker_resource(1), [(key, SET, value)]), (CLUSTER_DEFAULT, [(key, SET, value)])]
+        for key in keys
+        for value in ("x", "-1", "0", " 5 ", "1", "999999")
+    ]
+    return [mass, *brokers]
+
+
+def _is_compared(key: str, definition: ConfigDefinition) -> bool:
+    """Without those whose classes, files or sockets only a real broker opens."""
+    return definition.type != CLASS and "listener" not in key and not key.startswith(("sasl.", "ssl."))
+
+
+async def test_a_real_broker_says_the_same_to_every_key(real: Brokers) -> None:
+    static = {"log.cleaner.dedupe.buffer.size": "4194304"}
+    differing = []
+    async with EmbeddedCluster(ClusterSpec(static_configs=static)) as cluster:
+        for wanted in requests():
+            theirs = await alter(real, *wanted, validate_only=True)
+            ours = await alter(cluster, *wanted, validate_only=True)
+            pairs = zip(wanted, theirs, ours, strict=True)
+            differing += [(change, their, our) for change, their, our in pairs if our != their]
+    assert differing == []
+
+
+async def test_a_real_broker_describes_itself_the_same(real: Brokers) -> None:
+    (theirs,) = await describe(real, broker_resource(1), documentation=True)
+    async with EmbeddedCluster(ClusterSpec()) as cluster:
+        (ours,) = await describe(cluster, broker_resource(1), documentation=True)
+    their, our = ({entry.name: entry for entry in result.configs} for result in (theirs, ours))
+    in_files = {entry.name for result in (theirs, ours) for entry in result.configs if entry.config_source == STATIC}
+    assert len(their.keys() - in_files) > 300
+    for name in (their.keys() | our.keys()) - in_files:
+        assert our[name] == their[name]
+    for name in in_files & their.keys() & our.keys():
+        for part in ("read_only", "is_sensitive", "config_type", "documentation"):
+            assert getattr(our[name], part) == getattr(their[name], part), name
