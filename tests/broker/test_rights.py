@@ -12,14 +12,18 @@ from uuid import UUID
 
 import pytest
 
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.context import ANONYMOUS
 from console.embedded.rights.standard_authorizer import StandardAuthorizer
+from console.embedded.scenarios.filling import add_topic, topic_id
+from console.embedded.spec import ClusterSpec
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.versions.release import release
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient
 from tests.support.kafka_cluster import KafkaCluster
-from tests.support.rights_table import CASES, SECRET, errors_of
+from tests.support.rights_table import CASES, GROUP, SECRET, errors_of
 
 ALICE = "User:CN=alice"
 HOST = "127.0.0.1"
@@ -151,7 +155,7 @@ async def change_acls(admin: RawClient, acls: Sequence[Acl]) -> None:
         lambda m: m.DeleteAclsRequest(
             filters=(
                 m.DeleteAclsFilter(
-                    resource_type_filter=2,
+                    resource_type_filter=1,
                     resource_name_filter=None,
                     pattern_type_filter=1,
                     principal_filter=None,
@@ -187,7 +191,7 @@ async def knows(admin: RawClient, acls: Sequence[Acl]) -> bool:
         "describe_acls",
         3,
         lambda m: m.DescribeAclsRequest(
-            resource_type_filter=2,
+            resource_type_filter=1,
             resource_name_filter=None,
             pattern_type_filter=1,
             principal_filter=None,
@@ -230,4 +234,76 @@ async def test_the_same_acls_let_do_the_same(admin: RawClient, alice: RawClient)
             wrong[seed] = (acls, told, expected)
     await change_acls(admin, ())
     await delete(admin, *TOPICS)
+    assert not wrong
+
+
+ONE_BY_ONE = (
+    (("CLUSTER", "kafka-cluster", "ALL"),),
+    (("CLUSTER", "kafka-cluster", "DESCRIBE"),),
+    (("CLUSTER", "kafka-cluster", "CLUSTER_ACTION"),),
+    (("TOPIC", SECRET, "DESCRIBE"),),
+    (("TOPIC", SECRET, "ALTER_CONFIGS"), ("GROUP", GROUP, "READ")),
+    (("TOPIC", SECRET, "READ"), ("GROUP", GROUP, "ALL")),
+    (("TOPIC", "nope", "DELETE"), ("TOPIC", "new", "CREATE")),
+    (("TOPIC", "*", "DESCRIBE"), ("GROUP", "*", "DESCRIBE_CONFIGS")),
+)
+NO_COORDINATOR = {14, 15, 16}
+REFUSALS = {29, 30, 31, 53}
+WRITING = {"produce", "init_producer_id"}
+"""What a broker that takes it answers for other reasons than rights, or never: there are no records in it."""
+
+
+def rights(principal: str, *wanted: tuple[str, str, str]) -> list[Acl]:
+    return [
+        Acl(
+            AclResourceType.parse(type_),
+            name,
+            PatternType.parse("LITERAL"),
+            principal,
+            "*",
+            AclOperation.parse(operation),
+            Permission.parse("ALLOW"),
+        )
+        for type_, name, operation in wanted
+    ]
+
+
+async def refusals(client: RawClient, topic_id: UUID) -> dict[tuple[str, int], set[tuple[str, int]]]:
+    """For each request of the table where it is refused, and where it is let through (0)."""
+    told = {}
+    for number, case in enumerate(CASES):
+        if case.api in WRITING:
+            continue
+        errors = list(errors_of(await client.ask(case.api, case.version, partial(case.build, topic_id=topic_id))))
+        if not any(code in NO_COORDINATOR for _, code, _ in errors):
+            told[case.api, number] = {(path, code if code in REFUSALS else 0) for path, code, _ in errors}
+    return told
+
+
+async def test_rights_one_by_one_as_on_an_embedded_cluster(admin: RawClient, alice: RawClient) -> None:
+    await create(admin, SECRET)
+    (real_id,) = await seen(admin, SECRET)
+    wrong = []
+    async with (
+        EmbeddedCluster(ClusterSpec(brokers=1, super_users=frozenset())) as cluster,
+        RawClient(cluster) as somebody,
+    ):
+        add_topic(cluster.state, SECRET, 1)
+        for wanted in ONE_BY_ONE:
+            await change_acls(admin, acls := rights(ALICE, *wanted))
+            async with asyncio.timeout(20):
+                while not await knows(admin, acls):
+                    pass
+            for acl in list(cluster.state.acls):
+                cluster.state.remove_acl(acl)
+            for acl in rights(ANONYMOUS, *wanted):
+                cluster.state.add_acl(acl)
+            real, embedded = await refusals(alice, real_id), await refusals(somebody, topic_id(SECRET))
+            wrong += [
+                (wanted, case, real[case], embedded[case])
+                for case in real.keys() & embedded.keys()
+                if real[case] != embedded[case]
+            ]
+    await change_acls(admin, ())
+    await delete(admin, SECRET)
     assert not wrong
