@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+IN_FLIGHT = 5.0
+"""Seconds that a request may take from its sender to the log: as long as the client looks for a lost answer."""
+
 
 async def read_history(session: Session) -> History:
     """All changes of the session's cluster. Raises Refused where the journal is there and can't be read."""
@@ -57,19 +60,35 @@ class Found:
 
 async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
     """Look in the cluster what became of edits whose outcome nobody heard, and write that down where the journal can
-    be written. Raises AdminError where the cluster is lost."""
+    be written. A request that was sent moments ago may still be on its way: only what is not there for `IN_FLIGHT`
+    seconds is said not to be. Raises AdminError where the cluster is lost."""
+    from console.admin.retry import delays
+
     found = []
     for change in past.unfinished():
-        open_ = frozenset(change.in_state(State.UNFINISHED))
-        now = await look(session, (change.entries[place].staged.edit for place in sorted(open_)))
-        edits: dict[int, Status] = {}
-        for request in change.intent.requests:
-            places = [place for place in request.edits if place in open_]
-            verdict = verdicts((change.entries[place].staged for place in places), now)
-            edits |= {place: verdict[change.entries[place].staged.edit.slot] for place in places}
+        waits = delays(0.05, 1.0)
+        edits = await _verdicts(session, change)
+        while set(edits.values()) != {Status.APPLIED} and _in_flight(change, _now()):
+            await asyncio.sleep(next(waits))
+            edits = await _verdicts(session, change)
         found.append(Found(change, edits))
         await _write_down(session, Settled(change.number, _now(), edits))
     return tuple(found)
+
+
+def _in_flight(change: Change, now: datetime) -> bool:
+    return change.last_sent is not None and (now - change.last_sent).total_seconds() < IN_FLIGHT
+
+
+async def _verdicts(session: Session, change: Change) -> dict[int, Status]:
+    open_ = frozenset(change.in_state(State.UNFINISHED))
+    now = await look(session, (change.entries[place].staged.edit for place in sorted(open_)))
+    edits: dict[int, Status] = {}
+    for request in change.intent.requests:
+        places = [place for place in request.edits if place in open_]
+        verdict = verdicts((change.entries[place].staged for place in places), now)
+        edits |= {place: verdict[change.entries[place].staged.edit.slot] for place in places}
+    return edits
 
 
 async def _write_down(session: Session, note: Settled | Closed) -> None:

@@ -44,7 +44,8 @@ class Change:
     ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later start
     found of edits whose outcome nobody heard. sent: the requests that went out, or were about to. closed: edits that
     are not to be taken back any more, and why. undone: the edits of later changes that took one back. alive: the
-    process that sends it still runs. request_of: the request that an edit is in.
+    process that sends it still runs. last_sent: when a request went out last. request_of: the request that an edit is
+    in.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Change:
     closed: Mapping[int, str] = field(default_factory=dict)
     undone: Mapping[int, Place] = field(default_factory=dict)
     alive: bool = False
+    last_sent: datetime | None = None
     request_of: Mapping[int, int] = field(default_factory=dict)
 
     def state(self, place: int) -> State:
@@ -162,7 +164,7 @@ def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
 def _with(change: Change, note: Sending | Answered | Settled) -> Change:
     match note:
         case Sending():
-            return replace(change, sent=change.sent | {note.request})
+            return replace(change, sent=change.sent | {note.request}, last_sent=note.at)
         case Answered():
             return replace(change, ended={**change.ended, **note.edits}, answered=change.answered | {note.request})
         case Settled():

@@ -1,0 +1,181 @@
+"""kill -9 in the middle of an apply, at random moments: the journal loses nothing, and what the next start says of it
+is how the cluster is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.commands import past
+from console.commands.past import read_history, settle_unfinished
+from console.commands.session import Session
+from console.contexts.context import Context
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.faults.effects import Meanwhile
+from console.embedded.faults.faults import Fault
+from console.embedded.recording import Recording
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.placement import new_topic, striped
+from console.journal.history import Change, State
+from console.model.changes import Status
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from tests.support.forked_runs import ForkedRuns
+
+KILLS = 200
+TOPIC = "orders"
+FIRST = "incremental_alter_configs"
+"""What an apply asks first: whether the configs are valid."""
+
+
+def script(number: int) -> str:
+    """Four requests; every value in them is of this round alone."""
+    return (
+        f"set topic {TOPIC} retention.ms={number + 1000} max.message.bytes={number + 1000}; "
+        f"set user user-{number} producer_byte_rate={number + 1}; "
+        f"allow User:user-{number} READ on topic {TOPIC}; "
+        f"create topic new-{number} partitions=1 replication=1; apply --yes"
+    )
+
+
+def is_there(state: ClusterState, number: int) -> dict[str, bool]:
+    """What the cluster has of a round's script, by the entity."""
+    own = state.configs.get(topic_resource(TOPIC), {})
+    value = str(number + 1000)
+    return {
+        "retention.ms": own.get("retention.ms") == value,
+        "max.message.bytes": own.get("max.message.bytes") == value,
+        "producer_byte_rate": QuotaEntity.of({"user": f"user-{number}"}) in state.quotas,
+        "acl": any(acl.principal == f"User:user-{number}" for acl in state.acls),
+        "topic": f"new-{number}" in state.topics,
+    }
+
+
+def names(change: Change) -> list[str]:
+    """The same names for the edits of a change, in their order."""
+    found = []
+    for entry in change.entries:
+        edit = entry.staged.edit
+        found.append(edit.key or ("acl" if hasattr(edit, "acl") else "topic"))
+    return found
+
+
+@pytest.mark.slow
+async def test_a_kill_loses_nothing_and_nothing_is_misreported(
+    tmp_path: Path, own_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "IN_FLIGHT", 0.2)
+    seen: Counter[str] = Counter()
+    async with (
+        EmbeddedCluster(ClusterSpec(brokers=2)) as cluster,
+        ForkedRuns({"HOME": str(own_home)}, tmp_path / "output") as runs,
+    ):
+        cluster.state.put_topic(new_topic(TOPIC, striped(cluster.state.alive(), 1, 1), cluster.state.alive()))
+        client = AdminClient(ConnectionSettings(tuple(cluster.addresses.values())))
+        client.start()
+        try:
+            await runs.warm("run", "-b", cluster.bootstrap, "-e", script(0))
+            moments = await measured(cluster, runs)
+            number = 1
+            while seen["killed"] < KILLS:
+                number += 1
+                await one_round(cluster, client, runs, number, moments, seen)
+        finally:
+            client.close()
+    print(dict(seen))
+    assert seen["left unfinished"] > KILLS // 10, seen
+    assert seen["settled as applied"] > KILLS // 20, seen
+    assert seen["not applied"] + seen["not sent"] > KILLS // 20, seen
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of an apply that nobody disturbs: how many requests it makes, and how long it takes from the first on."""
+
+    requests: int
+    seconds: float
+
+
+async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
+    """Run one to its end."""
+    began: list[float] = []
+    clock = asyncio.get_running_loop().time
+    cluster.recording = Recording()
+    cluster.faults.add(Fault(Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
+    await runs.start("run", "-b", cluster.bootstrap, "-e", script(1))
+    assert await runs.ended() == 0, runs.output
+    taken = clock() - began[0]
+    cluster.faults.clear()
+    apis = [entry.api for entry in cluster.recording]
+    cluster.recording = None
+    return Moments(len(apis) - apis.index(FIRST), taken)
+
+
+async def one_round(
+    cluster: EmbeddedCluster,
+    client: AdminClient,
+    runs: ForkedRuns,
+    number: int,
+    moments: Moments,
+    seen: Counter[str],
+) -> None:
+    rng = Random(number)
+    applying = asyncio.Event()
+    # From the first request of the apply on: at one of them, or at a moment that none marks: between two bytes of the
+    # journal, say.
+    at = rng.randint(1, moments.requests) if rng.randrange(2) else None
+    left = at or 0
+
+    def count(_state: ClusterState) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            runs.kill()
+
+    def first(state: ClusterState) -> None:
+        applying.set()
+        cluster.faults.add(Fault(Meanwhile(count)))
+        count(state)
+
+    cluster.faults.add(Fault(Meanwhile(first), api=FIRST, nth=1, times=1))
+    await runs.start("run", "-b", cluster.bootstrap, "-e", script(number))
+    ended = asyncio.ensure_future(runs.ended())
+    if at is None:
+        await applying.wait()
+        await asyncio.wait([ended], timeout=rng.uniform(0.0, moments.seconds))
+        if not ended.done():
+            runs.kill()
+    code = await ended
+    cluster.faults.clear()
+    seen["killed" if code == -9 else "ended"] += 1
+    session = Session(client, Context("test", "tests", client.settings))
+    before = await read_history(session)
+    seen["left unfinished"] += bool(before.unfinished())
+    found = await settle_unfinished(session, before)
+    seen["settled as applied"] += any(Status.APPLIED in each.edits.values() for each in found)
+    after = await read_history(session)
+    assert after.problems == ()
+    assert after.unfinished() == ()
+    mine = [change for change in after.changes.values() if f"user-{number}" in str(change.entries)]
+    there = is_there(cluster.state, number)
+    if not mine:
+        assert not any(there.values()), "something was sent that the journal does not know of"
+        assert "applied" not in runs.output
+        return
+    (change,) = mine
+    assert sorted(names(change)) == sorted(there)
+    for place, name in enumerate(names(change)):
+        state = change.state(place)
+        assert state in (State.APPLIED, State.NOT_APPLIED, State.NOT_SENT), (name, state, runs.output)
+        assert (state is State.APPLIED) == there[name], (name, state, there, runs.output)
+        seen[state.value] += 1
+    if code == 0:
+        assert all(there.values())

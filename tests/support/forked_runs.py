@@ -1,0 +1,104 @@
+"""Runs of ``kac`` that start at once: children of a process that has imported everything. Real, and to be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+ROOT = Path(__file__).parents[2]
+_SERVER = """
+import json, os, sys
+import console.cli
+for line in sys.stdin:
+    asked = json.loads(line)
+    pid = os.fork() if asked["fork"] else 0
+    if pid == 0:
+        out = os.open(asked["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        kept = os.dup(1), os.dup(2)
+        os.dup2(out, 1), os.dup2(out, 2)
+        try:
+            code = console.cli.run(asked["argv"])
+        finally:
+            sys.stdout.flush(), sys.stderr.flush()
+            if asked["fork"]:
+                os._exit(locals().get("code", 99))
+        os.dup2(kept[0], 1), os.dup2(kept[1], 2)
+        print(json.dumps(code), flush=True)
+    else:
+        print(json.dumps(pid), flush=True)
+        print(json.dumps(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])), flush=True)
+"""
+
+
+class ForkedRuns:
+    """Starts runs, one at a time. An asynchronous context manager. environ: of all of them; out: where they write."""
+
+    def __init__(self, environ: Mapping[str, str], out: Path) -> None:
+        self._environ = {**os.environ, **environ, "PYTHONPATH": str(ROOT)}
+        self._out = out
+        self._server: asyncio.subprocess.Process | None = None
+        self.pid = 0
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _SERVER,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env=self._environ,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        self._server.stdin.close()
+        await self._server.wait()
+
+    async def warm(self, *argv: str) -> None:
+        """Run once in the process itself, so that whatever is imported late is there for all children."""
+        await self._ask(argv, fork=False)
+        assert await self._answer() == 0, self.output
+
+    async def start(self, *argv: str) -> None:
+        """Start a child; `pid` is its."""
+        await self._ask(argv, fork=True)
+        self.pid = await self._answer()
+
+    async def ended(self) -> int:
+        """Its exit code once it ended, or the negative number of the signal that ended it."""
+        code, self.pid = await self._answer(), 0
+        return code
+
+    def kill(self) -> None:
+        """Kill -9 the child, where it has not ended yet."""
+        if self.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    @property
+    def output(self) -> str:
+        """What the last run wrote."""
+        return self._out.read_text(encoding="utf-8", errors="replace")
+
+    async def _ask(self, argv: tuple[str, ...], *, fork: bool) -> None:
+        assert self._server is not None
+        assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps({"argv": argv, "out": str(self._out), "fork": fork}).encode() + b"\n")
+        await self._server.stdin.drain()
+
+    async def _answer(self) -> int:
+        assert self._server is not None
+        assert self._server.stdout is not None
+        return int(json.loads(await self._server.stdout.readline()))
