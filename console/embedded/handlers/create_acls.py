@@ -82,7 +82,7 @@ def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     results = [_problem(acl, messages) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
     if release.kraft and len(new) > MAX_RECORDS:
-        return [problem or _Result(_POLICY_VIOLATION, TOO_MANY_CHANGES) for problem in results]
+        return [_bad_name(acl) or _Result(_POLICY_VIOLATION, TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
         state.add_acl(acl)
     return [problem or _Result() for problem in results]
@@ -92,12 +92,19 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
     return [acl for acl in dict.fromkeys(acls) if acl in new]
 
 
-def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
-    """Why this ACL can't be created."""
+def _bad_name(acl: Acl) -> _Result | None:
+    """What the broker refuses before it asks the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_RESOURCE:
         return _Result(_INVALID_REQUEST, CLUSTER_NAME_ONLY)
     if not acl.resource_name:
         return _Result(_INVALID_REQUEST, EMPTY_RESOURCE_NAME)
+    return None
+
+
+def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
+    """Why this ACL can't be created."""
+    if (bad := _bad_name(acl)) is not None:
+        return bad
     for part, number in (
         ("resourceType", acl.resource_type),
         ("patternType", acl.pattern_type),
