@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from console.commands.asking import Asking, Terminal
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
 from console.commands.needs import needs_of_script
@@ -90,12 +91,16 @@ def run_script(
 
 @dataclass
 class Runner:
-    """Carries out statements one after another; an edit that fails keeps the next apply from sending anything."""
+    """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
+
+    out: where results go; asking: who confirms an apply and knows the secrets.
+    """
 
     session: Session
     text: str
     output: str = "text"
     out: TextIO = field(default_factory=lambda: sys.stdout)
+    asking: Asking = field(default_factory=Terminal)
     failed: int = 0
     _read_up_to: int = 0
 
@@ -182,16 +187,30 @@ class Runner:
             case History():
                 await self._history(statement)
             case View() | UseContext() | Help() | Quit():
-                raise CommandError("this works on the screen alone", "see kac --help", statement.span)
+                await self._elsewhere(statement)
             case _:
                 from console.commands.interpret import to_edits
-                from console.commands.secret_values import resolve_secrets
 
-                secrets = resolve_secrets(statement, _ask if sys.stdin.isatty() else None)
+                secrets = await self._secrets(statement)
                 edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
                 report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
                 self.failed += bool(report_.refused)
                 self._print(stage_table(report_, session.snapshot))
+
+    async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
+        """What a script has no use for."""
+        raise CommandError("this works on the screen alone", "see kac --help", statement.span)
+
+    async def _secrets(self, statement: Statement) -> dict[str, Secret]:
+        from console.commands.secret_values import nobody_to_ask, read_slot, secret_slots
+
+        found: dict[str, Secret] = {}
+        for slot in secret_slots(statement):
+            secret = read_slot(slot)
+            if secret is None and not self.asking.keeps_secrets:
+                raise nobody_to_ask(slot)
+            found[slot.key] = secret or await self.asking.secret(slot.prompt)
+        return found
 
     def _runbook(self) -> None:
         from console.commands.runbook_text import runbook_commands
@@ -211,7 +230,7 @@ class Runner:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
-        self._let_confirm(statement)
+        await self._let_confirm(statement)
         report = await self.session.apply(statement.valid_only, statement.force)
         self.failed += not report.ok
         for table in (*conflict_tables(report), report_table(report, "apply")):
@@ -238,10 +257,10 @@ class Runner:
         past = await read_history(self.session)
         self._print(history_table(past, statement.entity, statement.filter, all_=self.output == "json"))
 
-    def _let_confirm(self, statement: Apply) -> None:
+    async def _let_confirm(self, statement: Apply) -> None:
         """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""
         context = self.session.context
-        terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        terminal = self.asking.answers
         if context.confirm:
             if not terminal:
                 raise CommandError(
@@ -249,13 +268,13 @@ class Runner:
                     "use a context without confirm for scripts",
                     statement.span,
                 )
-            if _type(f"Type the context's name to apply to {context.name}: ") != context.name:
+            if await self.asking.line(f"Type the context's name to apply to {context.name}: ") != context.name:
                 raise CommandError("not applied", "the name was not the context's", statement.span)
         elif not statement.yes:
             if not terminal:
                 raise CommandError("apply asks first, and there is no terminal", "write apply --yes", statement.span)
             edits = len(self.session.plan)
-            if _type(f"Apply {edits} edits to {context.name}? Type yes: ").lower() != "yes":
+            if (await self.asking.line(f"Apply {edits} edits to {context.name}? Type yes: ")).lower() != "yes":
                 raise CommandError("not applied", "", statement.span)
 
     def _print(self, result: Result) -> None:
@@ -278,17 +297,6 @@ class Runner:
 
         self.out.write(json.dumps(data) + "\n")
         self.out.flush()
-
-
-def _type(prompt: str) -> str:
-    print(prompt, end="", file=sys.stderr, flush=True)  # noqa: T201
-    return sys.stdin.readline().strip()
-
-
-def _ask(prompt: str) -> Secret:
-    from getpass import getpass
-
-    return Secret(getpass(f"{prompt}: "))
 
 
 def _complain(text: str) -> None:

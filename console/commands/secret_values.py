@@ -57,15 +57,23 @@ def resolve_secrets(statement: Statement, ask: Callable[[str], Secret] | None) -
 
     Raises CommandError for a file that can't be read, or where there is nobody to ask.
     """
-    found = {}
-    for slot in secret_slots(statement):
-        if isinstance(slot.source, FromFile):
-            found[slot.key] = read_secret_file(slot.source, slot.span)
-        elif ask is not None:
-            found[slot.key] = ask(slot.prompt)
-        else:
-            raise CommandError(f"{slot.prompt}: there is no terminal to ask on", f"write {slot.key}=@FILE", slot.span)
-    return found
+    return {slot.key: read_slot(slot) or _asked(slot, ask) for slot in secret_slots(statement)}
+
+
+def read_slot(slot: SecretSlot) -> Secret | None:
+    """A secret that is in a file; None for one to ask for. Raises CommandError where the file can't be read."""
+    return read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else None
+
+
+def nobody_to_ask(slot: SecretSlot) -> CommandError:
+    """Where there is no terminal."""
+    return CommandError(f"{slot.prompt}: there is no terminal to ask on", f"write {slot.key}=@FILE", slot.span)
+
+
+def _asked(slot: SecretSlot, ask: Callable[[str], Secret] | None) -> Secret:
+    if ask is None:
+        raise nobody_to_ask(slot)
+    return ask(slot.prompt)
 
 
 def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
