@@ -32,6 +32,7 @@ SAID = [
         "--create --topic a --partitions 3 --replication-factor 2 --config retention.ms=1d --config cleanup.policy=a,b",
         ["create topic a partitions=3 replication=2 retention.ms=1d cleanup.policy=a,b"],
     ),
+    ("topics", "--create --topic a", ["create topic a timeout=30s"]),
     ("topics", "--create --topic a --replica-assignment 1:2,2:1", ["create topic a assign=1:2,2:1"]),
     ("topics", "--alter --topic a --partitions 6 --config x=1", ["grow topic a partitions=6", "set topic a x=1"]),
     ("topics", "--delete --topic 'group'", ["delete topic 'group'"]),
@@ -189,4 +190,6 @@ def test_each_form_says_the_same() -> None:
     detail = Detail("t", {"name": "a"}, parts={"partitions": TABLE})
     assert json.loads(written("json", detail))["partitions"] == data["topics"]
     assert written("csv", detail) == written("csv", TABLE)
+    entity = Row((), {"entity": {"user": "a", "client-id": None}, "values": {"rate": 1.5}})
+    assert written("csv", Table("quotas", (), (entity,))) == "user,client-id,rate\na,<default>,1.5\n"
     assert FORMS == ("table", "json", "yaml", "csv")

@@ -54,7 +54,7 @@ async def alter(session: Session, request: ConfigsRequest, added: Mapping[str, s
     await _describe(session, resource)
     known = session.snapshot.configs.get(resource)
     if known is None and request.type == BROKER_LOGGERS:
-        listing = await read_configs(session, [resource])
+        listing = await read_configs(session.client, [resource])
         if resource in listing.failures:
             raise Refused(listing.failures[resource])
     edits = config_changes(request, added, deleted, session.snapshot)
@@ -99,7 +99,7 @@ async def _quotas_or_credentials(
         return [Staged(edit, credentials(edit)) for edit in scram_changes(request, added, deleted)]
     if not added and not deleted:
         return []
-    known = (await read_quotas(session, quota_filter(request))).get(entity_of(request), {})
+    known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
     return [Staged(edit, known.get(edit.key)) for edit in quota_changes(request, added, deleted, known)]
 
 
@@ -117,7 +117,7 @@ async def _credentials(session: Session, user: str) -> Callable[[ScramEdit], Was
 async def _until_seen(session: Session, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
     """Wait until the broker that describes has the change: what is described next is not what was before."""
     for _ in range(_SEEN_TRIES):
-        known = (await read_configs(session, [resource])).sets.get(resource)
+        known = (await read_configs(session.client, [resource])).sets.get(resource)
         if known is None or all(_is_seen(edit, known) for edit in edits):
             return
         await asyncio.sleep(_SEEN_SECONDS)
@@ -127,7 +127,7 @@ async def _until_quotas_seen(session: Session, request: ConfigsRequest, staged: 
     edits = [each.edit for each in staged if isinstance(each.edit, QuotaEdit)]
     wanted = {edit.key: edit.value if isinstance(edit, SetQuota) else None for edit in edits}
     for _ in range(_SEEN_TRIES if wanted else 0):
-        known = (await read_quotas(session, quota_filter(request))).get(entity_of(request), {})
+        known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
         if all(known.get(key) == value for key, value in wanted.items()):
             return
         await asyncio.sleep(_SEEN_SECONDS)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from console.commands.applying import ApplyReport
     from console.commands.kafka_configs.described import Described
     from console.commands.run import Closing
-    from console.commands.session import Session
+    from console.commands.session import Client, Session
     from console.contexts import Context
 
 DONE, FAILED = 0, 1
@@ -114,22 +114,37 @@ class ConfigsCommand:
         self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
     ) -> int:
         from console.admin.errors import AdminError
-        from console.commands.session import Refused, Session
 
-        session = Session(client, context)
         try:
-            if request.alter:
-                return await self._alter(session, request, added, deleted)
-            return await self._describe(session, request)
-        except (AdminError, Refused) as error:
+            if request.alter or context.cluster_id:
+                return await self._in_session(client, context, request, added, deleted)
+            return await self._describe(client, request)
+        except AdminError as error:
             self._say_failure(error.failure)
             return FAILED
 
-    async def _describe(self, session: Session, request: ConfigsRequest) -> int:
+    async def _in_session(
+        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        """What changes something, and what must not be asked of another cluster than the context's."""
+        from console.commands.session import Refused, Session
+
+        session = Session(client, context, "configs")
+        try:
+            if context.cluster_id:
+                await session.read_cluster()
+            if request.alter:
+                return await self._alter(session, request, added, deleted)
+            return await self._describe(client, request)
+        except Refused as error:
+            self._say_failure(error.failure)
+            return FAILED
+
+    async def _describe(self, client: Client, request: ConfigsRequest) -> int:
         from console.commands.kafka_configs.described import Unread
         from console.commands.kafka_configs.reading import describe
 
-        found = await describe(session, request)
+        found = await describe(client, request)
         self._print(found, request)
         unread = [each for each in found if isinstance(each, Unread)]
         for each in unread:
@@ -142,6 +157,7 @@ class ConfigsCommand:
         from console.commands.kafka_configs.altering import alter
         from console.commands.kafka_configs.kafka_text import completed
 
+        await self._tell_outstanding(session)
         self._let_confirm(session.context, request)
         altered = await alter(session, request, added, deleted)
         report = altered.report
@@ -159,7 +175,14 @@ class ConfigsCommand:
             return DONE
         if self.form == TABLE:
             self.out.write(f"{completed(request)}\n\n")
-        return await self._describe(session, request)
+        return await self._describe(session.client, request)
+
+    async def _tell_outstanding(self, session: Session) -> None:
+        """What a former change left open, and what is due to be taken back."""
+        from console.commands.outstanding import outstanding
+
+        for line in (await outstanding(session)).lines:
+            self._note(line)
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
         """What somebody else changed between our reading and our applying, and a journal that could not be written."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from console.model.cluster import ScramCredential
 from console.model.config import ConfigEntry, ConfigResource, own_source
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, QuotaValues
+
+if TYPE_CHECKING:
+    from console.model.cluster import ScramCredential
 
 
 @dataclass(frozen=True, slots=True)

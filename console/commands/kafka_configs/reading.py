@@ -1,4 +1,4 @@
-"""Reads what --describe asks for, through a session."""
+"""Reads what --describe asks for. It needs no plan, and so no session: a describe starts sooner."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from console.commands.kafka_configs.described import (
     Absent,
@@ -20,23 +21,25 @@ from console.commands.kafka_configs.entities import QUOTA_TYPES, named_resource
 from console.commands.kafka_configs.options import BROKER_LOGGERS, BROKERS, CLIENT_METRICS, CLIENTS, GROUPS, IPS, TOPICS
 from console.commands.kafka_configs.reader import UsageError
 from console.commands.kafka_configs.request import ConfigsRequest
-from console.commands.session import Session
-from console.model.cluster import ScramCredential
 from console.model.codes import CLIENT_METRICS as CLIENT_METRICS_TYPE
 from console.model.codes import GROUP
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
 
+if TYPE_CHECKING:
+    from console.commands.session import Client
+    from console.model.cluster import ScramCredential
+
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST = 249
 _NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGISTERED")
 
 
-async def describe(session: Session, request: ConfigsRequest) -> list[Described]:
+async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
     """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
     if request.type in QUOTA_TYPES:
-        return await _quotas_and_credentials(session, request)
+        return await _quotas_and_credentials(client, request)
     if request.type == TOPICS and request.name is not None:
         why = topic_name_problem(request.name)
         if why and not request.all:
@@ -44,10 +47,10 @@ async def describe(session: Session, request: ConfigsRequest) -> list[Described]
         if why and request.name:
             return [Unread(f"topic {request.name}", Failure("INVALID_TOPIC", why, ""), TOPICS, request.name)]
     if request.name is not None:
-        return await _named(session, request.type, request.name, request.all)
-    names = await _all_names(session, request.type)
+        return await _named(client, request.type, request.name, request.all)
+    names = await _all_names(client, request.type)
     resources = {name: named_resource(request.type, name) for name in names}
-    listing = await read_configs(session, list(resources.values()))
+    listing = await read_configs(client, list(resources.values()))
     return [_found(listing, request.type, name, resource) for name, resource in resources.items()]
 
 
@@ -65,32 +68,32 @@ def topic_name_problem(name: str) -> str:
     return f"Topic name is invalid: {why}" if why else ""
 
 
-async def read_configs(session: Session, resources: Sequence[ConfigResource]) -> ConfigListing:
+async def read_configs(client: Client, resources: Sequence[ConfigResource]) -> ConfigListing:
     """What brokers say of resources. Raises AdminError where none can be asked."""
     from console.admin import configs
 
-    return await session.client.run(configs.describe_configs, resources)
+    return await client.run(configs.describe_configs, resources)
 
 
-async def read_quotas(session: Session, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
+async def read_quotas(client: Client, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
     """The quotas that a filter finds. Raises AdminError."""
     from console.admin import quotas
 
-    return await session.client.run(quotas.describe_quotas, filter_)
+    return await client.run(quotas.describe_quotas, filter_)
 
 
-async def _named(session: Session, type_: str, name: str, all_: bool) -> list[Described]:
+async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Described]:
     """An entity by its name. all_: kafka-configs does not ask first whether there is one then."""
     resource = named_resource(type_, name)
     if (name == "" and type_ != BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
         return [Absent(type_, name)]
-    listing = await read_configs(session, [resource])
+    listing = await read_configs(client, [resource])
     found = _found(listing, type_, name, resource)
     if all_ and isinstance(found, Absent) and not _are_brokers(type_):
         return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
     # Brokers describe any name of these, with defaults.
     doubtful = not all_ and type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
-    if doubtful and name not in await _all_names(session, type_):
+    if doubtful and name not in await _all_names(client, type_):
         return [Absent(type_, name)]
     return [found]
 
@@ -109,39 +112,42 @@ def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResour
     return Unread(f"{singular(type_)} {name or '<default>'}", failure, type_, name)
 
 
-async def _all_names(session: Session, type_: str) -> tuple[str, ...]:
+async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
     """The names of all entities of a type, sorted; with the brokers their default, last."""
+    from console.admin import cluster, configs, groups, topics
+
     if type_ == TOPICS:
-        await session.read_topics()
-        return tuple(sorted(session.snapshot.topics))
+        return tuple(sorted((await client.run(topics.describe_topics)).topics))
     if _are_brokers(type_):
-        await session.read_cluster()
-        return (*(str(broker.id) for broker in session.snapshot.cluster.brokers), "")
+        info = await client.run(cluster.describe_cluster)
+        return (*(str(broker.id) for broker in info.brokers), "")
     if type_ == CLIENT_METRICS:
-        return tuple(resource.name for resource in await session.list_resources([CLIENT_METRICS_TYPE]))
-    listed, _ = await asyncio.gather(_group_resources(session), session.read_groups())
-    return tuple(sorted({*session.snapshot.groups, *(resource.name for resource in listed)}))
+        found = await client.run(configs.list_config_resources, [CLIENT_METRICS_TYPE])
+        return tuple(resource.name for resource in found)
+    listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
+    return tuple(sorted({*known.groups, *(resource.name for resource in listed)}))
 
 
-async def _group_resources(session: Session) -> Iterable[ConfigResource]:
+async def _group_resources(client: Client) -> Iterable[ConfigResource]:
+    from console.admin import configs
     from console.admin.errors import AdminError
 
     try:
-        return await session.list_resources([GROUP])
+        return await client.run(configs.list_config_resources, [GROUP])
     except AdminError:
         return ()  # an older broker lists none; the groups that have members are listed all the same
 
 
-async def _quotas_and_credentials(session: Session, request: ConfigsRequest) -> list[Described]:
+async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> list[Described]:
     from console.admin import scram
     from console.admin.errors import AdminError
 
-    quotas = await read_quotas(session, quota_filter(request))
+    quotas = await read_quotas(client, quota_filter(request))
     found: list[Described] = [QuotaConfigs(entity, quotas[entity]) for entity in sorted(quotas, key=_order)]
     if request.type == IPS or CLIENTS in request.types or "" in request.names:
         return found
     try:
-        users = await session.client.run(scram.describe_scram, request.names or None)
+        users = await client.run(scram.describe_scram, request.names or None)
     except AdminError as error:
         return [*found, Unread("SCRAM credentials", error.failure)]
     return found + [ScramConfigs(user, _sorted(users[user])) for user in sorted(users)]

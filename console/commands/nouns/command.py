@@ -104,8 +104,11 @@ class NounCommand:
 
     async def _change(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
         from console.commands.interpret import to_edits
+        from console.commands.outstanding import outstanding
         from console.commands.secret_values import resolve_secrets
 
+        for line in (await outstanding(session)).lines:
+            self._complain(line)
         for statement in statements:
             assert isinstance(statement, EditStatement)
             secrets = resolve_secrets(statement, self._ask)

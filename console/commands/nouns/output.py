@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from console.commands.results import Data, Detail, Result, Table, to_data
+from console.commands.words import DEFAULT_NAME
 
 FORMS = ("table", "json", "yaml", "csv")
 
@@ -51,11 +52,23 @@ def _csv(result: Result) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    rows = _rows(result)
+    rows = [_flat(row) for row in _rows(result)]
     columns = list(dict.fromkeys(key for row in rows for key in row))
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
     return out.getvalue()
+
+
+def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
+    """Fields of objects as columns of their own; the default of an entity, null in JSON, is ``<default>``."""
+    flat: dict[str, Data] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            default = DEFAULT_NAME if key == "entity" else None
+            flat.update({name: default if part is None else part for name, part in value.items()})
+        else:
+            flat[key] = value
+    return flat
 
 
 def _rows(result: Result) -> list[Mapping[str, Data]]:

@@ -79,6 +79,8 @@ def _create(given: argparse.Namespace, name: str) -> str:
         words.append(f"replication={given.replication_factor}")
     if given.config:
         words.append(pairs(given.config))
+    if len(words) == 1:
+        words.append("timeout=30s")  # the brokers' own defaults; the language wants at least one word of it
     return " ".join(words)
 
 

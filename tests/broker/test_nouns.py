@@ -1,0 +1,138 @@
+"""`kac topics` and its kin, and `kac configs` as a process, on a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.kafka_cluster import KafkaCluster
+
+ROOT = Path(__file__).parents[2]
+
+Kac = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def kac(plain_cluster: KafkaCluster, own_home: Path) -> Kac:
+    """A command of `kac` on the cluster: exit code, output, complaints."""
+
+    def run(command: str, *arguments: str, **environ: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "console", command, "--bootstrap-server", plain_cluster.bootstrap, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+            env={**os.environ, "HOME": str(own_home), "PYTHONPATH": str(ROOT), **environ},
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def data(answer: tuple[int, str, str]) -> Any:
+    code, out, complaints = answer
+    assert (code, complaints) == (0, "")
+    return json.loads(out)
+
+
+def test_a_topics_life(kac: Kac, name: str) -> None:
+    made = kac("topics", "--create", "--topic", name, "--partitions", "2", "--config", "retention.ms=1d")
+    assert made[0] == 0, made
+    again = kac("topics", "--create", "--topic", name, "--if-not-exists")
+    assert again == (0, "", f"kac: topic {name} exists already: nothing to do\n")
+    (row,) = data(kac("topics", "--list", "--topic", name, "--output", "json"))["topics"]
+    assert (row["name"], row["partition_count"]) == (name, 2)
+    tried = kac("topics", "--alter", "--topic", name, "--partitions", "3", "--config", "retention.ms=x")
+    assert tried[0] == 1
+    assert "retention.ms" in tried[2]
+    change = ("topics", "--alter", "--topic", name, "--partitions", "3", "--config", "retention.ms=2d")
+    checked = data(kac(*change, "--validate-only", "--output", "json"))
+    assert {outcome["state"] for outcome in checked["outcomes"]} == {"valid"}
+    assert len(data(kac("topics", "--describe", "--topic", name, "--output", "json"))["partitions"]) == 2
+    assert kac(*change)[0] == 0
+    assert len(data(kac("topics", "--describe", "--topic", name, "--output", "json"))["partitions"]) == 3
+    code, out, complaints = kac("topics", "--delete", "--topic", name)
+    assert (code, out) == (1, "")
+    assert "asks first" in complaints
+    assert kac("topics", "--delete", "--topic", name, "--yes")[0] == 0
+    assert data(kac("topics", "--list", "--topic", name, "--output", "json"))["topics"] == []
+
+
+def test_quotas_acls_and_credentials(kac: Kac, name: str, tmp_path: Path) -> None:
+    entity = ("--user", name, "--client-defaults")
+    assert kac("quotas", "--alter", *entity, "--add-config", "producer_byte_rate=1MiB/s")[0] == 0
+    (quota,) = data(kac("quotas", "--list", "--user", name, "--output", "json"))["quotas"]
+    assert quota["values"]["producer_byte_rate"] == 1_048_576
+    assert kac("quotas", "--alter", *entity, "--delete-config", "producer_byte_rate")[0] == 0
+
+    grant = ("--allow-principal", f"User:{name}", "--consumer", "--topic", name, "--group", name)
+    assert kac("acls", "--add", *grant)[0] == 0
+    acls = data(kac("acls", "--list", "--principal", f"User:{name}", "--output", "json"))["acls"]
+    assert {(acl["resource_type"], acl["operation"]) for acl in acls} == {
+        ("TOPIC", "READ"),
+        ("TOPIC", "DESCRIBE"),
+        ("GROUP", "READ"),
+    }
+    assert kac("acls", "--remove", *grant, "--yes")[0] == 0
+    assert data(kac("acls", "--list", "--principal", f"User:{name}", "--output", "json"))["acls"] == []
+
+    password = tmp_path / "password"
+    password.write_text("hidden\n")
+    credential = ("--user", name, "--mechanism", "SCRAM-SHA-256")
+    made = kac("scram", "--create", *credential, "--password-file", str(password))
+    assert made[0] == 0
+    assert "hidden" not in "".join(map(str, made))
+    (row,) = data(kac("scram", "--describe", "--user", name, "--output", "json"))["scram"]
+    assert (row["mechanism"], row["iterations"]) == ("SCRAM-SHA-256", 4096)
+    assert kac("scram", "--delete", *credential, "--yes")[0] == 0
+    assert kac("scram", "--create", *credential)[0] == 1  # nobody is there to be asked
+
+
+def test_brokers_and_groups(kac: Kac, plain_cluster: KafkaCluster) -> None:
+    brokers = data(kac("brokers", "--list", "--output", "json"))["brokers"]
+    assert [broker["id"] for broker in brokers] == list(plain_cluster.broker_ids)
+    tried = kac("brokers", "--alter", "--broker", "1", "--add-config", "log.cleaner.threads=2", "--validate-only")
+    assert tried[0] == 0
+    assert kac("groups", "--list")[0] == 0
+
+
+def test_configs_as_a_process(kac: Kac, name: str) -> None:
+    kac("topics", "--create", "--topic", name, "--partitions", "1")
+    entity = ("--topic", name)
+    done = kac("configs", *entity, "--alter", "--add-config", "retention.ms=5")
+    assert done == (0, f"Completed updating config for topic {name}.\n", "")
+    code, out, _ = kac("configs", *entity, "--describe")
+    assert (code, out.splitlines()[0]) == (0, f"Dynamic configs for topic {name} are:")
+    (found,) = data(kac("configs", *entity, "--alter", "--add-config", "retention.ms=6", "--output", "json"))
+    (retention,) = [config for config in found["configs"] if config["name"] == "retention.ms"]
+    assert (retention["value"], retention["default"]) == ("6", False)
+    code, out, _ = kac("configs", *entity, "--alter", "--delete-config", "retention.ms", "--output", "table")
+    assert out.startswith(f"Completed updating config for topic {name}.\n\nCONFIGS FOR TOPIC {name}\n")
+    code, out, complaints = kac("configs", *entity, "--alter", "--add-config", "retenton.ms=5")
+    assert code == 1
+    assert complaints.startswith("Unknown topic config name: retenton.ms\nkac: retenton.ms: did you mean retention.ms?")
+    code, _, complaints = kac("configs", *entity, "--alter", "--add-config", "retention.ms=7", "--read-only")
+    assert code == 1
+    assert "read-only" in complaints
+
+
+def test_the_old_command_runs_where_it_is_wanted(kac: Kac, tmp_path: Path) -> None:
+    old = tmp_path / "kafka-configs.sh"
+    old.write_text('#!/bin/sh\necho "old: $*"\nexit 7\n')
+    old.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    code, out, _ = kac("configs", "--describe", "--topic", "a b", USE_OLD_COMMAND="true", PATH=path)
+    assert code == 7
+    assert out.endswith(" --describe --topic a b\n")
+    code, _, complaints = kac("configs", "--describe", USE_OLD_COMMAND="true", PATH=str(tmp_path / "none"))
+    assert code == 1
+    assert "no kafka-configs on PATH" in complaints
