@@ -42,17 +42,23 @@ async def _of_broker(link: Link, broker_id: int) -> tuple[LogDir, ...] | Failure
             raise BrokerError(failure(code))
     except AdminError as error:
         return error.failure
-    return log_dirs(response)
+    found = log_dirs(response)
+    for log_dir in found:
+        _ = log_dir.size  # summed up here: with 100,000 topics it would hold up a screen
+    return found
 
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
     """From a DescribeLogDirs response of any version, sorted by path; a directory that is offline has a failure."""
+    once = dict[str, str]().setdefault
     return tuple(
         LogDir(
             result.log_dir,
             tuple(
                 sorted(
-                    ReplicaSize(topic.name, p.partition_index, p.partition_size, p.offset_lag, p.is_future_key)
+                    ReplicaSize(
+                        once(topic.name, topic.name), p.partition_index, p.partition_size, p.offset_lag, p.is_future_key
+                    )
                     for topic in result.topics
                     for p in topic.partitions
                 )

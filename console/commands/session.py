@@ -254,6 +254,9 @@ class Session:
 
         found = await self._part("acls", self.client.run(acls.describe_acls))
         if found is not None:
+            if len(found) > MANY and self.snapshot.acls:
+                same = await asyncio.to_thread(self.snapshot.acls.__eq__, found)
+                found = self.snapshot.acls if same is True else found
             self._know(refresh.with_acls(self.snapshot, found, _now()), "acls")
 
     async def read_scram(self) -> None:
@@ -297,7 +300,8 @@ class Session:
 
         listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
         if listing is not None:
-            known = refresh.with_log_dirs(self.snapshot, listing.dirs, _now())
+            dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, listing.dirs)
+            known = refresh.with_log_dirs(self.snapshot, dirs, _now())
             failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
             self._know(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from console.model.codes import ScramMechanism
@@ -131,7 +132,7 @@ class ReplicaSize(NamedTuple):
     is_future: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LogDir:
     """One log directory of one broker. total and usable bytes are -1 where the broker does not tell (before v4)."""
 
@@ -141,10 +142,18 @@ class LogDir:
     usable_bytes: int = -1
     failure: Failure | None = None
 
-    @property
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """Bytes that the replicas hold, by topic."""
+        sizes: dict[str, int] = {}
+        for replica in self.replicas:
+            sizes[replica.topic] = sizes.get(replica.topic, 0) + replica.size
+        return sizes
+
+    @cached_property
     def size(self) -> int:
         """Bytes that the replicas hold."""
-        return sum(replica.size for replica in self.replicas)
+        return sum(self.sizes.values())
 
 
 @dataclass(frozen=True, slots=True)

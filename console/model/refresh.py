@@ -184,9 +184,10 @@ def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterabl
 
 def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:
     """All ACLs, sorted, so that two reads of one state are equal."""
-    ordered = tuple(sorted(acls))
-    ordered = snapshot.acls if snapshot.acls == ordered else ordered
-    return replace(snapshot, acls=ordered, read_at=_read(snapshot, "acls", at))
+    if acls is not snapshot.acls:
+        ordered = tuple(sorted(acls))
+        acls = snapshot.acls if snapshot.acls == ordered else ordered
+    return replace(snapshot, acls=acls, read_at=_read(snapshot, "acls", at))
 
 
 def with_scram(snapshot: Snapshot, scram: Mapping[str, tuple[ScramCredential, ...]], at: datetime) -> Snapshot:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
 
 from console.model.acl import Acl
 from console.model.codes import AclResourceType, PatternType, Permission
@@ -27,6 +28,15 @@ class AclRow(NamedTuple):
     first: bool
 
 
+def _order(*fields: str) -> itemgetter[Any]:
+    return itemgetter(*map(Acl._fields.index, fields))
+
+
+_LAST = ("permission", "operation", "host")
+_BY_PRINCIPAL = _order("principal", "resource_type", "resource_name", "pattern_type", *_LAST)
+_BY_RESOURCE = _order("resource_type", "resource_name", "pattern_type", "principal", *_LAST)
+
+
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
     """The cluster's bindings and those staged to be added, in groups by principal or by resource."""
     staged: dict[Acl, str] = {}
@@ -35,8 +45,8 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
             staged[item.edit.acl] = "+"
         elif isinstance(item.edit, RemoveAcl):
             staged[item.edit.acl] = "-"
-    there = {*acls, *staged}
-    order = _by_principal if by == "principal" else _by_resource
+    there = {*acls, *staged} if staged else acls
+    order = _BY_PRINCIPAL if by == "principal" else _BY_RESOURCE
     rows: list[AclRow] = []
     group: object = None
     for acl in sorted(there, key=order):
@@ -44,30 +54,6 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
         rows.append(AclRow(acl, staged.get(acl, ""), mine != group))
         group = mine
     return rows
-
-
-def _by_principal(acl: Acl) -> tuple[object, ...]:
-    return (
-        acl.principal,
-        acl.resource_type,
-        acl.resource_name,
-        acl.pattern_type,
-        acl.permission,
-        acl.operation,
-        acl.host,
-    )
-
-
-def _by_resource(acl: Acl) -> tuple[object, ...]:
-    return (
-        acl.resource_type,
-        acl.resource_name,
-        acl.pattern_type,
-        acl.principal,
-        acl.permission,
-        acl.operation,
-        acl.host,
-    )
 
 
 def touches_topic(acl: Acl, topic: str) -> bool:

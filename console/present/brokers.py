@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.model.snapshot import Snapshot
 from console.plan.plan import Plan
-from console.present.header import controller
+from console.present.header import alike, controller
 from console.present.names import DEFAULT, NOTHING
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line
@@ -44,16 +45,16 @@ class BrokerRow(NamedTuple):
 
 def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
     """Count leaders, replicas and replicas out of sync by broker, over all topics."""
-    leaders: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    lost: dict[int, int] = {}
-    for topic in snapshot.topics.values():
+    leaders: Counter[int] = Counter()
+    replicas: Counter[int] = Counter()
+    lost: Counter[int] = Counter()
+    for topic, count in alike(snapshot):
         for partition in topic.partitions:
-            leaders[partition.leader] = leaders.get(partition.leader, 0) + 1
+            leaders[partition.leader] += count
             for replica in partition.replicas:
-                replicas[replica] = replicas.get(replica, 0) + 1
+                replicas[replica] += count
                 if replica not in partition.isr:
-                    lost[replica] = lost.get(replica, 0) + 1
+                    lost[replica] += count
     return {
         b: BrokerLoad(leaders.get(b, 0), replicas.get(b, 0), lost.get(b, 0)) for b in {*leaders, *replicas} if b >= 0
     }

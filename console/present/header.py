@@ -30,15 +30,15 @@ def topic_count(snapshot: Snapshot) -> int:
 
 def under_replicated(snapshot: Snapshot) -> int:
     """Partitions of all topics that have fewer in-sync replicas than replicas."""
-    return sum(topic.under_replicated * count for topic, count in _alike(snapshot))
+    return sum(topic.under_replicated * count for topic, count in alike(snapshot))
 
 
 def offline(snapshot: Snapshot) -> int:
     """Partitions of all topics that have no leader."""
-    return sum(topic.offline * count for topic, count in _alike(snapshot))
+    return sum(topic.offline * count for topic, count in alike(snapshot))
 
 
-def _alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
+def alike(snapshot: Snapshot) -> list[tuple[Topic, int]]:
     """One of the topics that share their partitions, and how many these are: of 100,000 a few hundred."""
     known = snapshot.topics.values()
     ids = [id(topic.partitions) for topic in known]

@@ -59,9 +59,12 @@ class TopicFacts(NamedTuple):
 
 def override_count(snapshot: Snapshot, name: str) -> int | None:
     """How many configs a topic sets itself; None where they have not been read."""
-    resource = topic_resource(name)
-    entries = snapshot.configs.get(resource)
-    return None if entries is None else entries.count_overrides(resource)
+    # A plain tuple is equal to the resource, and made in half the time: sorting asks for 100,000.
+    entries = snapshot.configs.get((TOPIC, name))  # type: ignore[call-overload]
+    return None if entries is None else entries.count_overrides(_ANY_TOPIC)
+
+
+_ANY_TOPIC = topic_resource("")
 
 
 def unread_count(snapshot: Snapshot) -> int:
@@ -74,8 +77,8 @@ def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for dirs in log_dirs.values():
         for log_dir in dirs:
-            for replica in log_dir.replicas:
-                sizes[replica.topic] = sizes.get(replica.topic, 0) + replica.size
+            for name, held in log_dir.sizes.items():
+                sizes[name] = sizes.get(name, 0) + held
     return sizes
 
 
@@ -129,17 +132,6 @@ SORTS: Mapping[str, Callable[[Topic], Any]] = {
     "urp": lambda topic: (-topic.under_replicated, topic.name),
     "off": lambda topic: (-topic.offline, topic.name),
 }
-
-
-def by_fact(column: str, facts: TopicFacts) -> tuple[float]:
-    """The sort key of a column that stands beside the topic's own data: most, or latest, first; unknown last."""
-    match column:
-        case "over":
-            return (-(-1 if facts.overrides is None else facts.overrides),)
-        case "size":
-            return (-facts.size,)
-        case _:
-            return (-(facts.changed.timestamp() if facts.changed else 0),)
 
 
 def min_isr(snapshot: Snapshot, name: str) -> int | None:

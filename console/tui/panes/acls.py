@@ -43,6 +43,8 @@ class AclsView(TableView[AclRow]):
     def __init__(self) -> None:
         super().__init__()
         self._by: By = "principal"
+        self._made_from: tuple[object, ...] = (None,) * 4
+        self._rows: list[AclRow] = []
 
     def inputs(self) -> tuple[object, ...]:
         """The bindings, the plan, the topic."""
@@ -55,8 +57,12 @@ class AclsView(TableView[AclRow]):
     def rows(self) -> list[AclRow]:
         """All bindings, or those that touch the topic."""
         topic = self.place.topic
-        rows = acl_rows(self.snapshot.acls, self.plan, self._by)
-        return rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
+        made_from = (self.snapshot.acls, self.plan.staged, self._by, topic)
+        if any(a is not b for a, b in zip(made_from, self._made_from, strict=True)):
+            self._made_from = made_from
+            rows = acl_rows(self.snapshot.acls, self.plan, self._by)
+            self._rows = rows if topic is None else [row for row in rows if touches_topic(row.acl, topic)]
+        return self._rows
 
     def empty_text(self) -> str:
         """What stands in an empty table."""

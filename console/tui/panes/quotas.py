@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from time import monotonic
+from typing import NamedTuple
 
 from textual.app import ComposeResult
 from textual.timer import Timer
@@ -32,6 +35,7 @@ from console.present.quotas import (
     effective_lines,
     quota_lines,
     quota_node,
+    search_text,
     who_text,
     whose,
 )
@@ -54,6 +58,14 @@ _VALUE_COLUMNS = tuple(
 )
 
 
+class _Kept(NamedTuple):
+    """What a filter leaves: entities at the edge, those of them that pass themselves, users' clients that pass."""
+
+    edge: Sequence[QuotaEntity]
+    whole: frozenset[QuotaEntity]
+    clients: frozenset[QuotaEntity]
+
+
 class _Branch:
     """The nodes of one level; each is made when it is drawn."""
 
@@ -61,7 +73,7 @@ class _Branch:
         self._source = source
         self._entities = entities
         self._child = child
-        self._places: dict[Hashable, int] | None = None
+        self._places: dict[QuotaEntity, int] | None = None
 
     def __len__(self) -> int:
         return len(self._entities)
@@ -73,42 +85,42 @@ class _Branch:
         return self._source.node(self._entities[index], self._child)
 
     def index_of(self, key: Hashable) -> int | None:
+        if not isinstance(key, QuotaEntity):
+            return None
         if self._places is None:
-            self._places = {entity: index for index, entity in enumerate(self._entities)}
+            self._places = self._source.places(self._entities)
         return self._places.get(key)
 
 
 class _Source:
     """The tree of one state of the quotas, with what a filter leaves of it."""
 
-    def __init__(self, view: QuotasView, tree: QuotaTree, keep: frozenset[QuotaEntity] | None) -> None:
+    def __init__(self, view: QuotasView, tree: QuotaTree, kept: _Kept | None) -> None:
         self._view = view
         self._tree = tree
-        self._keep = keep
+        self._kept = kept
         self._quotas = tree.quotas
         self._lines = view.staged_lines
         self._version = view.console.changed
 
+    def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
+        """Where each stands; of the whole edge found out once."""
+        if entities is self._tree.roots:
+            return self._view.places_at_edge(entities)
+        return {entity: index for index, entity in enumerate(entities)}
+
     def roots(self) -> _Branch:
         """Users, clients, addresses."""
-        edge = self._tree.roots
-        return _Branch(self, edge if self._keep is None else [e for e in edge if self._kept(e)], child=False)
+        return _Branch(self, self._tree.roots if self._kept is None else self._kept.edge, child=False)
 
     def children(self, key: Hashable) -> _Branch | None:
         """A user's clients; None while they are not known."""
         if not isinstance(key, QuotaEntity) or not self._view.looked_at(key):
             return None
-        below = self._tree.children(key)
-        return _Branch(
-            self, [e for e in below if self._keep is None or e in self._keep or key in self._keep], child=True
-        )
-
-    def _openable(self, entity: QuotaEntity) -> bool:
-        return bool(self._tree.children(entity)) or not self._view.looked_at(entity)
-
-    def _kept(self, entity: QuotaEntity) -> bool:
-        keep = self._keep
-        return keep is None or entity in keep or any(child in keep for child in self._tree.children(entity))
+        below, kept = self._tree.children(key), self._kept
+        if kept is not None and key not in kept.whole:
+            below = [entity for entity in below if entity in kept.clients]
+        return _Branch(self, below, child=True)
 
     def node(self, entity: QuotaEntity, child: bool) -> Node:
         """One node."""
@@ -122,7 +134,27 @@ class _Source:
             changed=self._version.when(entity) is not None,
             child=child,
         )
-        return Node(made.label, made.cells, openable=self._openable(entity), state=made.letter)
+        openable = bool(self._tree.children(entity)) or not self._view.looked_at(entity)
+        return Node(made.label, made.cells, openable=openable, state=made.letter)
+
+
+class _Search:
+    """Finds the entities of a tree whose text passes; the texts are made once for all that is typed."""
+
+    def __init__(self, tree: QuotaTree) -> None:
+        self.tree = tree
+        self._edge = tree.roots
+        self._below = [(place, child) for place, user in enumerate(self._edge) for child in tree.children(user)]
+        self._texts = TextSearch(map(search_text, chain(self._edge, (child for _, child in self._below))))
+
+    def kept(self, text: str) -> _Kept:
+        """What passes, and the users of the clients that do."""
+        hits, edge = self._texts.hits(text), self._edge
+        end = bisect_left(hits, len(edge))
+        below = [self._below[hit - len(edge)] for hit in hits[end:]]
+        places = sorted({*hits[:end], *(place for place, _ in below)}) if below else hits[:end]
+        whole = frozenset(edge[hit] for hit in hits[:end] if self.tree.children(edge[hit]))
+        return _Kept([edge[place] for place in places], whole, frozenset(child for _, child in below))
 
 
 class QuotasView(View):
@@ -148,6 +180,8 @@ class QuotasView(View):
         self._of = QuotaTree({})
         self._looked: set[QuotaEntity] = set()
         self._surveyed: Swept | None = None
+        self._search: _Search | None = None
+        self._places: tuple[Sequence[QuotaEntity], dict[QuotaEntity, int]] = ((), {})
         self._timer: Timer | None = None
         self._filter = ""
 
@@ -203,15 +237,21 @@ class QuotasView(View):
         self._show_effective()
 
     def _sift(self) -> None:
-        keep: frozenset[QuotaEntity] | None = None
+        kept: _Kept | None = None
         if self._filter:
-            entities = [*self._of.roots, *(child for root in self._of.roots for child in self._of.children(root))]
-            hits = TextSearch(map(quota_entity, entities)).hits(self._filter)
-            keep = frozenset(entities[index] for index in hits)
+            if self._search is None or self._search.tree is not self._of:
+                self._search = _Search(self._of)
+            kept = self._search.kept(self._filter)
         nothing = f"no entity passes /{clean(self._filter, 60)}  (Esc shows all)"
         self.entities.empty = nothing if self._filter and self.known() else self.nothing_yet()
         if self.known():
-            self.entities.set_source(_Source(self, self._of, keep))
+            self.entities.set_source(_Source(self, self._of, kept))
+
+    def places_at_edge(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
+        """Where each entity at the edge of the tree stands; the same while the edge is."""
+        if self._places[0] is not entities:
+            self._places = (entities, {entity: index for index, entity in enumerate(entities)})
+        return self._places[1]
 
     def failed(self, lines: Mapping[str, DiffLine]) -> bool:
         """Whether the brokers refused one of the staged edits."""
