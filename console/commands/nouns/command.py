@@ -57,7 +57,7 @@ class NounCommand:
             return USAGE
         client = connect(chosen)
         try:
-            return asyncio.run(self._on(Session(client, chosen), action, texts, statements))
+            return asyncio.run(self._on(Session(client, chosen, self.noun.name), action, texts, statements))
         finally:
             client.close()
 
