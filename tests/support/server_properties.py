@@ -80,6 +80,8 @@ def zookeeper_mode_properties(
         "broker.id": str(node),
         "zookeeper.connect": f"{LOOPBACK}:{zookeeper}",
         "zookeeper.connection.timeout.ms": "60000",
+        # A broker that gets no processor for a while is still there.
+        "zookeeper.session.timeout.ms": "45000",
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
     }
     properties |= _common(node, len(ports), data, allow_everyone=allow_everyone)
@@ -93,7 +95,7 @@ def zookeeper_mode_properties(
 def zoo_cfg(data: Path, port: int) -> str:
     """The configuration of one ZooKeeper on loopback."""
     properties = {
-        "tickTime": "1000",
+        "tickTime": "3000",
         "dataDir": str(data),
         "clientPort": str(port),
         "clientPortAddress": LOOPBACK,

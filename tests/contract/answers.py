@@ -1,0 +1,102 @@
+"""Answers as plain values that two clusters can have in common, and where two of them differ. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+# What is a cluster's own: only whether it is there can be compared.
+_OWN = {"cluster_id", "port", "log_dir", "total_bytes", "usable_bytes", "finalized_features_epoch"}
+_LEFT_OUT = {"throttle_time"}
+# Real clusters have a listener without logins beside, and their brokers speak there.
+_BETWEEN_BROKERS = "security.inter.broker.protocol"
+# Configs whose values hang on the machine, its ports and who may log in.
+_OWN_CONFIGS = {
+    "advertised.listeners",
+    "controller.quorum.voters",
+    "listeners",
+    "log.dirs",
+    "sasl.enabled.mechanisms",
+    "zookeeper.connect",
+}
+_NAMELESS = {"error_code", "error_message", "matching_acls"}
+_KEYS = ("name", "resource_name", "topic", "user", "key", "partition_index", "partition_id", "node_id", "broker_id")
+
+
+def error_name(code: int) -> str:
+    """``NONE``, ``INVALID_CONFIG``; the number where kio has no name for it."""
+    try:
+        return ErrorCode(code).name.upper()
+    except ValueError:
+        return str(code)
+
+
+def plain(value: Any) -> Any:
+    """A response as dicts, lists and scalars. Arrays of structures that name themselves are sorted: the
+    protocol promises no order."""
+    if is_dataclass(value) and not isinstance(value, type):
+        told = {field.name: _field(field.name, getattr(value, field.name)) for field in fields(value) if _told(field)}
+        if told.get("name") == _BETWEEN_BROKERS:
+            return {"name": _BETWEEN_BROKERS}
+        own = told.get("name") in _OWN_CONFIGS and told.get("value") is not None
+        return told | {"value": f"its {told['name']}"} if own else told
+    if isinstance(value, (tuple, list)):
+        items = [plain(each) for each in value]
+        return items if _is_positional(items) else sorted(items, key=_order)
+    if isinstance(value, UUID):
+        return "an id"
+    if isinstance(value, timedelta):
+        return value // timedelta(milliseconds=1)
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _is_positional(items: Sequence[Any]) -> bool:
+    """Scalars (replicas), and structures that say nothing of what they are about (an ACL's result)."""
+    return all(not isinstance(item, dict) or item.keys() <= _NAMELESS for item in items)
+
+
+def _told(field: Any) -> bool:
+    return field.name not in _LEFT_OUT
+
+
+def _field(name: str, value: Any) -> Any:
+    if name.endswith("error_code"):
+        return error_name(value)
+    if name in _OWN and value is not None:
+        return f"its {name}"
+    return plain(value)
+
+
+def _order(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def differences(real: Any, embedded: Any, path: str = "") -> Iterator[str]:
+    """A line for each place where two plain answers are not the same."""
+    if isinstance(real, dict) and isinstance(embedded, dict):
+        for name in real | embedded:
+            yield from differences(real.get(name, "-"), embedded.get(name, "-"), f"{path}.{name}")
+    elif isinstance(real, list) and isinstance(embedded, list):
+        theirs, ours = _keyed(real), _keyed(embedded)
+        for key in theirs | ours:
+            yield from differences(theirs.get(key, "-"), ours.get(key, "-"), f"{path}[{key}]")
+    elif real != embedded or type(real) is not type(embedded):
+        yield f"{path}: real {_shown(real)}, embedded {_shown(embedded)}"
+
+
+def _keyed(items: Sequence[Any]) -> dict[Any, Any]:
+    for key in _KEYS:
+        names = [item.get(key) for item in items if isinstance(item, dict)]
+        if len(set(names)) == len(items) and None not in names:
+            return dict(zip(names, items, strict=True))
+    return dict(enumerate(items))
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if len(repr(value)) < 600 else f"{value!r:.600}…"

@@ -1,0 +1,69 @@
+"""A client of one broker: one request, one answer, on a blocking socket. It knows the protocol's bytes and no more."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from console.model.secret import Secret
+from console.wire.frames import decode_body, encode_header, encode_payload, split_response
+from console.wire.schemas import request_module, response_type
+
+PATIENCE = 20.0
+"""Seconds for an answer."""
+Build = Callable[[ModuleType], Any]
+
+
+class NoAnswer(ConnectionError):
+    """The broker closed the connection instead of answering, or did not answer in time."""
+
+
+class Client:
+    """A connection, logged in with PLAIN where a user is given; used up once NoAnswer was raised."""
+
+    def __init__(self, address: tuple[str, int], login: tuple[str, Secret] | None = None) -> None:
+        """login: user and password. Raises NoAnswer where the broker does not take them."""
+        self._socket = socket.create_connection(address, PATIENCE)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._sent = 0
+        if login is not None:
+            user, password = login
+            self.ask("sasl_handshake", 1, lambda m: m.SaslHandshakeRequest(mechanism="PLAIN"))
+            token = f"\0{user}\0{password.reveal()}".encode()
+            told = self.ask("sasl_authenticate", 2, lambda m: m.SaslAuthenticateRequest(auth_bytes=token))
+            if told.error_code:
+                raise NoAnswer(f"{user} may not log in: {told.error_message}")
+
+    def ask(self, api: str, version: int, build: Build, patience: float = PATIENCE) -> Any:
+        """kio's response, error codes as numbers. patience: seconds. Raises NoAnswer."""
+        self._sent += 1
+        payload = build(request_module(api, version))
+        frame = encode_header(payload, self._sent, "contract") + encode_payload(payload)
+        self._socket.settimeout(patience)
+        try:
+            self._socket.sendall(struct.pack(">i", len(frame)) + frame)
+            (size,) = struct.unpack(">i", self._exactly(4))
+            answer = self._exactly(size)
+        except OSError as lost:
+            self.close()
+            raise NoAnswer(f"{api} v{version}: {lost}") from lost
+        response = response_type(api, version)
+        correlation_id, body = split_response(response, answer)
+        assert correlation_id == self._sent
+        return decode_body(response, body)
+
+    def close(self) -> None:
+        """Closing twice is harmless."""
+        self._socket.close()
+
+    def _exactly(self, count: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            part = self._socket.recv(count - len(parts))
+            if not part:
+                raise ConnectionResetError("closed by the broker")
+            parts += part
+        return bytes(parts)

@@ -1,0 +1,128 @@
+"""The clusters that the suite asks: embedded ones always, real ones beside where brokers can run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.model.secret import Secret
+from tests.contract.target import ADMIN, ALICE, Server, Target
+from tests.contract.verbs import create_topics, delete_topics
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
+
+REAL = {"2.8": "kafka28", "3.9": "kafka39", "4.3": "plain_cluster"}
+BROKERS = {"2.8": 2, "3.9": 1, "4.3": 3}
+USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
+
+
+def spec(release: str) -> ClusterSpec:
+    """An embedded cluster like the real one of the release in tests/conftest.py."""
+    brokers = BROKERS[release]
+    return ClusterSpec(
+        brokers=brokers,
+        versions=release,
+        proposals=False,
+        sasl=SaslSpec(plain=USERS),
+        super_users=frozenset({"User:ANONYMOUS", f"User:{ADMIN}"}),
+        racks={broker: f"rack-{broker}" for broker in range(1, brokers + 1)},
+        static_configs=_static_configs(release),
+    )
+
+
+def _static_configs(release: str) -> dict[str, str]:
+    """What a real broker's file holds, less what is each broker's, or this machine's, own."""
+    ports = {broker: NodePorts(1, 2, sasl=3) for broker in range(1, BROKERS[release] + 1)}
+    users = dict.fromkeys(USERS, "password")
+    if release == "2.8":
+        text = zookeeper_mode_properties(1, ports, Path(), users, 4, allow_everyone=True, extra={})
+    else:
+        text = server_properties(1, ports, Path(), None, users, allow_everyone=True, extra={})
+    properties = dict(line.split("=", 1) for line in text.splitlines())
+    return {key: value for key, value in properties.items() if key not in _EACH_BROKERS_OWN}
+
+
+_EACH_BROKERS_OWN = {
+    "advertised.listeners",
+    "broker.id",
+    "broker.rack",
+    "listeners",
+    "log.dirs",
+    "node.id",
+    "sasl.enabled.mechanisms",
+    "zookeeper.connect",
+}
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
+    """The embedded cluster of a release, started when first asked for."""
+    running: dict[str, tuple[ThreadedCluster, Server]] = {}
+    started = []
+
+    def of(release: str) -> tuple[ThreadedCluster, Server]:
+        if release not in running:
+            context = run_in_thread(spec(release))
+            cluster = context.__enter__()
+            started.append(context)
+            running[release] = cluster, Server(cluster.call(lambda each: each.addresses), USERS)
+        return running[release]
+
+    yield of
+    for _, server in running.values():
+        server.close()
+    for context in started:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def real_servers() -> Iterator[dict[str, Server]]:
+    """Connections to the real clusters."""
+    servers: dict[str, Server] = {}
+    yield servers
+    for server in servers.values():
+        server.close()
+
+
+def _targets() -> list[object]:
+    embedded = [pytest.param(("embedded", release), id=f"embedded-{release}") for release in REAL]
+    return embedded + [
+        pytest.param(("real", release), id=f"real-{release}", marks=pytest.mark.broker) for release in REAL
+    ]
+
+
+@pytest.fixture(params=_targets())
+def target(
+    request: pytest.FixtureRequest,
+    embedded: Callable[[str], tuple[ThreadedCluster, Server]],
+    real_servers: dict[str, Server],
+) -> Target:
+    """Each release embedded; then each real one with the embedded one beside it."""
+    kind, release = request.param
+    thread, server = embedded(release)
+    if kind == "embedded":
+        return Target(release, server, thread)
+    cluster: KafkaCluster = request.getfixturevalue(REAL[release])
+    if release not in real_servers:
+        users = {name: Secret(password) for name, password in cluster.users.items()}
+        real_servers[release] = Server(dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True)), users)
+    return Target(release, server, thread, real_servers[release])
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that nothing else has."""
+    return f"contract-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def topic(target: Target, name: str) -> Iterator[str]:
+    """A topic of one partition on broker 1, gone afterwards."""
+    assert create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
+    yield name
+    delete_topics(target, name)

@@ -1,0 +1,129 @@
+"""What the suite asks: an embedded cluster, or a real one and an embedded one beside it that must say the same."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.embedded.in_thread import ThreadedCluster
+from console.model.secret import Secret
+from tests.contract.answers import differences, plain
+from tests.contract.client import Build, Client, NoAnswer
+from tests.contract.differences import ON_PURPOSE
+
+ADMIN, ALICE = "admin", "alice"
+SETTLED = 3.0
+"""Seconds until a change is seen in what any real broker describes, at the latest."""
+_POLL = 0.005
+_READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
+
+
+@dataclass
+class Server:
+    """One cluster as clients see it: addresses of its brokers by id, and who may log in."""
+
+    addresses: Mapping[int, tuple[str, int]]
+    users: Mapping[str, Secret]
+    _clients: dict[tuple[int, str], Client] = field(default_factory=dict)
+
+    def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
+        """The plain answer of a broker to a user, or ``no answer``."""
+        client = self._clients.get((broker, user))
+        if client is None:
+            client = self._clients[broker, user] = Client(self.addresses[broker], (user, self.users[user]))
+        try:
+            return plain(client.ask(api, version, build))
+        except NoAnswer:
+            del self._clients[broker, user]
+            return "no answer"
+
+    def close(self) -> None:
+        """Close every connection."""
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+
+@dataclass
+class Target:
+    """A cluster of one release. real: None where only the embedded one is asked."""
+
+    release: str
+    embedded: Server
+    thread: ThreadedCluster
+    real: Server | None = None
+    _differing: str | None = None
+
+    @property
+    def kraft(self) -> bool:
+        """Whether brokers forward to a quorum's controller; ZooKeeper otherwise."""
+        return self.release != "2.8"
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of all brokers."""
+        return tuple(self.embedded.addresses)
+
+    def controller(self) -> int:
+        """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""
+        if self.kraft or self.real is None:
+            return 1
+        told = self.real.ask("metadata", 7, lambda m: m.MetadataRequest(topics=()), 1, ADMIN)
+        controller: int = told["controller_id"]
+        self.thread.call(lambda cluster: cluster.state.move_controller(controller))
+        return controller
+
+    def by_release(self, **values: Any) -> Any:
+        """The value for this release: ``v2_8=…, v3_9=…, v4_3=…``."""
+        return values["v" + self.release.replace(".", "_")]
+
+    @contextmanager
+    def differing(self, name: str) -> Iterator[bool]:
+        """Inside, every answer has to differ, for the reason that differences.py gives; tells whether they come from
+        the real cluster."""
+        assert name in ON_PURPOSE
+        self._differing = name
+        try:
+            yield self.real is not None
+        finally:
+            self._differing = None
+
+    def ask(self, api: str, version: int, build: Build, *, broker: int | None = None, user: str = ADMIN) -> Any:
+        """The answer as plain values: the real cluster's where there is one, and then the embedded one's is the same.
+
+        broker: whom to ask, by default the controller.
+        """
+        is_read = bool(_READS.match(api))
+        to = broker or (1 if is_read else self.controller())
+        if self.real is None:
+            return self.embedded.ask(api, version, build, to, user)
+        real = self.real.ask(api, version, build, to, user)
+        while not broker and not is_read and to != (controller := self.controller()):
+            to = controller  # it moved: a broker that gets no processor loses its session with ZooKeeper
+            real = self.real.ask(api, version, build, to, user)
+        embedded = self.embedded.ask(api, version, build, to, user)
+        deadline = time.monotonic() + SETTLED
+        while real != embedded and self._may_settle(api, user) and time.monotonic() < deadline:
+            time.sleep(_POLL)
+            real = self.real.ask(api, version, build, to, user)
+        if self._differing:
+            assert real != embedded, f"{self._differing}: the answers are the same, so differences.py is out of date"
+        else:
+            found = "\n  ".join(differences(real, embedded))
+            assert not found, f"Kafka {self.release} and the embedded cluster differ in {api} v{version}:\n  {found}"
+        return real
+
+    def _may_settle(self, api: str, user: str) -> bool:
+        """Reads show a change some milliseconds later, and so do rights."""
+        return not self._differing and (bool(_READS.match(api)) or user != ADMIN)
+
+    def until(self, seen: Callable[[], bool]) -> None:
+        """Wait for what a real cluster does in its own time."""
+        deadline = time.monotonic() + SETTLED
+        while not seen():
+            assert time.monotonic() < deadline, "it did not happen in time"
+            time.sleep(_POLL)

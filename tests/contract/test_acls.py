@@ -1,0 +1,288 @@
+"""ACLs (PROTOCOL §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.contract.messages import told
+from tests.contract.target import Target
+from tests.contract.verbs import Error, error
+
+UNKNOWN, ANY_, MATCH, LITERAL, PREFIXED = range(5)
+ANY_TYPE, TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, TOKEN, USER = range(1, 8)
+ANY_PERMISSION, DENY, ALLOW = range(1, 4)
+ANY_OPERATION, ALL, READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = range(1, 9)
+CREATE_TOKENS, TWO_PHASE_COMMIT = 13, 15
+FINE, FOUND = ("NONE", ""), ("NONE", "")
+
+
+class Binding(NamedTuple):
+    """One ACL; what a filter leaves open is null or ANY."""
+
+    name: str | None
+    principal: str | None = None
+    kind: int = TOPIC
+    pattern: int = LITERAL
+    host: str | None = "*"
+    operation: int = READ
+    permission: int = ALLOW
+
+
+class Filter(NamedTuple):
+    name: str | None = None
+    principal: str | None = None
+    kind: int = ANY_TYPE
+    pattern: int = ANY_
+    host: str | None = None
+    operation: int = ANY_OPERATION
+    permission: int = ANY_PERMISSION
+
+
+EVERYTHING = Filter()
+
+
+def create(target: Target, *bindings: Binding, user: str = "admin") -> list[Error]:
+    answer = target.ask(
+        "create_acls",
+        2,
+        lambda m: m.CreateAclsRequest(
+            creations=tuple(
+                m.AclCreation(
+                    resource_type=each.kind,
+                    resource_name=each.name,
+                    resource_pattern_type=each.pattern,
+                    principal=each.principal,
+                    host=each.host,
+                    operation=each.operation,
+                    permission_type=each.permission,
+                )
+                for each in bindings
+            )
+        ),
+        user=user,
+    )
+    return answer if answer == "no answer" else [error(each) for each in answer["results"]]
+
+
+def found(target: Target, wanted: Filter = EVERYTHING, user: str = "admin") -> tuple[Error, set[Binding]] | str:
+    answer = target.ask(
+        "describe_acls",
+        2,
+        lambda m: m.DescribeAclsRequest(
+            resource_type_filter=wanted.kind,
+            resource_name_filter=wanted.name,
+            pattern_type_filter=wanted.pattern,
+            principal_filter=wanted.principal,
+            host_filter=wanted.host,
+            operation=wanted.operation,
+            permission_type=wanted.permission,
+        ),
+        user=user,
+    )
+    if answer == "no answer":
+        return "no answer"
+    return error(answer), {
+        Binding(
+            each["resource_name"],
+            acl["principal"],
+            each["resource_type"],
+            each["pattern_type"],
+            acl["host"],
+            acl["operation"],
+            acl["permission_type"],
+        )
+        for each in answer["resources"]
+        for acl in each["acls"]
+    }
+
+
+def delete(target: Target, *filters: Filter, user: str = "admin") -> list[tuple[Error, set[Binding]]] | str:
+    answer = target.ask(
+        "delete_acls",
+        2,
+        lambda m: m.DeleteAclsRequest(
+            filters=tuple(
+                m.DeleteAclsFilter(
+                    resource_type_filter=each.kind,
+                    resource_name_filter=each.name,
+                    pattern_type_filter=each.pattern,
+                    principal_filter=each.principal,
+                    host_filter=each.host,
+                    operation=each.operation,
+                    permission_type=each.permission,
+                )
+                for each in filters
+            )
+        ),
+        user=user,
+    )
+    return answer if answer == "no answer" else [(error(each), _matching(each)) for each in answer["filter_results"]]
+
+
+def _matching(result: dict[str, Any]) -> set[Binding]:
+    assert {error(acl) for acl in result["matching_acls"]} <= {("NONE", None)}
+    return {
+        Binding(
+            acl["resource_name"],
+            acl["principal"],
+            acl["resource_type"],
+            acl["pattern_type"],
+            acl["host"],
+            acl["operation"],
+            acl["permission_type"],
+        )
+        for acl in result["matching_acls"]
+    }
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(target: Target) -> Iterator[None]:
+    """ACLs are gone after each test."""
+    yield
+    delete(target, EVERYTHING)
+    assert found(target) == (FOUND, set())
+
+
+def test_creating_one_that_exists_succeeds(target: Target, name: str) -> None:
+    """§4."""
+    binding = Binding(name, "User:alice")
+    assert create(target, binding) == [FINE]
+    assert create(target, binding, binding) == [FINE, FINE]
+    assert found(target) == (FOUND, {binding})
+
+
+def test_every_type_and_operation(target: Target, name: str) -> None:
+    """§4: the enums; nobody checks that a type has the operation. 2.8 has no USER, and 4.1 first TWO_PHASE_COMMIT."""
+    newest = target.release == "4.3"
+    operations = range(ALL, TWO_PHASE_COMMIT + 1) if newest else range(ALL, CREATE_TOKENS)
+    kinds = (TOPIC, GROUP, TRANSACTIONAL_ID, TOKEN) + ((USER,) if target.kraft else ())
+    bindings = [Binding(name, "User:alice", TOPIC, operation=operation) for operation in operations]
+    bindings += [Binding(name, "User:alice", kind, PREFIXED, permission=DENY) for kind in kinds]
+    bindings += [Binding("kafka-cluster", "User:alice", CLUSTER, pattern) for pattern in (LITERAL, PREFIXED)]
+    assert create(target, *bindings) == [FINE] * len(bindings)
+    assert found(target) == (FOUND, set(bindings))
+
+
+def test_principals_and_hosts_are_hardly_looked_at(target: Target, name: str) -> None:
+    bindings = [Binding(name, principal) for principal in (":", "User:", "Group:x y", "User:a:b", "User:*")]
+    bindings += [Binding(name, "User:alice", host=host) for host in ("", "not an address", "::1")]
+    assert create(target, *bindings) == [FINE] * len(bindings)
+    assert found(target) == (FOUND, set(bindings))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pattern": MATCH},
+        {"pattern": ANY_},
+        {"kind": ANY_TYPE},
+        {"operation": ANY_OPERATION},
+        {"permission": ANY_PERMISSION},
+    ],
+)
+def test_what_only_filters_may_say_fails_the_whole_request(target: Target, name: str, wrong: dict[str, int]) -> None:
+    fine = Binding(name, "User:alice")
+    assert create(target, fine, fine._replace(**wrong)) == [told(target, "acl refused whole")] * 2
+    assert found(target) == (FOUND, set())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"pattern": UNKNOWN}, {"kind": UNKNOWN}, {"operation": UNKNOWN}, {"permission": UNKNOWN}]
+)
+def test_the_code_for_unknown_ends_the_connection(target: Target, name: str, wrong: dict[str, int]) -> None:
+    assert create(target, Binding(name, "User:alice")._replace(**wrong)) == "no answer"
+    assert found(target, EVERYTHING._replace(**wrong)) == "no answer"
+    assert delete(target, EVERYTHING._replace(**wrong)) == "no answer"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [({"pattern": 9}, "patternType"), ({"kind": 99}, "resourceType"), ({"operation": 99}, "operation")],
+)
+def test_codes_of_nobody(target: Target, name: str, wrong: dict[str, int], field: str) -> None:
+    refused = told(target, "acl unknown", field=field)
+    assert create(target, Binding(name, "User:alice")._replace(**wrong)) == [refused]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "situation"),
+    [
+        ({"kind": CLUSTER}, "acl cluster name"),
+        ({"name": ""}, "acl empty name"),
+        ({"principal": "bob"}, "acl principal"),
+        ({"principal": ""}, "acl principal"),
+    ],
+)
+def test_one_that_can_not_be(target: Target, name: str, wrong: dict[str, Any], situation: str) -> None:
+    """§4: errors; the others of the request are created."""
+    fine = Binding(name, "User:alice")
+    bad = fine._replace(**wrong)
+    if situation == "acl principal" and not target.kraft:
+        assert create(target, bad) == [told(target, situation)]
+        return
+    assert create(target, fine, bad) == [FINE, told(target, situation, principal=bad.principal)]
+    assert found(target) == (FOUND, {fine})
+
+
+def test_filters(target: Target, name: str) -> None:
+    """§4: a null name matches any. LITERAL, PREFIXED and ANY compare names exactly. MATCH also finds literal `*` and
+    prefixes of the name."""
+    exact = Binding(name, "User:alice")
+    denied = Binding(name, "User:bob", host="192.0.2.9", operation=WRITE, permission=DENY)
+    prefix = Binding(name[:-2], "User:alice", pattern=PREFIXED)
+    longer = Binding(f"{name}-1", "User:alice", pattern=PREFIXED)
+    everywhere = Binding("*", "User:alice")
+    of_group = Binding(name, "User:alice", GROUP, operation=ALL)
+    everything = {exact, denied, prefix, longer, everywhere, of_group}
+    assert create(target, *everything) == [FINE] * len(everything)
+
+    def matching(**wanted: Any) -> set[Binding]:
+        told_of = found(target, EVERYTHING._replace(**wanted))
+        assert told_of[0] == FOUND
+        return told_of[1]  # type: ignore[return-value]
+
+    assert matching() == everything
+    assert matching(kind=TOPIC) == everything - {of_group}
+    assert matching(kind=TOPIC, name=name) == {exact, denied}
+    assert matching(name=name, pattern=LITERAL) == {exact, denied, of_group}
+    assert matching(name=name, pattern=PREFIXED) == set()
+    assert matching(name=name[:-2], pattern=PREFIXED) == {prefix}
+    assert matching(kind=TOPIC, name=name, pattern=MATCH) == {exact, denied, prefix, everywhere}
+    assert matching(name="*", pattern=MATCH) == {everywhere}
+    assert matching(pattern=MATCH) == everything
+    assert matching(pattern=PREFIXED) == {prefix, longer}
+    assert matching(principal="User:bob") == {denied}
+    assert matching(principal="nobody") == set()
+    assert matching(host="192.0.2.9") == {denied}
+    assert matching(host="127.0.0.1") == set()
+    assert matching(operation=ALL) == {of_group}
+    assert matching(permission=DENY) == {denied}
+    assert matching(name=f"{name}-no") == set()
+    for beyond in ({"kind": 99}, {"pattern": 9}, {"operation": 99}, {"permission": 99}):
+        assert matching(**beyond) == set()
+
+
+def test_deleting(target: Target, name: str) -> None:
+    one, two, other = Binding(name, "User:alice"), Binding(name, "User:bob"), Binding(f"{name}-1", "User:alice")
+    assert create(target, one, two, other) == [FINE] * 3
+    gone = delete(target, Filter(f"{name}-no"), Filter(name), Filter(f"{name}-1", principal="User:bob"))
+    assert gone == [(("NONE", None), set()), (("NONE", None), {one, two}), (("NONE", None), set())]
+    assert found(target) == (FOUND, {other})
+
+
+def test_filters_that_overlap(target: Target, name: str) -> None:
+    """Each of them tells all that it matches; with ZooKeeper one of them alone, whichever."""
+    if not target.kraft:
+        return
+    binding = Binding(name, "User:alice")
+    assert create(target, binding) == [FINE]
+    assert [matching for _, matching in delete(target, Filter(name), Filter(principal="User:alice"))] == [{binding}] * 2
+    assert found(target) == (FOUND, set())
+
+
+def test_a_filter_to_delete_by_that_can_not_be(target: Target) -> None:
+    assert delete(target, Filter(pattern=9)) == [(told(target, "acl filter pattern"), set())]
+    assert delete(target, Filter(operation=99)) == [(told(target, "acl filter entry"), set())]

@@ -1,0 +1,244 @@
+"""What is asked of the cluster and its partitions (PROTOCOL §1): metadata, reassignments, leaders, log directories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.contract.target import Target
+from tests.contract.verbs import FINE, Error, error
+
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+
+
+def metadata(target: Target, names: Sequence[str] | None, version: int = 8, **to: Any) -> dict[str, Any]:
+    """Metadata with rights, which creates nothing."""
+    answer: dict[str, Any] = target.ask(
+        "metadata",
+        version,
+        lambda m: m.MetadataRequest(
+            topics=None if names is None else tuple(m.MetadataRequestTopic(name=name) for name in names),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=True,
+            include_topic_authorized_operations=True,
+        ),
+        **to,
+    )
+    return answer
+
+
+def reassign(
+    target: Target, topic: str, partition: int, replicas: Sequence[int] | None, **to: Any
+) -> tuple[Error, list[Error]]:
+    """AlterPartitionReassignments v0 of one partition: the answer's error, and that of the partition."""
+    answer = target.ask(
+        "alter_partition_reassignments",
+        0,
+        lambda m: m.AlterPartitionReassignmentsRequest(
+            topics=(
+                m.ReassignableTopic(
+                    name=topic,
+                    partitions=(
+                        m.ReassignablePartition(
+                            partition_index=partition, replicas=None if replicas is None else tuple(replicas)
+                        ),
+                    ),
+                ),
+            )
+        ),
+        **to,
+    )
+    return error(answer), [error(each) for told in answer["responses"] for each in told["partitions"]]
+
+
+def elect(target: Target, kind: int, *partitions: tuple[str, int], **to: Any) -> tuple[str, list[Error]]:
+    """ElectLeaders v2: the answer's error, and that of each partition. kind: 0 preferred, 1 unclean."""
+    answer = target.ask(
+        "elect_leaders",
+        2,
+        lambda m: m.ElectLeadersRequest(
+            election_type=kind,
+            topic_partitions=tuple(m.TopicPartitions(topic=topic, partitions=(index,)) for topic, index in partitions),
+        ),
+        **to,
+    )
+    told = [error(each) for result in answer["replica_election_results"] for each in result["partition_result"]]
+    return answer["error_code"], told
+
+
+def test_brokers_and_rights(target: Target) -> None:
+    """KIP-430: what the caller may do, as bits."""
+    target.controller()
+    if not target.kraft:
+        answer = metadata(target, [])
+        assert answer["controller_id"] in target.brokers
+        assert answer["cluster_authorized_operations"] == 8096
+        assert [broker["rack"] for broker in answer["brokers"]] == [f"rack-{broker}" for broker in target.brokers]
+        cluster = target.ask(
+            "describe_cluster", 0, lambda m: m.DescribeClusterRequest(include_cluster_authorized_operations=True)
+        )
+        assert (cluster["cluster_authorized_operations"], cluster["controller_id"]) == (8096, answer["controller_id"])
+
+
+def test_a_topic(target: Target, topic: str) -> None:
+    if target.kraft and len(target.brokers) > 1:
+        return  # the controller that is told is any broker
+    (told_of,) = metadata(target, [topic])["topics"]
+    assert told_of == {
+        "error_code": "NONE",
+        "name": topic,
+        "is_internal": False,
+        "topic_authorized_operations": 3576,
+        "partitions": [
+            {
+                "error_code": "NONE",
+                "partition_index": 0,
+                "leader_id": 1,
+                "leader_epoch": 0,
+                "replica_nodes": [1],
+                "isr_nodes": [1],
+                "offline_replicas": [],
+            }
+        ],
+    }
+    assert len(metadata(target, [topic, topic])["topics"]) == 1
+    missing, illegal, empty = (f"{topic}-no", "a b", "")
+    codes = {each["name"]: each["error_code"] for each in metadata(target, [missing, illegal, empty])["topics"]}
+    assert codes == {
+        missing: "UNKNOWN_TOPIC_OR_PARTITION",
+        illegal: "INVALID_TOPIC_EXCEPTION",
+        empty: "INVALID_TOPIC_EXCEPTION",
+    }
+
+
+def test_coordinators(target: Target, name: str) -> None:
+    answer = target.ask("find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=name, key_type=7))
+    assert error(answer) == ("INVALID_REQUEST", MALFORMED)
+
+
+def test_reassigning_where_it_is(target: Target, topic: str) -> None:
+    whole = ("NONE", None) if target.kraft else ("NONE", "")
+    assert reassign(target, topic, 0, [1]) == (whole, [FINE])
+    answer = target.ask(
+        "list_partition_reassignments",
+        0,
+        lambda m: m.ListPartitionReassignmentsRequest(topics=None),
+        broker=target.controller(),
+    )
+    assert (error(answer), answer["topics"]) == (whole, [])
+
+
+def test_what_can_not_be_reassigned(target: Target, topic: str) -> None:
+    for name, partition, replicas, with_zookeeper, kraft in (
+        (f"{topic}-no", 0, [1], "The partition does not exist.", f"Unable to find a topic named {topic}-no."),
+        (topic, 99, [1], "The partition does not exist.", f"Unable to find partition {topic}:99."),
+        (
+            topic,
+            0,
+            [],
+            "Empty replica list specified in partition reassignment.",
+            "The manual partition assignment includes an empty replica list.",
+        ),
+        (
+            topic,
+            0,
+            [1, 1],
+            "Duplicate replica ids in partition reassignment replica list: ArrayBuffer(1, 1)",
+            "The manual partition assignment includes the broker 1 more than once.",
+        ),
+        (
+            topic,
+            0,
+            [-1],
+            "Invalid broker id in replica list: ArrayBuffer(-1)",
+            "The manual partition assignment includes broker -1, but no such broker is registered.",
+        ),
+        (
+            topic,
+            0,
+            [77],
+            "Replica assignment has brokers that are not alive. "
+            "Replica list: ArrayBuffer(77), live broker list: Set(1, 2)",
+            "The manual partition assignment includes broker 77, but no such broker is registered.",
+        ),
+    ):
+        _, (refused,) = reassign(target, name, partition, replicas)
+        unknown = partition == 99 or name != topic
+        code = "UNKNOWN_TOPIC_OR_PARTITION" if unknown else "INVALID_REPLICA_ASSIGNMENT"
+        assert refused == (code, kraft if target.kraft else with_zookeeper)
+
+
+def test_nothing_to_cancel(target: Target, topic: str) -> None:
+    text = None if target.kraft else "No partition reassignment is in progress."
+    assert reassign(target, topic, 0, None)[1] == [("NO_REASSIGNMENT_IN_PROGRESS", text)]
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+def test_leaders_that_lead_already(target: Target, topic: str, kind: int) -> None:
+    needless = ("ELECTION_NOT_NEEDED", "Leader election not needed for topic partition.")
+    assert elect(target, kind, (topic, 0)) == ("NONE", [needless])
+    assert elect(target, kind) == ("NONE", [])
+
+
+def test_leaders_of_nothing(target: Target, topic: str) -> None:
+    missing = f"{topic}-no"
+    texts = (
+        (f"No such topic as {missing}", f"No such partition as {topic}-99")
+        if target.kraft
+        else ("The partition does not exist.",) * 2
+    )
+    for partition, text in zip(((missing, 0), (topic, 99)), texts, strict=True):
+        assert elect(target, 0, partition) == ("NONE", [("UNKNOWN_TOPIC_OR_PARTITION", text)])
+    whole, (told_of,) = elect(target, 7, (topic, 0))
+    if target.kraft:
+        assert (whole, told_of) == ("INVALID_REQUEST", ("INVALID_REQUEST", "Unknown election type 7"))
+    else:
+        assert (whole, told_of) == ("UNKNOWN_SERVER_ERROR", ("UNKNOWN_SERVER_ERROR", None))
+
+
+def test_the_controller_alone_with_zookeeper(target: Target, topic: str) -> None:
+    """§1: NOT_CONTROLLER elsewhere."""
+    other = next((broker for broker in target.brokers if broker != target.controller()), 1)
+    if target.kraft:
+        return
+    elsewhere = ("NOT_CONTROLLER", "This is not the correct controller for this cluster.")
+    assert reassign(target, topic, 0, [1], broker=other) == (elsewhere, [])
+    assert elect(target, 0, (topic, 0), broker=other) == ("NONE", [("NOT_CONTROLLER", None)])
+    answer = target.ask(
+        "list_partition_reassignments",
+        0,
+        lambda m: m.ListPartitionReassignmentsRequest(topics=None),
+        broker=other,
+    )
+    assert error(answer) == elsewhere
+
+
+def test_log_directories(target: Target, topic: str) -> None:
+    def described(name: str, partition: int) -> list[dict[str, Any]]:
+        answer = target.ask(
+            "describe_log_dirs",
+            2,
+            lambda m: m.DescribeLogDirsRequest(topics=(m.DescribableLogDirTopic(topic=name, partitions=(partition,)),)),
+        )
+        (directory,) = answer["results"]
+        assert directory["error_code"] == "NONE"
+        return [each for each in directory["topics"] if each["partitions"]]
+
+    (told_of,) = described(topic, 0)
+    assert told_of == {
+        "name": topic,
+        "partitions": [{"partition_index": 0, "partition_size": 0, "offset_lag": 0, "is_future_key": False}],
+    }
+    assert described(topic, 99) == described(f"{topic}-no", 0) == []
+
+
+def test_config_resources(target: Target) -> None:
+    """KIP-1000: version 0 lists client metrics' subscriptions."""
+    if target.kraft:
+        answer = target.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())
+        assert (answer["error_code"], answer["config_resources"]) == ("NONE", [])

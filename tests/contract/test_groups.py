@@ -1,0 +1,355 @@
+"""Groups of the classic protocol: members come and go, offsets are committed, groups are described and deleted.
+
+Member ids are each cluster's own, so a whole story is told to one cluster and then to the other, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from tests.contract.answers import differences
+from tests.contract.target import ADMIN, Server, Target
+
+Story = Callable[["Teller"], None]
+PROTOCOLS = (("range", b"\x00\x01" + b"\x00\x00\x00\x00" + b"\xff\xff\xff\xff"),)
+
+
+class Teller:
+    """Tells a story to one cluster. heard: what it answered, by what was asked; ids of members are numbered."""
+
+    def __init__(self, server: Server, release: str, group: str, topic: str) -> None:
+        self.server, self.release, self.group, self.topic = server, release, group, topic
+        self.heard: list[Any] = []
+        self._ids: dict[str, str] = {}
+        self.broker = self._coordinator()
+
+    def _coordinator(self) -> int:
+        def found() -> Any:
+            return self.server.ask(
+                "find_coordinator", 3, lambda m: m.FindCoordinatorRequest(key=self.group, key_type=0), 1, ADMIN
+            )
+
+        told = found()
+        while told["error_code"] == "COORDINATOR_NOT_AVAILABLE":  # __consumer_offsets is being made
+            told = found()
+        return int(told["node_id"])
+
+    def ask(self, api: str, version: int, build: Callable[[Any], Any]) -> Any:
+        """The answer, which is remembered too."""
+        answer = self.server.ask(api, version, build, self.broker, ADMIN)
+        while _says(answer, "COORDINATOR_LOAD_IN_PROGRESS") or _says(answer, "NOT_COORDINATOR"):
+            answer = self.server.ask(api, version, build, self.broker, ADMIN)
+        self.heard.append({"asked": f"{len(self.heard)}: {api} v{version}", "answer": self._numbered(answer)})
+        return answer
+
+    def _numbered(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._numbered(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._numbered(each) for each in value]
+        if isinstance(value, str) and value.count("-") >= 5:
+            return self._ids.setdefault(value, f"{value.partition('-')[0]} {len(self._ids) + 1}")
+        return value
+
+    def join(self, member: str = "", *, instance: str | None = None, version: int = 7, **other: Any) -> Any:
+        """JoinGroup."""
+
+        def build(m: Any) -> Any:
+            wish = {
+                "group_id": self.group,
+                "session_timeout": timedelta(seconds=10),
+                "rebalance_timeout": timedelta(seconds=10),
+                "member_id": member,
+                "protocol_type": "consumer",
+                "protocols": tuple(m.JoinGroupRequestProtocol(name=name, metadata=said) for name, said in PROTOCOLS),
+                **other,
+            }
+            if instance is not None:
+                wish["group_instance_id"] = instance
+            return m.JoinGroupRequest(**wish)
+
+        return self.ask("join_group", version, build)
+
+    def sync(self, member: str, generation: int = 1, *, assign: bool = True, instance: str | None = None) -> Any:
+        """SyncGroup, where the member gives itself everything."""
+        return self.ask(
+            "sync_group",
+            5,
+            lambda m: m.SyncGroupRequest(
+                group_id=self.group,
+                generation_id=generation,
+                member_id=member,
+                group_instance_id=instance,
+                protocol_type="consumer",
+                protocol_name="range",
+                assignments=(m.SyncGroupRequestAssignment(member_id=member, assignment=b"all"),) if assign else (),
+            ),
+        )
+
+    def heartbeat(self, member: str, generation: int = 1, *, instance: str | None = None) -> None:
+        """Heartbeat."""
+        self.ask(
+            "heartbeat",
+            4,
+            lambda m: m.HeartbeatRequest(
+                group_id=self.group, generation_id=generation, member_id=member, group_instance_id=instance
+            ),
+        )
+
+    def leave(self, member: str, *, instance: str | None = None) -> None:
+        """LeaveGroup of one member."""
+        self.ask(
+            "leave_group",
+            4,
+            lambda m: m.LeaveGroupRequest(
+                group_id=self.group, members=(m.MemberIdentity(member_id=member, group_instance_id=instance),)
+            ),
+        )
+
+    def commit(
+        self,
+        offset: int,
+        member: str = "",
+        generation: int = -1,
+        *,
+        topic: str | None = None,
+        version: int = 8,
+        **m_: Any,
+    ) -> None:
+        """OffsetCommit for partition 0."""
+        self.ask(
+            "offset_commit",
+            version,
+            lambda m: m.OffsetCommitRequest(
+                group_id=self.group,
+                generation_id_or_member_epoch=generation,
+                member_id=member,
+                topics=(
+                    m.OffsetCommitRequestTopic(
+                        name=topic or self.topic,
+                        partitions=(
+                            m.OffsetCommitRequestPartition(
+                                partition_index=m_.get("partition", 0),
+                                committed_offset=offset,
+                                committed_metadata=m_.get("metadata", "why"),
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+        )
+
+    def committed(self, *topics: str, version: int = 7, everything: bool = False) -> None:
+        """OffsetFetch of partitions 0 and 5."""
+
+        def build(m: Any) -> Any:
+            of = m.OffsetFetchRequestTopics if version >= 8 else m.OffsetFetchRequestTopic
+            asked = None if everything else tuple(of(name=name, partition_indexes=(0, 5)) for name in topics)
+            if version >= 8:
+                return m.OffsetFetchRequest(groups=(m.OffsetFetchRequestGroup(group_id=self.group, topics=asked),))
+            return m.OffsetFetchRequest(group_id=self.group, topics=asked)
+
+        self.ask("offset_fetch", version, build)
+
+    def describe(self, version: int = 5) -> None:
+        """DescribeGroups."""
+        self.ask(
+            "describe_groups",
+            version,
+            lambda m: m.DescribeGroupsRequest(groups=(self.group,), include_authorized_operations=True),
+        )
+
+    def describe_newer(self, version: int = 0) -> None:
+        """ConsumerGroupDescribe."""
+        self.ask(
+            "consumer_group_describe",
+            version,
+            lambda m: m.ConsumerGroupDescribeRequest(group_ids=(self.group,), include_authorized_operations=False),
+        )
+
+    def listed(self, version: int = 4, **filters: tuple[str, ...]) -> None:
+        """ListGroups: what is told of this group."""
+        answer = self.server.ask("list_groups", version, lambda m: m.ListGroupsRequest(**filters), self.broker, ADMIN)
+        own = [group for group in answer["groups"] if group["group_id"] == self.group]
+        self.heard.append({"asked": f"{len(self.heard)}: list_groups v{version} {filters}", "answer": own})
+
+    def delete(self) -> None:
+        """DeleteGroups."""
+        self.ask("delete_groups", 2, lambda m: m.DeleteGroupsRequest(groups_names=(self.group,)))
+
+    def delete_offset(self, topic: str) -> None:
+        """OffsetDelete of partition 0."""
+        self.ask(
+            "offset_delete",
+            0,
+            lambda m: m.OffsetDeleteRequest(
+                group_id=self.group,
+                topics=(
+                    m.OffsetDeleteRequestTopic(
+                        name=topic, partitions=(m.OffsetDeleteRequestPartition(partition_index=0),)
+                    ),
+                ),
+            ),
+        )
+
+
+def _says(answer: Any, error: str) -> bool:
+    return f"'{error}'" in str(answer)
+
+
+def same(target: Target, group: str, topic: str, story: Story) -> list[Any]:
+    """What the clusters answer to a story, which is the same."""
+    told = []
+    for server in (target.embedded, target.real):
+        if server is not None:
+            teller = Teller(server, target.release, group, topic)
+            story(teller)
+            told.append(teller.heard)
+    for real, embedded in zip(told[-1], told[0], strict=True):
+        found = "\n  ".join(differences(real["answer"], embedded["answer"]))
+        assert not found, f"Kafka {target.release} and the embedded cluster differ in {real['asked']}:\n  {found}"
+    return [each["answer"] for each in told[-1]]
+
+
+def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        member = tell.join()["member_id"]
+        tell.join(member)
+        tell.describe()
+        tell.heartbeat(member)
+        tell.commit(1, member, 1)
+        tell.sync(member)
+        tell.sync(member, assign=False)
+        tell.heartbeat(member)
+        tell.commit(1, member, 1)
+        tell.describe()
+        tell.listed()
+        tell.listed(states_filter=("Stable",))
+        tell.listed(states_filter=("Empty",))
+        tell.join(member)  # it leads: the group is balanced anew
+        tell.sync(member, 2)
+        tell.leave(member)
+        tell.listed(3)
+        tell.describe()
+        tell.leave(member)
+        tell.heartbeat(member)
+
+    heard = same(target, name, topic, story)
+    assert heard[0]["error_code"] == "MEMBER_ID_REQUIRED"
+    assert heard[5]["assignment"] == b"all".hex()
+
+
+def test_joining_without_an_id_before_version_4(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        member = tell.join(version=3)["member_id"]
+        tell.sync(member)
+        tell.leave(member)
+
+    same(target, name, topic, story)
+
+
+def test_requests_that_are_not_of_the_group(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        tell.heartbeat("nobody-1-2-3-4-5")
+        tell.sync("nobody-1-2-3-4-5")
+        tell.leave("nobody-1-2-3-4-5")
+        tell.join("nobody-1-2-3-4-5")
+        member = tell.join()["member_id"]
+        tell.join(member)
+        tell.sync(member, 7)
+        tell.sync(member)
+        tell.heartbeat(member, 7)
+        tell.heartbeat("nobody-1-2-3-4-5")
+        tell.commit(1, member, 7)
+        tell.commit(1, "nobody-1-2-3-4-5", 1)
+        tell.commit(1)
+        tell.join(protocol_type="connect")
+        tell.join(protocol_type="")
+        tell.join(protocols=())
+        tell.join(member, session_timeout=timedelta(seconds=1))
+        tell.join(member, group_id="")
+        tell.leave(member)
+
+    same(target, name, topic, story)
+
+
+def test_static_members(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        member = tell.join(instance="one")["member_id"]
+        tell.sync(member, instance="one")
+        tell.heartbeat(member, instance="one")
+        again = tell.join(instance="one")["member_id"]
+        tell.heartbeat(member, instance="one")
+        tell.heartbeat(again, instance="one")
+        tell.sync(again, instance="one", assign=False)
+        tell.heartbeat(again, instance="two")
+        tell.describe()
+        tell.leave(member, instance="one")
+        tell.leave("", instance="one")
+        tell.leave("", instance="one")
+        tell.describe()
+
+    same(target, name, topic, story)
+
+
+def test_offsets_without_members(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        tell.committed(topic, everything=False)
+        tell.committed(everything=True)
+        tell.commit(5, "", 3)
+        tell.commit(5, "somebody", -1)
+        tell.commit(5)
+        tell.commit(6, metadata=None)
+        tell.commit(6, metadata="x" * 4097)
+        tell.commit(7, topic="no-such-topic")
+        tell.commit(7, partition=9)
+        for version in (1, 2, 5, 7) if tell.release == "2.8" else (1, 5, 7, 8, 9):
+            tell.committed(topic, "no-such-topic", version=version)
+        tell.committed(everything=True)
+        tell.describe()
+        tell.listed()
+        tell.delete_offset(topic)
+        tell.delete_offset("no-such-topic")
+        tell.committed(topic)
+        tell.delete()
+        tell.delete()
+        tell.delete_offset(topic)
+        tell.describe()
+        tell.committed(topic)
+
+    same(target, name, topic, story)
+
+
+def test_groups_that_are_not_there_or_of_another_kind(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        tell.describe()
+        if tell.release == "4.3":
+            tell.describe(6)
+        if tell.release != "2.8":
+            tell.describe_newer()
+            tell.commit(5, "", 3, version=9)
+        tell.commit(5)
+        if tell.release != "2.8":
+            tell.describe_newer()
+            tell.listed(5)
+            tell.listed(5, types_filter=("classic",))
+            tell.listed(5, types_filter=("consumer",))
+        tell.delete()
+
+    same(target, name, topic, story)
+
+
+def test_a_group_with_members_stays(target: Target, name: str, topic: str) -> None:
+    def story(tell: Teller) -> None:
+        member = tell.join()["member_id"]
+        tell.join(member)
+        tell.sync(member)
+        tell.commit(5, member, 1)
+        tell.delete()
+        tell.delete_offset(topic)  # nobody reads it, by what its members said
+        tell.leave(member)
+        tell.delete()
+
+    same(target, name, topic, story)

@@ -1,0 +1,257 @@
+"""Client quotas (PROTOCOL §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.messages import told
+from tests.contract.target import Target
+from tests.contract.verbs import ANY, DEFAULT, EXACT, FINE, Entity, alter_quotas, quotas
+
+FOUND = ("NONE", "")
+PRODUCE, CONSUME, REQUEST, MUTATION = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+)
+CONNECTIONS = "connection_creation_rate"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(target: Target) -> Iterator[None]:
+    """Quotas are gone after each test."""
+    yield
+    for entity, values in quotas(target, [])[1]:
+        assert alter_quotas(target, [(entity, dict.fromkeys(values))]) == [FINE]
+    assert quotas(target, []) == (FOUND, [])
+
+
+def alter(
+    target: Target, entity: Entity, key: str, value: float | None, *, dry: bool = False
+) -> tuple[str, str | None]:
+    (told_of,) = alter_quotas(target, [(entity, {key: value})], dry=dry)
+    return told_of
+
+
+def test_every_key_and_entity(target: Target, name: str) -> None:
+    """§3: valid sets of components, and their keys."""
+    every = {PRODUCE: 1000.0, CONSUME: 5.0, REQUEST: 12.5, MUTATION: 1.5}
+    entities: list[dict[str, str | None]] = [
+        {"user": user, "client-id": client} for user in (name, None) for client in (name, None)
+    ]
+    entities += [{kind: each} for kind in ("user", "client-id") for each in (name, None)]
+    assert alter_quotas(target, [(entity, every) for entity in entities]) == [FINE] * len(entities)
+    ips: list[dict[str, str | None]] = [{"ip": "192.0.2.9"}, {"ip": None}]
+    assert alter_quotas(target, [(entity, {CONNECTIONS: 5.0}) for entity in ips]) == [FINE] * 2
+    error, found = quotas(target, [])
+    assert error == FOUND
+    wanted = [*((entity, every) for entity in entities), *((entity, {CONNECTIONS: 5.0}) for entity in ips)]
+    assert sorted(map(_sortable, found)) == sorted(map(_sortable, wanted))
+
+
+def _sortable(described: tuple[dict[str, str | None], dict[str, float]]) -> str:
+    entity, values = described
+    return f"{sorted(entity.items())} {sorted(values.items())}"
+
+
+def test_set_and_remove(target: Target, name: str) -> None:
+    entity = {"user": name}
+    assert alter_quotas(target, [(entity, {PRODUCE: 1000.0, CONSUME: 5.0})]) == [FINE]
+    assert alter_quotas(target, [(entity, {PRODUCE: 2000.0, CONSUME: None})]) == [FINE]
+    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
+    assert alter_quotas(target, [(entity, {})]) == [FINE]
+    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [(entity, {PRODUCE: 2000.0})])
+
+
+def test_removing_is_not_checked(target: Target, name: str) -> None:
+    """§3: removing an unknown or absent key succeeds; not so the entity."""
+    for key in (PRODUCE, "no.such.key", CONNECTIONS):
+        assert alter(target, {"user": name}, key, None) == FINE
+    assert alter(target, {}, PRODUCE, None) == told(target, "empty entity")
+
+
+@pytest.mark.parametrize("user", ["<default>", "a/b c%*+,=\u00fc"])
+def test_names_are_taken_as_they_are(target: Target, user: str) -> None:
+    """§3: on the wire the text `<default>` is an ordinary name."""
+    assert alter(target, {"user": user}, PRODUCE, 5.0) == FINE
+    assert quotas(target, [("user", EXACT, user)]) == (FOUND, [({"user": user}, {PRODUCE: 5.0})])
+    assert quotas(target, [("user", DEFAULT, None)]) == (FOUND, [])
+
+
+@pytest.mark.parametrize(
+    ("entity", "situation"),
+    [
+        ({}, "empty entity"),
+        ({"group": "x"}, "unhandled entity"),
+        ({"group": "x", "user": "u"}, "unhandled entity"),
+        ({"user": ""}, "empty name"),
+        ({"client-id": ""}, "empty name"),
+        ({"ip": ""}, "empty name"),
+        ({"ip": "192.0.2.9", "user": "u"}, "ip with user"),
+        ({"ip": "192.0.2.9", "client-id": "c"}, "ip with user"),
+        ({"ip": "no such host"}, "no ip"),
+    ],
+)
+def test_an_entity_that_can_not_be(target: Target, entity: dict[str, str | None], situation: str) -> None:
+    """§3: errors, INVALID_REQUEST per entry."""
+    kind = next(iter(entity), "")
+    name = entity.get(kind) or ""
+    key = CONNECTIONS if "ip" in entity else PRODUCE
+    refused = told(target, situation, kind=kind, name=name, quoted=name.replace(" ", "%20"))
+    assert alter(target, entity, key, 5.0) == refused
+    assert alter(target, entity, key, 5.0, dry=True) == refused
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value", "situation"),
+    [
+        ("user", "no.such.key", 1.0, "unknown quota"),
+        ("user", CONNECTIONS, 1.0, "unknown quota"),
+        ("ip", PRODUCE, 1.0, "unknown quota"),
+        ("user", PRODUCE, -1.0, "negative"),
+        ("user", PRODUCE, 1000.5, "fraction"),
+        ("user", PRODUCE, 1e19, "too large"),
+        ("user", PRODUCE, float("inf"), "too large"),
+        ("ip", CONNECTIONS, 5.5, "fraction"),
+        ("ip", CONNECTIONS, 3e9, "too large"),
+    ],
+)
+def test_a_value_that_can_not_be(target: Target, entity: str, key: str, value: float, situation: str) -> None:
+    """§3."""
+    name = "192.0.2.9" if entity == "ip" else "u"
+    kind = {"type": "INT", "a": "an"} if key == CONNECTIONS else {"type": "LONG", "a": "a"}
+    assert alter(target, {entity: name}, key, value) == told(target, situation, key=key, **kind)
+    assert quotas(target, []) == (FOUND, [])
+
+
+def test_zero(target: Target, name: str) -> None:
+    """§3: "Quota X must be greater than 0"; with ZooKeeper it is taken."""
+    assert alter(target, {"user": name}, PRODUCE, 0.0) == told(target, "zero", key=PRODUCE)
+
+
+def test_almost_whole(target: Target, name: str) -> None:
+    """§3: tolerance 1e-6; KRaft keeps the fraction."""
+    assert alter(target, {"user": name}, PRODUCE, 1000.0000001) == FINE
+    kept = 1000.0000001 if target.kraft else 1000.0
+    assert quotas(target, [("user", EXACT, name)]) == (FOUND, [({"user": name}, {PRODUCE: kept})])
+
+
+def test_what_validate_only_lets_through(target: Target, name: str) -> None:
+    """§3: NaN, and two components of one type."""
+    assert alter(target, {"user": name}, PRODUCE, float("nan"), dry=True) == FINE
+    assert alter(target, [("user", name), ("user", f"{name}-2")], PRODUCE, 5.0, dry=True) == FINE
+    assert quotas(target, []) == (FOUND, [])
+
+
+def test_all_or_nothing_within_an_entity(target: Target, name: str) -> None:
+    one, other = {"user": name}, {"user": f"{name}-2"}
+    wanted = [(one, {PRODUCE: 5.0}), (other, {PRODUCE: 5.0, "no.such.key": 1.0})]
+    assert sorted(alter_quotas(target, wanted)) == sorted([FINE, told(target, "unknown quota", key="no.such.key")])
+    assert quotas(target, []) == (FOUND, [(one, {PRODUCE: 5.0})])
+
+
+def test_the_same_entity_twice(target: Target, name: str) -> None:
+    """§3: the first is applied, then the entity reports an error; with ZooKeeper both are applied."""
+    entity = {"user": name}
+    answered = alter_quotas(target, [(entity, {PRODUCE: 5.0}), (entity, {CONSUME: 7.0})])
+    if target.kraft:
+        assert answered == [told(target, "entity twice", name=name)]
+        assert quotas(target, []) == (FOUND, [(entity, {PRODUCE: 5.0})])
+    else:
+        assert answered == [FINE]
+        assert quotas(target, []) == (FOUND, [(entity, {CONSUME: 7.0, PRODUCE: 5.0})])
+
+
+def test_validate_only_writes_nothing(target: Target, name: str) -> None:
+    assert alter(target, {"user": name}, PRODUCE, 5.0, dry=True) == FINE
+    assert quotas(target, []) == (FOUND, [])
+
+
+def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
+    """§2: 10,000, counted by key; ZooKeeper knows no such limit."""
+    if not target.kraft:
+        return
+    many = [({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)]
+    assert set(alter_quotas(target, many, dry=True)) == {FINE}
+    many.append(({"user": "one more"}, {PRODUCE: 5.0}))
+    (refused,) = set(alter_quotas(target, many, dry=True))
+    assert refused[0] in ("POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR")
+
+
+def test_filters(target: Target, name: str) -> None:
+    """§3: exact, default and any; any also matches the default entity; strict; empty and strict = none."""
+    user: dict[str, str | None] = {"user": name}
+    client: dict[str, str | None] = {"client-id": name}
+    pair: dict[str, str | None] = {"user": name, "client-id": name}
+    default: dict[str, str | None] = {"user": None}
+    pair_default: dict[str, str | None] = {"user": name, "client-id": None}
+    everything = (user, client, pair, default, pair_default)
+    limit = {PRODUCE: 5.0}
+    assert alter_quotas(target, [(entity, limit) for entity in everything]) == [FINE] * 5
+
+    def found(*components: tuple[str, int, str | None], strict: bool = False) -> list[str]:
+        error, entries = quotas(target, components, strict=strict)
+        assert error == FOUND
+        assert {str(values) for _, values in entries} <= {str(limit)}
+        return sorted(str(dict(sorted(entity.items()))) for entity, _ in entries)
+
+    def only(*entities: dict[str, str | None]) -> list[str]:
+        return sorted(str(dict(sorted(entity.items()))) for entity in entities)
+
+    assert found(("user", EXACT, name)) == only(user, pair, pair_default)
+    assert found(("user", EXACT, name), strict=True) == only(user)
+    assert found(("user", DEFAULT, None)) == only(default)
+    assert found(("user", ANY, None)) == only(user, pair, default, pair_default)
+    assert found(("user", ANY, None), strict=True) == only(user, default)
+    assert found(("user", EXACT, name), ("client-id", ANY, None)) == only(pair, pair_default)
+    assert found(("user", EXACT, name), ("client-id", DEFAULT, None)) == only(pair_default)
+    assert found(("user", EXACT, f"{name}-no")) == []
+    assert found() == only(*everything)
+    assert found(strict=True) == []
+
+
+@pytest.mark.parametrize(
+    ("components", "situation"),
+    [
+        ([("", EXACT, "x")], "filter without type"),
+        ([("user", EXACT, "x"), ("user", EXACT, "y")], "filter type twice"),
+        ([("user", 7, "x")], "filter match"),
+        ([("user", EXACT, None)], "filter exactly null"),
+        ([("ip", EXACT, "192.0.2.9"), ("user", EXACT, "x")], "filter ip with user"),
+        ([("ip", EXACT, "192.0.2.9"), ("client-id", ANY, None)], "filter ip with user"),
+        ([("group", EXACT, "x")], "filter type"),
+        ([("user", EXACT, "x"), ("group", EXACT, "x")], "filter type"),
+    ],
+)
+def test_a_filter_that_can_not_be(
+    target: Target, components: list[tuple[str, int, str | None]], situation: str
+) -> None:
+    """§3: describe errors are for the whole request; an unknown type → UNSUPPORTED_VERSION."""
+    kind, match, _ = components[-1]
+    assert quotas(target, components) == (told(target, situation, kind=kind, match=match), [])
+
+
+def test_version_0(target: Target, name: str) -> None:
+    """§1: the first version, which is not flexible."""
+    answer = target.ask(
+        "alter_client_quotas",
+        0,
+        lambda m: m.AlterClientQuotasRequest(
+            entries=(
+                m.EntryData(
+                    entity=(m.EntityData(entity_type="user", entity_name=name),),
+                    ops=(m.OpData(key=PRODUCE, value=5.0, remove=False),),
+                ),
+            ),
+            validate_only=False,
+        ),
+    )
+    assert [entry["error_code"] for entry in answer["entries"]] == ["NONE"]
+    answer = target.ask(
+        "describe_client_quotas", 0, lambda m: m.DescribeClientQuotasRequest(components=(), strict=False)
+    )
+    ((entry,),) = (answer["entries"],)
+    assert entry["values"] == [{"key": PRODUCE, "value": 5.0}]

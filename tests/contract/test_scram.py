@@ -1,0 +1,137 @@
+"""SCRAM credentials (KIP-554)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from tests.contract.target import Target
+from tests.contract.verbs import Error, error
+
+SHA_256, SHA_512 = 1, 2
+FOUND = ("NONE", "")
+TWICE = ("DUPLICATE_RESOURCE", "A user credential cannot be altered twice in the same request")
+NOT_THERE = ("RESOURCE_NOT_FOUND", "Attempt to delete a user credential that does not exist")
+Upsertion = tuple[str, int, int]
+Deletion = tuple[str, int]
+
+
+def alter(target: Target, *upsertions: Upsertion, deletions: Sequence[Deletion] = ()) -> dict[str, Error]:
+    """Errors by user. Upsertions are (user, mechanism, iterations)."""
+    answer = target.ask(
+        "alter_user_scram_credentials",
+        0,
+        lambda m: m.AlterUserScramCredentialsRequest(
+            deletions=tuple(m.ScramCredentialDeletion(name=name, mechanism=kind) for name, kind in deletions),
+            upsertions=tuple(
+                m.ScramCredentialUpsertion(
+                    name=name, mechanism=kind, iterations=iterations, salt=b"salt", salted_password=b"x" * 32
+                )
+                for name, kind, iterations in upsertions
+            ),
+        ),
+    )
+    return {each["user"]: error(each) for each in answer["results"]}
+
+
+def describe(target: Target, *users: str) -> dict[str, tuple[Error, list[tuple[int, int]]]]:
+    """Of each user the error, and (mechanism, iterations) of every credential; of all where none is named."""
+    answer = target.ask(
+        "describe_user_scram_credentials",
+        0,
+        lambda m: m.DescribeUserScramCredentialsRequest(users=tuple(m.UserName(name=user) for user in users) or None),
+    )
+    assert error(answer) == FOUND
+    return {
+        each["user"]: (error(each), [(info["mechanism"], info["iterations"]) for info in each["credential_infos"]])
+        for each in answer["results"]
+    }
+
+
+def fine(target: Target) -> Error:
+    """What a success looks like."""
+    return ("NONE", None) if target.kraft else ("NONE", "")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(target: Target) -> Iterator[None]:
+    """Credentials are gone after each test."""
+    yield
+    for user, (_, credentials) in describe(target).items():
+        for mechanism, _ in credentials:
+            assert alter(target, deletions=[(user, mechanism)]) == {user: fine(target)}
+    assert describe(target) == {}
+
+
+def test_set_and_delete(target: Target, name: str) -> None:
+    other = f"{name}-2"
+    assert alter(target, (name, SHA_256, 4096), (other, SHA_512, 16384)) == {name: fine(target), other: fine(target)}
+    assert alter(target, (name, SHA_512, 8192)) == {name: fine(target)}
+    everybody = {name: (FOUND, [(SHA_256, 4096), (SHA_512, 8192)]), other: (FOUND, [(SHA_512, 16384)])}
+    assert describe(target) == everybody
+    assert describe(target, name) == {name: everybody[name]}
+    assert alter(target, (name, SHA_256, 5000)) == {name: fine(target)}
+    assert describe(target, name) == {name: (FOUND, [(SHA_256, 5000), (SHA_512, 8192)])}
+    assert alter(target, deletions=[(name, SHA_512)]) == {name: fine(target)}
+    assert describe(target, name) == {name: (FOUND, [(SHA_256, 5000)])}
+    assert alter(target) == {}
+
+
+def test_who_can_not_be_described(target: Target, name: str) -> None:
+    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    missing = f"Attempt to describe a user credential that does not exist: {name}-no"
+    assert describe(target, f"{name}-no") == {f"{name}-no": (("RESOURCE_NOT_FOUND", missing), [])}
+    twice = f"Cannot describe SCRAM credentials for the same user twice in a single request: {name}"
+    assert describe(target, name, name) == {name: (("DUPLICATE_RESOURCE", twice), [])}
+    nobody = "Attempt to describe a user credential that does not exist: "
+    nobody = nobody if target.kraft else "Username must not be empty"
+    assert describe(target, "") == {"": (("RESOURCE_NOT_FOUND", nobody), [])}
+
+
+@pytest.mark.parametrize(
+    ("upsertion", "refused"),
+    [
+        (("u", SHA_256, 4095), ("UNACCEPTABLE_CREDENTIAL", "Too few iterations")),
+        (("u", SHA_512, 4095), ("UNACCEPTABLE_CREDENTIAL", "Too few iterations")),
+        (("u", SHA_256, 16385), ("UNACCEPTABLE_CREDENTIAL", "Too many iterations")),
+        (("u", 0, 4096), ("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")),
+        (("u", 9, 4096), ("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")),
+        (("", SHA_256, 4096), ("UNACCEPTABLE_CREDENTIAL", "Username must not be empty")),
+    ],
+)
+def test_a_credential_that_can_not_be(target: Target, name: str, upsertion: Upsertion, refused: Error) -> None:
+    """The others of the request are set."""
+    assert alter(target, (name, SHA_256, 4096), upsertion) == {name: fine(target), upsertion[0]: refused}
+    assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
+
+
+def test_what_can_not_be_deleted(target: Target, name: str) -> None:
+    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    assert alter(target, deletions=[(f"{name}-no", SHA_256)]) == {f"{name}-no": NOT_THERE}
+    assert alter(target, deletions=[(name, SHA_512)]) == {name: NOT_THERE}
+    unknown = ("UNSUPPORTED_SASL_MECHANISM", "Unknown SCRAM mechanism")
+    assert alter(target, deletions=[(name, 9)]) == {name: unknown}
+    nobody = ("UNACCEPTABLE_CREDENTIAL", "Username must not be empty")
+    assert alter(target, deletions=[("", SHA_256)]) == {"": nobody}
+    assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
+
+
+def test_a_user_named_twice(target: Target, name: str) -> None:
+    """Refused, even for two mechanisms; ZooKeeper's brokers take those."""
+    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    for request in (
+        ([(name, SHA_256, 5000), (name, SHA_256, 6000)], []),
+        ([(name, SHA_256, 5000)], [(name, SHA_256)]),
+        ([], [(name, SHA_256), (name, SHA_256)]),
+    ):
+        upsertions, deletions = request
+        assert alter(target, *upsertions, deletions=deletions) == {name: TWICE}
+    assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
+    two = alter(target, (name, SHA_512, 5000), deletions=[(name, SHA_256)])
+    if target.kraft:
+        assert two == {name: TWICE}
+        assert describe(target) == {name: (FOUND, [(SHA_256, 4096)])}
+    else:
+        assert two == {name: fine(target)}
+        assert describe(target) == {name: (FOUND, [(SHA_512, 5000)])}

@@ -1,0 +1,354 @@
+"""Topics: made, deleted, grown (PROTOCOL §4a and §1)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.contract.messages import told
+from tests.contract.target import Target
+from tests.contract.verbs import (
+    FINE,
+    SET,
+    TOPIC,
+    Error,
+    alter,
+    create_topics,
+    create_topics_answer,
+    delete_topics,
+    error,
+    partitions,
+    values,
+)
+
+
+def grow(
+    target: Target, name: str, count: int, assignments: list[list[int]] | None = None, *, dry: bool = False, **to: Any
+) -> Error:
+    """CreatePartitions v3."""
+    answer = target.ask(
+        "create_partitions",
+        3,
+        lambda m: m.CreatePartitionsRequest(
+            topics=(
+                m.CreatePartitionsTopic(
+                    name=name,
+                    count=count,
+                    assignments=None
+                    if assignments is None
+                    else tuple(m.CreatePartitionsAssignment(broker_ids=tuple(each)) for each in assignments),
+                ),
+            ),
+            timeout=timedelta(seconds=20),
+            validate_only=dry,
+        ),
+        **to,
+    )
+    (result,) = answer["results"]
+    return error(result)
+
+
+def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:
+    """DeleteTopics v6, by name or id: what is told of each."""
+    answer = target.ask(
+        "delete_topics",
+        6,
+        lambda m: m.DeleteTopicsRequest(
+            topics=tuple(m.DeleteTopicState(name=name, topic_id=topic_id) for name, topic_id in items),
+            timeout=timedelta(seconds=20),
+        ),
+    )
+    told_of: list[dict[str, Any]] = answer["responses"]
+    return told_of
+
+
+def test_what_is_told_of_a_new_topic(target: Target, name: str) -> None:
+    """KIP-525: its partitions, replication and configs, with their sources."""
+    (created,) = create_topics_answer(target, [(name, {0: [1], 1: [1]})], {"retention.ms": "5"})
+    configs = {entry.pop("name"): entry for entry in created.pop("configs")}
+    assert created == {
+        "name": name,
+        "topic_id": "an id",
+        "error_code": "NONE",
+        "error_message": None,
+        "topic_config_error_code": "NONE",
+        "num_partitions": 2,
+        "replication_factor": 1,
+    }
+    assert configs["retention.ms"] == {"value": "5", "read_only": False, "config_source": 1, "is_sensitive": False}
+    assert configs["segment.bytes"]["config_source"] == 5
+    assert len(configs) == target.by_release(v2_8=26, v3_9=36, v4_3=33)
+    assert partitions(target, name) == {0: [1], 1: [1]}
+    assert values(target, TOPIC, name) == {"retention.ms": "5"}
+    assert delete_topics(target, name) == [(name, FINE)]
+
+
+def test_validate_only_creates_nothing(target: Target, topic: str, name: str) -> None:
+    (created,) = create_topics_answer(target, [(f"{name}-dry", {0: [1]})], {"retention.ms": "5"}, dry=True)
+    assert (error(created), created["num_partitions"], created["replication_factor"]) == (FINE, 1, 1)
+    assert partitions(target, f"{name}-dry") == {}
+    exists = told(target, "topic exists", name=topic)
+    assert create_topics(target, {topic: (1, 1)}, dry=True) == {topic: exists}
+    assert create_topics(target, {topic: (1, 1)}) == {topic: exists}
+
+
+def test_defaults(target: Target, name: str) -> None:
+    """KIP-464: -1 takes num.partitions and default.replication.factor."""
+    (created,) = create_topics_answer(target, [(name, (-1, -1))], dry=True)
+    assert (error(created), created["num_partitions"], created["replication_factor"]) == (FINE, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "situation"),
+    [((0, 1), "no partitions"), ((-2, 1), "no partitions"), ((1, 0), "no replicas"), ((1, 9), "too many replicas")],
+)
+def test_a_count_that_can_not_be(target: Target, name: str, shape: tuple[int, int], situation: str) -> None:
+    refused = told(target, situation, brokers=len(target.brokers))
+    assert create_topics(target, {name: shape}) == {name: refused}
+    assert create_topics(target, {name: shape}, dry=True) == {name: refused}
+
+
+@pytest.mark.parametrize(
+    ("name", "situation"),
+    [
+        ("a b", "illegal topic name"),
+        ("", "empty topic name"),
+        (".", "dots for a topic name"),
+        ("..", "dots for a topic name"),
+        ("a" * 250, "long topic name"),
+    ],
+)
+def test_a_name_that_can_not_be(target: Target, name: str, situation: str) -> None:
+    assert create_topics(target, {name: (1, 1)}) == {name: told(target, situation, name=name)}
+
+
+def test_names_that_collide(target: Target, name: str) -> None:
+    """`.` and `_` are one in metrics' names."""
+    one, other = f"{name}.a_b", f"{name}_a.b"
+    assert create_topics(target, {one: {0: [1]}}) == {one: FINE}
+    assert create_topics(target, {other: {0: [1]}}) == {other: told(target, "names collide", name=other, other=one)}
+    assert delete_topics(target, one) == [(one, FINE)]
+
+
+def test_the_log_of_metadata_is_no_topic(target: Target) -> None:
+    if target.kraft:
+        refused = told(target, "metadata topic")
+        assert create_topics(target, {"__cluster_metadata": (1, 1)}) == {"__cluster_metadata": refused}
+
+
+def test_a_topic_twice_in_a_request(target: Target, name: str) -> None:
+    created = create_topics_answer(target, [(name, (1, 1)), (name, (2, 1))])
+    assert {(each["name"], error(each)) for each in created} == {(name, told(target, "topic created twice"))}
+    assert len(created) == (1 if target.kraft else 2)
+    assert partitions(target, name) == {}
+
+
+@pytest.mark.parametrize(
+    ("configs", "situation"),
+    [
+        ({"no.such.key": "1"}, "unknown topic config"),
+        ({"retention.ms": None}, "null in new topic"),
+        ({"min.compaction.lag.ms": "10", "max.compaction.lag.ms": "5"}, "values that contradict"),
+    ],
+)
+def test_configs_that_can_not_be(target: Target, name: str, configs: dict[str, str | None], situation: str) -> None:
+    refused = told(target, situation, key=next(iter(configs)))
+    assert create_topics(target, {name: (1, 1)}, configs) == {name: refused}
+    assert partitions(target, name) == {}
+
+
+def test_a_config_with_a_bad_value(target: Target, name: str) -> None:
+    refused = ("INVALID_CONFIG", "Invalid value x for configuration retention.ms: Not a number of type LONG")
+    assert create_topics(target, {name: (1, 1)}, {"retention.ms": "x"}) == {name: refused}
+
+
+@pytest.mark.parametrize(
+    ("assignment", "situation"),
+    [
+        ({0: [77]}, "assigned unknown broker"),
+        ({0: [1, 1]}, "assigned one twice"),
+        ({0: []}, "assigned nobody"),
+        ({0: [1], 2: [1]}, "assigned with a gap"),
+        ({1: [1]}, "assigned with a gap"),
+        ({-1: [1]}, "assigned with a gap"),
+    ],
+)
+def test_an_assignment_that_can_not_be(
+    target: Target, name: str, assignment: dict[int, list[int]], situation: str
+) -> None:
+    """2.8 creates some of them, with partitions that nobody ever leads."""
+    if target.kraft:
+        refused = told(target, situation, broker=77)
+        assert create_topics(target, {name: assignment}) == {name: refused}
+        assert create_topics(target, {name: assignment}, dry=True) == {name: refused}
+
+
+def test_counts_and_an_assignment(target: Target, name: str) -> None:
+    answer = target.ask(
+        "create_topics",
+        7,
+        lambda m: m.CreateTopicsRequest(
+            topics=(
+                m.CreatableTopic(
+                    name=name,
+                    num_partitions=1,
+                    replication_factor=1,
+                    assignments=(m.CreatableReplicaAssignment(partition_index=0, broker_ids=(1,)),),
+                    configs=(),
+                ),
+            ),
+            validate_only=False,
+        ),
+    )
+    assert [error(each) for each in answer["topics"]] == [told(target, "counts and assignment")]
+
+
+def test_topics_of_a_request_are_independent(target: Target, name: str) -> None:
+    answered = create_topics(target, {name: {0: [1]}, "a b": {0: [1]}})
+    assert answered == {name: FINE, "a b": told(target, "illegal topic name", name="a b")}
+    assert create_topics(target, {}) == {}
+    assert delete_topics(target, name, f"{name}-no") == [
+        (name, FINE),
+        (f"{name}-no", told(target, "deleted is missing")),
+    ]
+
+
+def test_no_time_to_create(target: Target, name: str) -> None:
+    """§4a: timeout 0 answers REQUEST_TIMED_OUT and creates nothing; with ZooKeeper it is started (KIP-4)."""
+    assert create_topics(target, {name: {0: [1]}}, timeout=0) == {name: ("REQUEST_TIMED_OUT", None)}
+    if target.kraft:
+        assert partitions(target, name) == {}
+    else:
+        target.until(lambda: partitions(target, name) == {0: [1]})
+        delete_topics(target, name)
+
+
+def test_deleting_what_is_not_there(target: Target, name: str) -> None:
+    for missing in (name, "a b", ""):
+        assert delete_topics(target, missing) == [(missing, told(target, "deleted is missing"))]
+    assert delete_topics(target) == []
+
+
+def test_deleting_a_name_twice(target: Target, topic: str) -> None:
+    """§4a: INVALID_REQUEST, the topic stays; with ZooKeeper the duplicate is ignored (KIP-4)."""
+    answered = delete_topics(target, topic, topic)
+    if target.kraft:
+        assert answered == [(topic, told(target, "deleted twice"))]
+        assert partitions(target, topic) == {0: [1]}
+    else:
+        assert answered == [(topic, FINE)] * 2
+        assert partitions(target, topic) == {}
+
+
+def test_deleting_by_id(target: Target, topic: str) -> None:
+    """KIP-516."""
+    unknown = UUID(int=12345)
+    for name, topic_id, situation in (
+        (None, unknown, "deleted id is missing"),
+        (topic, unknown, "deleted by both"),
+    ):
+        (told_of,) = delete_each(target, (name, topic_id))
+        assert (told_of["name"], error(told_of)) == (name, told(target, situation))
+    (told_of,) = delete_each(target, (topic, None))
+    assert (told_of["name"], error(told_of)) == (topic, FINE)
+    assert (told_of["topic_id"] is not None) is target.kraft
+    assert partitions(target, topic) == {}
+
+
+def test_growing(target: Target, topic: str) -> None:
+    assert grow(target, topic, 2, dry=True) == FINE
+    assert partitions(target, topic).keys() == {0}
+    assert grow(target, topic, 2, [[1]]) == FINE
+    assert partitions(target, topic) == {0: [1], 1: [1]}
+    for count in (2, 1, 0, -5):
+        assert grow(target, topic, count) == _not_more(target, topic, count)
+    assert grow(target, topic, 3, [[1]]) == FINE
+    assert partitions(target, topic) == {0: [1], 1: [1], 2: [1]}
+
+
+def _not_more(target: Target, topic: str, count: int) -> Error:
+    same, fewer = (
+        (
+            f"Topic already has {count} partition(s).",
+            f"The topic {topic} currently has 2 partition(s); {count} would not be an increase.",
+        )
+        if target.kraft
+        else (
+            f"Topic already has {count} partitions.",
+            f"Topic currently has 2 partitions, which is higher than the requested {count}.",
+        )
+    )
+    return "INVALID_PARTITIONS", same if count == 2 else fewer
+
+
+def test_growing_what_is_not_there(target: Target, name: str) -> None:
+    for missing in (name, "a b"):
+        text = None if target.kraft else f"The topic '{missing}' does not exist."
+        assert grow(target, missing, 2) == ("UNKNOWN_TOPIC_OR_PARTITION", text)
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "with_zookeeper", "kraft"),
+    [
+        (
+            2,
+            [[1], [1]],
+            "Increasing the number of partitions by 1 but 2 assignments provided.",
+            "Attempted to add 1 additional partition(s), but only 2 assignment(s) were specified.",
+        ),
+        (
+            3,
+            [[1]],
+            "Increasing the number of partitions by 2 but 1 assignments provided.",
+            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
+        ),
+        (
+            2,
+            [],
+            "Increasing the number of partitions by 1 but 0 assignments provided.",
+            "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
+        ),
+        (
+            2,
+            [[77]],
+            "Unknown broker(s) in replica assignment: 77.",
+            "The manual partition assignment includes broker 77, but no such broker is registered.",
+        ),
+        (
+            2,
+            [[1, 1]],
+            "Duplicate brokers not allowed in replica assignment: 1, 1 for partition id 1.",
+            "The manual partition assignment includes the broker 1 more than once.",
+        ),
+        (
+            2,
+            [[]],
+            "Cannot have replication factor of 0 for partition id 1.",
+            "The manual partition assignment includes an empty replica list.",
+        ),
+    ],
+)
+def test_growing_by_an_assignment_that_can_not_be(
+    target: Target, topic: str, count: int, assignments: list[list[int]], with_zookeeper: str, kraft: str
+) -> None:
+    refused = ("INVALID_REPLICA_ASSIGNMENT", kraft if target.kraft else with_zookeeper)
+    assert grow(target, topic, count, assignments) == refused
+    assert partitions(target, topic) == {0: [1]}
+
+
+def test_the_controller_alone_with_zookeeper(target: Target, topic: str) -> None:
+    """§1: with ZooKeeper other brokers answer NOT_CONTROLLER; with KRaft any broker forwards."""
+    other = next((broker for broker in target.brokers if broker != target.controller()), 1)
+    created, grown = f"{topic}-2", f"{topic}-2"
+    if target.kraft:
+        assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: FINE}
+        assert alter(target, TOPIC, created, ("retention.ms", SET, "5"), broker=other) == FINE
+        assert grow(target, grown, 2, [[1]], broker=other) == FINE
+        assert delete_topics(target, created, broker=other) == [(created, FINE)]
+    else:
+        assert create_topics(target, {created: {0: [1]}}, broker=other) == {created: ("NOT_CONTROLLER", "")}
+        assert grow(target, topic, 2, broker=other) == ("NOT_CONTROLLER", None)
+        assert delete_topics(target, topic, broker=other) == [(topic, ("NOT_CONTROLLER", None))]
