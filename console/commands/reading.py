@@ -25,6 +25,8 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
             await session.read_quotas()
     if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
         parts.add("cluster")
+    if session.context.cluster_id:
+        parts.add("cluster")  # what another cluster says must not be taken for this one's
     if TOPIC in need.every:
         parts.add("topics")
     readers: dict[str, Callable[[], Awaitable[None]]] = {
