@@ -17,7 +17,9 @@ from console.embedded.handlers.common import (
 )
 from console.embedded.handlers.metadata_bytes import encoded_topics, with_topics
 from console.embedded.server.error_answers import error_answer
+from console.embedded.server.long_answers import in_pieces
 from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
+from console.embedded.state.table import frozen
 from console.embedded.state.topic_names import is_legal
 from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.embedded.topics.creating import Planner, WantedTopic, create
@@ -63,7 +65,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         cluster_authorized_operations=operations,
         error_code=0,
     )
-    return maker.with_all_topics(response) if quick else response
+    return await maker.with_all_topics(response) if quick else response
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
@@ -97,15 +99,17 @@ class _Maker:
         """Every topic that may be described; the others are left out."""
         return map(self._topic, self._allowed())
 
-    def with_all_topics(self, response: Any) -> EncodedBody:
-        """The response, encoded, with the same topics."""
+    async def with_all_topics(self, response: Any) -> EncodedBody:
+        """The response, encoded, with the same topics; others are answered meanwhile."""
         context = self._context
+        topics: list[bytes] = []
+        element = self._schema.MetadataResponseTopic
+        await in_pieces(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
         empty = encode_body(self._schema.MetadataResponse, response)
-        topics = encoded_topics(context.version, self._allowed(), self._topic, self._schema.MetadataResponseTopic)
         return EncodedBody(with_topics(context.version, empty, topics))
 
     def _allowed(self) -> Iterable[Topic]:
-        topics = self._view.topics.values()
+        topics = frozen(self._view.topics).values()
         if self._context.unrestricted:
             return topics
         return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))

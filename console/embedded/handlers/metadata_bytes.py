@@ -6,7 +6,7 @@ What stands behind a topic's name and id is encoded once for equal partitions.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import UUID
 
@@ -22,13 +22,12 @@ _NO_ERROR = b"\x00\x00"
 _NO_NAME = UUID(int=0)
 
 
-def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> list[bytes]:
-    """Each topic as one element of the response's array. `describe` must make nothing of a topic's name and id but
-    their own fields."""
+def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
+    """Each topic as one element of the response's array, lazily. `describe` must make nothing of a topic's name and
+    id but their own fields."""
     tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
     flexible, with_id = version >= _FLEXIBLE_FROM, version >= _IDS_FROM
     before_tail = len(_NO_ERROR) + (1 if flexible else 2) + (16 if with_id else 0)
-    result = []
     for topic in topics:
         key = (id(topic.partitions), topic.internal)
         known = tails.get(key)
@@ -38,8 +37,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
             known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
         name = topic.name.encode()
         size = varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
-        result.append(b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1])))
-    return result
+        yield b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1]))
 
 
 def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:

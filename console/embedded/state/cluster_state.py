@@ -40,6 +40,7 @@ class ClusterState:
         self.logs: dict[tuple[str, int], PartitionLog] = {}
         self.controller_epoch = 1
         self._index = TopicIndex()
+        self._past: tuple[tuple[int, int], View] | None = None
         self._listeners: list[Listener] = []
         self._touched: list[Callable[[], None]] = []
         self.tables.controller.put(0, -1)
@@ -55,7 +56,10 @@ class ClusterState:
         """Everything as it was when the log ended there, as far back as the log goes."""
         if offset >= self.log.end:
             return self.view
-        return self.tables.before(self.log.after(offset), offset)
+        which = (offset, self.log.end)
+        if self._past is None or self._past[0] != which:
+            self._past = which, self.tables.before(self.log.after(offset), offset)
+        return self._past[1]
 
     @property
     def brokers(self) -> Mapping[int, BrokerNode]:
