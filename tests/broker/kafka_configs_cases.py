@@ -27,7 +27,7 @@ NUMBER = "to kafka-configs +1 and 01 are numbers, but not broker 1: what it sets
 HIDDEN = "kafka-configs repeats a text that may hold a password"
 TWICE = "kac needs no answer of a broker to see it, and names the key"
 SCRAM_APART = "Kafka takes one credential of a user in a request; kac sends two"
-NOT_A_NUMBER = "brokers store NaN, and it limits nothing; kac refuses it"
+NOT_A_NUMBER = "brokers store NaN, which no rate can be compared with; kac refuses it"
 INFINITE = "kac refuses it before it asks"
 EMPTY_PASSWORD = "kac refuses it before it asks"
 

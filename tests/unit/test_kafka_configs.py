@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import string
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, Synonym, topic_re
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetQuota, UpsertScram
+from tests.broker.kafka_configs_cases import CASES
 
 SPELLED = by_spelling(OPTIONS)
 
@@ -330,3 +332,9 @@ def test_a_bad_file_is_told_with_its_line(tmp_path: Any) -> None:
     code, _, err = run("--alter", "--topic", "a", "--add-config-file", str(tmp_path / "none"))
     assert code == 1
     assert "none can't be read: No such file or directory" in err
+
+
+def test_the_page_tells_what_differs_and_why() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "kafka-configs.md").read_text(encoding="utf-8")
+    for reason in {case.differs for case in CASES if case.differs}:
+        assert f"| {reason} |" in page

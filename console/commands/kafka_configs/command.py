@@ -174,7 +174,10 @@ class ConfigsCommand:
             self.out.write(f"{completed(request)}\n")
             return DONE
         if self.form == TABLE:
-            self.out.write(f"{completed(request)}\n\n")
+            self.out.write(f"{completed(request)}\n")
+            if report is not None and report.change is not None:
+                self.out.write(f"kac run -e 'revert {report.change}; apply --yes' takes it back.\n")
+            self.out.write("\n")
         return await self._describe(session.client, request)
 
     async def _tell_outstanding(self, session: Session) -> None:

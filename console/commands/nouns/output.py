@@ -7,7 +7,9 @@ from typing import TextIO
 
 from console.commands.results import Data, Detail, Result, Table, to_data
 from console.commands.words import DEFAULT_NAME
+from console.model.quota import CLIENT_ID, IP, USER
 
+_ENTITY = (USER, CLIENT_ID, IP)
 FORMS = ("table", "json", "yaml", "csv")
 
 
@@ -53,7 +55,7 @@ def _csv(result: Result) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     rows = [_flat(row) for row in _rows(result)]
-    columns = list(dict.fromkeys(key for row in rows for key in row))
+    columns = sorted(dict.fromkeys(key for row in rows for key in row), key=lambda key: key not in _ENTITY)
     writer.writerow(columns)
     writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
     return out.getvalue()
