@@ -10,6 +10,8 @@ from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 
+BARE = ClusterSpec(versions="3.9")
+"""Later releases begin with a config of their own."""
 CLIENT = QuotaEntity.of({"client-id": "c"})
 
 
@@ -25,7 +27,7 @@ ALL = [("topic", "t"), ("client", "c"), ("broker", "1"), ("topic", "t")]
 
 
 def test_every_change_has_an_entry_in_order() -> None:
-    cluster = EmbeddedCluster(ClusterSpec(), ManualClock())
+    cluster = EmbeddedCluster(BARE, ManualClock())
     change_all(cluster)
     found = list(notifications(cluster.state))
     assert [(entry.entity_type, entry.entity_name) for entry in found] == ALL
@@ -36,7 +38,7 @@ def test_every_change_has_an_entry_in_order() -> None:
 
 def test_entries_are_dropped_after_15_minutes() -> None:
     clock = ManualClock()
-    cluster = EmbeddedCluster(ClusterSpec(), clock)
+    cluster = EmbeddedCluster(BARE, clock)
     cluster.state.alter_quota(CLIENT, {"producer_byte_rate": 1.0})
     clock.advance(600)
     cluster.state.alter_config(ConfigResource(TOPIC, "t"), {"retention.ms": "1"})
