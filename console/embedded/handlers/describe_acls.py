@@ -8,10 +8,11 @@ from typing import Any
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import filter_of, found
+from console.embedded.rights.acl_groups import by_pattern
 from console.embedded.rights.acl_numbers import close_if_unset
 from console.embedded.rights.messages import DESCRIBE_WITHOUT_AUTHORIZER, refusal
-from console.embedded.server.long_answers import each_encoded, in_pieces, long_answer
-from console.embedded.state.acl_table import Pattern, pattern_of
+from console.embedded.server.long_answers import each_encoded, long_answer
+from console.embedded.state.acl_table import Pattern
 from console.model.acl import Acl
 
 _CLUSTER_AUTHORIZATION_FAILED, _SECURITY_DISABLED = 31, 54
@@ -25,8 +26,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "DESCRIBE"))
     if context.cluster.authorizer is None:
         return _answer(context, _SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
-    groups: dict[Pattern, list[Acl]] = {}
-    await in_pieces(found(wanted, context.view.acls), lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
+    groups = await by_pattern(found(wanted, context.view.acls))
     schema = context.schema
     resources = (_resource(schema, pattern, acls) for pattern, acls in groups.items())
     return await long_answer(

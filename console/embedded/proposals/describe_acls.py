@@ -13,52 +13,58 @@ from console.embedded.proposals.common import (
     SECURITY_DISABLED,
 )
 from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.rights.acl_groups import by_pattern
 from console.embedded.rights.messages import (
     DESCRIBE_WITHOUT_AUTHORIZER,
     UNKNOWN_ENTRY_FILTER,
     UNKNOWN_PATTERN_FILTER,
 )
-from console.embedded.state.acl_table import Pattern, pattern_of
+from console.embedded.server.long_answers import each_encoded, long_answer, long_part
+from console.embedded.state.acl_table import Pattern
 from console.model.acl import Acl
 from console.wire.proposals import batched_acls as wire
+from console.wire.server_frames import EncodedBody, encode_body
 
 
-async def handle(request: wire.DescribeAclsRequest, context: RequestContext) -> wire.DescribeAclsResponse:
+async def handle(request: wire.DescribeAclsRequest, context: RequestContext) -> EncodedBody:
     """A result, or an error, for each filter, in their order. Needs DESCRIBE on the cluster."""
-    return wire.DescribeAclsResponse(
-        throttle_time_ms=0, filter_results=tuple(_result(wanted, context) for wanted in request.filters)
-    )
+    results = [await _result(wanted, context) for wanted in request.filters]
+    empty = wire.DescribeAclsResponse(throttle_time_ms=0, filter_results=())
+    return await long_answer(wire.DescribeAclsResponse, empty, results)
 
 
-def _result(wanted: wire.DescribeAclsFilter, context: RequestContext) -> wire.DescribeAclsFilterResult:
+async def _result(wanted: wire.DescribeAclsFilter, context: RequestContext) -> bytes:
     if not context.allowed("DESCRIBE"):
-        return _error(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
+        return _told(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
     if context.cluster.authorizer is None:
-        return _error(SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
+        return _told(SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
     asked = filter_of(wanted)
     if is_unknown_pattern(asked):
-        return _error(INVALID_REQUEST, UNKNOWN_PATTERN_FILTER)
+        return _told(INVALID_REQUEST, UNKNOWN_PATTERN_FILTER)
     if is_unknown_entry(asked):
-        return _error(INVALID_REQUEST, UNKNOWN_ENTRY_FILTER)
-    resources = _resources(found(asked, context.view.acls))
-    return wire.DescribeAclsFilterResult(error_code=NONE, error_message=None, resources=resources)
+        return _told(INVALID_REQUEST, UNKNOWN_ENTRY_FILTER)
+    groups = await by_pattern(found(asked, context.view.acls))
+    resources = each_encoded(wire.DescribeAclsResource, (_resource(on, acls) for on, acls in groups.items()))
+    return await long_part(wire.DescribeAclsFilterResult, _result_of(NONE, None), resources)
 
 
-def _error(code: int, message: str) -> wire.DescribeAclsFilterResult:
+def _told(code: int, message: str) -> bytes:
+    return encode_body(wire.DescribeAclsFilterResult, _result_of(code, message))
+
+
+def _result_of(code: int, message: str | None) -> wire.DescribeAclsFilterResult:
     return wire.DescribeAclsFilterResult(error_code=code, error_message=message, resources=())
 
 
-def _resources(acls: Iterable[Acl]) -> tuple[wire.DescribeAclsResource, ...]:
-    found_on: dict[Pattern, list[wire.AclDescription]] = {}
-    for acl in acls:
-        found_on.setdefault(pattern_of(acl), []).append(
+def _resource(on: Pattern, acls: Iterable[Acl]) -> wire.DescribeAclsResource:
+    return wire.DescribeAclsResource(
+        resource_type=on.resource_type,
+        resource_name=on.name,
+        pattern_type=on.pattern_type,
+        acls=tuple(
             wire.AclDescription(
                 principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission
             )
-        )
-    return tuple(
-        wire.DescribeAclsResource(
-            resource_type=on.resource_type, resource_name=on.name, pattern_type=on.pattern_type, acls=tuple(told)
-        )
-        for on, told in found_on.items()
+            for acl in acls
+        ),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from console.embedded.server.long_answers import varint
 from console.model.quota import QuotaEntity, QuotaPart, QuotaValues
 
-_FLEXIBLE_FROM = 1
+FLEXIBLE_FROM = 1
 _KEPT = 10_000
 _DOUBLE = struct.Struct(">d")
 
@@ -17,7 +17,7 @@ def encoded_entries(
     version: int, entries: Iterable[tuple[QuotaEntity, QuotaValues]], *, client_first: bool
 ) -> Iterator[bytes]:
     """Each entity with its limits as one element of the response's array."""
-    encode = _Encoder(version >= _FLEXIBLE_FROM, client_first)
+    encode = _Encoder(version >= FLEXIBLE_FROM, client_first)
     return (encode(entity, values) for entity, values in entries)
 
 

@@ -31,12 +31,17 @@ async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -
 
     empty: the response with nothing in that array. items: lazily encoded; the work on them pauses for others.
     """
+    return EncodedBody(await long_part(response, empty, items))
+
+
+async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
+    """The same of a structure within a response."""
     encoded: list[bytes] = []
     await in_pieces(items, encoded.append)
-    before = encode_body(response, empty)
-    if response.__flexible__:
-        return EncodedBody(b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:])))
-    return EncodedBody(b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded)))
+    before = encode_body(entity, empty)
+    if entity.__flexible__:
+        return b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:]))
+    return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))
 
 
 def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
