@@ -34,6 +34,7 @@ class Command:
 
 COMMANDS = (
     Command("run", "console.doors.run", "run commands without a screen"),
+    Command("shell", "console.doors.shell", "commands at a prompt, with completion and history"),
     Command("configs", "console.doors.configs", "show and change configs, as kafka-configs does", own_parser=True),
     Command("topics", "console.doors.topics", "list, describe, create, delete and alter topics"),
     Command("quotas", "console.doors.quotas", "list, describe and alter quotas, and tell which one counts"),

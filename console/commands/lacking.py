@@ -12,6 +12,10 @@ from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
 
 _PARTS = {
+    What.TOPIC: "topics",
+    What.ACL_NAME: "topics",
+    What.BROKER: "cluster",
+    What.BROKER_OR_DEFAULT: "cluster",
     What.USER: "quotas",
     What.CLIENT: "quotas",
     What.IP: "quotas",

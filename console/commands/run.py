@@ -75,7 +75,7 @@ def run_script(
     try:
         statements = parse(text)
     except LanguageError as error:
-        _say_error(error, text)
+        say_error(error, text)
         return USAGE
     chosen = context()
     if chosen is None:
@@ -105,23 +105,27 @@ class Runner:
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
+        """What former changes left open, then all statements."""
+        await self._tell_outstanding()
+        await self.carry_out(statements)
+
+    async def carry_out(self, statements: Sequence[Statement]) -> None:
         """Run them all; a cluster that is lost ends the run."""
         from console.admin.errors import AdminError
 
-        await self._tell_outstanding()
         for place, statement in enumerate(statements):
             try:
                 await self._read_ahead(statements, place)
                 await self._one(statement)
             except LanguageError as error:
                 self.failed += 1
-                _say_error(error, self.text)
+                say_error(error, self.text)
             except Refused as refused:
                 self.failed += 1
-                _complain(f"{refused.failure}. {refused.failure.remedy}")
+                complain(f"{refused.failure}. {refused.failure.remedy}")
             except AdminError as error:
                 self.failed += 1
-                _complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+                complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
                 return
 
     async def _tell_outstanding(self) -> None:
@@ -132,17 +136,17 @@ class Runner:
         try:
             found = await outstanding(self.session)
         except (AdminError, Refused) as error:
-            _complain(f"the journal was not looked at: {error.failure}")
+            complain(f"the journal was not looked at: {error.failure}")
             return
         for line in found.lines:
-            _complain(line)
+            complain(line)
 
     def exit_code(self) -> int:
         """Failures beat edits that were left."""
         if self.failed:
             return FAILED
         if self.session.plan:
-            _complain(f"{len(self.session.plan)} edits are staged and not applied: end the script with apply --yes")
+            complain(f"{len(self.session.plan)} edits are staged and not applied: end the script with apply --yes")
             return UNAPPLIED
         return DONE
 
@@ -236,7 +240,7 @@ class Runner:
         for table in (*conflict_tables(report), report_table(report, "apply")):
             self._print(table)
         if report.unrecorded is not None:
-            _complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
+            complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
 
     async def _revert(self, change: str, statement: Revert) -> None:
         from console.commands.history_results import revert_tables
@@ -299,18 +303,19 @@ class Runner:
         self.out.flush()
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
+    """One line for the operator, on standard error; whatever is in it does no harm there."""
     from console.present.sanitize import clean
 
     print(f"kac: {clean(text, 2_000)}", file=sys.stderr)  # noqa: T201
 
 
-def _say_error(error: LanguageError, text: str) -> None:
+def say_error(error: LanguageError, text: str) -> None:
     """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated."""
     from console.commands.redact import redact
     from console.present.sanitize import cell_width, clean
 
-    _complain(str(error))
+    complain(str(error))
     lines = text.split("\n")
     if error.span is None or error.span.line > len(lines):
         return

@@ -73,6 +73,11 @@ class Session:
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._applying = False
 
+    @property
+    def applying(self) -> bool:
+        """Whether the plan is being checked or applied: that is not cancelled."""
+        return self._applying
+
     # -- telling ---------------------------------------------------------------------------------------------------
 
     def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:

@@ -85,6 +85,9 @@ class Word:
         return self.pieces[0].text[:1]
 
 
+UNCLOSED = "the quote opened here is never closed"
+
+
 class Flaw(NamedTuple):
     """What is wrong with the text itself, and where."""
 
@@ -190,7 +193,7 @@ class _Scanner:
 
     def unclosed(self, start: int, text: str) -> Piece:
         self.at = len(self.text)
-        self.flaws.append(Flaw("the quote opened here is never closed", start, self.at))
+        self.flaws.append(Flaw(UNCLOSED, start, self.at))
         return Piece(text, start, self.at, self.text[start])
 
 

@@ -1,0 +1,150 @@
+"""The line that is typed: its keys, colours, history and the bar below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app
+from prompt_toolkit.enums import EditingMode
+from prompt_toolkit.filters import Condition, is_searching
+from prompt_toolkit.formatted_text import FormattedText, StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from prompt_toolkit.output import Output
+from prompt_toolkit.styles import Style
+
+from console.commands.history_file import HistoryFile
+from console.commands.lexer import CommandLexer
+from console.commands.redact import redact
+from console.commands.verbs import Where
+from console.model.secret import Secret
+from console.shell.completing import ShellCompleter
+from console.shell.continued import is_complete
+
+STYLE = Style.from_dict(
+    {
+        "pygments.keyword": "bold",
+        "pygments.keyword.pseudo": "ansicyan",
+        "pygments.name.entity": "",
+        "pygments.name.attribute": "ansigreen",
+        "pygments.name.decorator": "ansiyellow",
+        "pygments.literal.string": "ansiyellow",
+        "pygments.comment": "ansibrightblack",
+        "pygments.error": "ansired underline",
+        "bottom-toolbar": "noreverse",
+        "toolbar.writable": "bold",
+        "toolbar.read-only": "ansiyellow bold",
+        "toolbar.staged": "ansiyellow bold",
+        "toolbar.due": "ansired bold",
+    }
+)
+"""The sixteen colours that every terminal has."""
+
+
+class ShellLexer(CommandLexer):
+    """The language as the shell reads it."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**{**options, "where": Where.SHELL})
+
+
+class KeptHistory(History):
+    """The console's own history: commands without their secrets, in a file that outlives the shell."""
+
+    def __init__(self, file: HistoryFile | None) -> None:
+        super().__init__()
+        self._file = file
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The latest first."""
+        return reversed(self._file.read()) if self._file else ()
+
+    def append_string(self, string: str) -> None:
+        """Remember an entry, here too without its secrets."""
+        super().append_string(redact(string))
+
+    def store_string(self, string: str) -> None:
+        """Write it down; an entry of several lines as one."""
+        if self._file is not None:
+            self._file.add("; ".join(line for line in string.splitlines() if line.strip()))
+
+
+class Line:
+    """Asks for entries. toolbar: what stands below; helps: a line on the completion that is chosen."""
+
+    def __init__(
+        self,
+        completer: ShellCompleter,
+        toolbar: Callable[[], StyleAndTextTuples],
+        *,
+        history: HistoryFile | None = None,
+        vi: bool = False,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self._completer = completer
+        self._toolbar = toolbar
+        self._prompt: PromptSession[str] = PromptSession(
+            history=KeptHistory(history),
+            completer=completer,
+            complete_while_typing=True,
+            lexer=PygmentsLexer(ShellLexer),
+            style=STYLE,
+            bottom_toolbar=self._below,
+            editing_mode=EditingMode.VI if vi else EditingMode.EMACS,
+            key_bindings=_keys(),
+            multiline=True,
+            prompt_continuation="… ",
+            reserve_space_for_menu=6,
+            input=input,
+            output=output,
+        )
+        self._other: PromptSession[str] = PromptSession(input=input, output=output)
+
+    async def entry(self, prompt: str) -> str:
+        """What was entered. Raises KeyboardInterrupt for Ctrl-C, EOFError for Ctrl-D on an empty line."""
+        return await self._prompt.prompt_async(prompt)
+
+    @property
+    def answers(self) -> bool:
+        """Whoever typed the command is there."""
+        return True
+
+    @property
+    def keeps_secrets(self) -> bool:
+        """What is typed can be hidden."""
+        return True
+
+    async def line(self, prompt: str) -> str:
+        """An answer to a question; ``""`` for Ctrl-C and Ctrl-D."""
+        try:
+            return (await self._other.prompt_async(prompt, is_password=False)).strip()
+        except (KeyboardInterrupt, EOFError):
+            return ""
+
+    async def secret(self, prompt: str) -> Secret:
+        """A secret, hidden. Raises KeyboardInterrupt and EOFError where the operator goes back."""
+        return Secret(await self._other.prompt_async(f"{prompt}: ", is_password=True))
+
+    def _below(self) -> FormattedText:
+        state = get_app().current_buffer.complete_state
+        chosen = state.current_completion if state is not None else None
+        text = self._completer.helps.get(chosen.text, "") if chosen is not None else ""
+        return FormattedText([("", f" {text}")] if text else self._toolbar())
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @Condition
+    def whole() -> bool:
+        return is_complete(get_app().current_buffer.text)
+
+    @keys.add("enter", filter=whole & ~is_searching)
+    def enter(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    return keys

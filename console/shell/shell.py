@@ -1,0 +1,171 @@
+"""The loop of the shell: an entry, its statements, what they say, the next entry."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+from console.commands.errors import LanguageError
+from console.commands.grammar import parse
+from console.commands.outstanding import NOTHING, Outstanding
+from console.commands.run import complain, say_error
+from console.commands.session import Session
+from console.commands.verbs import Where
+from console.contexts import ContextError
+from console.present.names import plural
+from console.present.sanitize import clean
+from console.shell.completing import ShellCompleter
+from console.shell.continued import joined
+from console.shell.line import Line
+from console.shell.pager import show
+from console.shell.runner import EntryRunner
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.contexts.choice import Choice
+
+log = logging.getLogger(__name__)
+
+DONE, FAILED, UNAPPLIED = 0, 1, 3
+UNDER_WAY = "the change is on its way and is not taken back by Ctrl-C; its outcome follows"
+READING_ENDED = "the reading was ended"
+
+
+class Shell:
+    """One operator at a prompt. connect: gives a session on a context, and ends the one before."""
+
+    def __init__(
+        self,
+        context: Context,
+        connect: Callable[[Context], Session],
+        contexts: Choice,
+        make_line: Callable[[ShellCompleter, Callable[[], StyleAndTextTuples]], Line],
+    ) -> None:
+        self._connect = connect
+        self._contexts = contexts
+        self.session = connect(context)
+        self._line = make_line(ShellCompleter(lambda: self.session, contexts.names()), self.toolbar)
+        self._outstanding: Outstanding = NOTHING
+        self._at_work: asyncio.Task[None] | None = None
+        self._failed = False
+
+    async def run(self) -> int:
+        """Until the operator leaves: 0, 1 where the last entry failed, 3 where edits were left unapplied."""
+        loop = asyncio.get_running_loop()
+        await self._begin()
+        while True:
+            try:
+                text = joined(await self._line.entry(self._prompt()))
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                if await self._may_leave():
+                    break
+                continue
+            loop.add_signal_handler(signal.SIGINT, self._interrupted)
+            try:
+                ends = await self._entry(text)
+            finally:
+                loop.remove_signal_handler(signal.SIGINT)
+            if ends and await self._may_leave():
+                break
+        if self.session.plan:
+            return UNAPPLIED
+        return FAILED if self._failed else DONE
+
+    async def _begin(self) -> None:
+        """What former changes left open."""
+        from console.admin.errors import AdminError
+        from console.commands.outstanding import outstanding
+        from console.commands.session import Refused
+
+        try:
+            self._outstanding = await outstanding(self.session)
+        except (AdminError, Refused) as error:
+            complain(f"the journal was not looked at: {error.failure}")
+            return
+        for line in self._outstanding.lines:
+            complain(line)
+
+    async def _entry(self, text: str) -> bool:
+        """Carry out one entry; True where it wants to leave."""
+        try:
+            statements = parse(text, Where.SHELL)
+        except LanguageError as error:
+            self._failed = True
+            say_error(error, text)
+            return False
+        out = io.StringIO()
+        runner = EntryRunner(self.session, text, out=out, asking=self._line)
+        self._at_work = asyncio.ensure_future(runner.carry_out(statements))
+        try:
+            await self._at_work
+        except asyncio.CancelledError:
+            complain(READING_ENDED)
+            runner.failed += 1
+        except (KeyboardInterrupt, EOFError):  # at a question
+            complain("nothing was done")
+            runner.failed += 1
+        finally:
+            self._at_work = None
+            show(out.getvalue())
+        self._failed = bool(runner.failed)
+        if runner.context is not None:
+            await self._switch(runner.context)
+        return runner.leave
+
+    def _interrupted(self) -> None:
+        """Ctrl-C ends a read. A change in flight goes on: what is cancelled halfway has an unknown outcome."""
+        if self.session.applying:
+            complain(UNDER_WAY)
+        elif self._at_work is not None:
+            self._at_work.cancel()
+
+    async def _may_leave(self) -> bool:
+        count = len(self.session.plan)
+        if not count:
+            return True
+        answer = await self._line.line(f"{plural(count, 'staged edit')} will not be kept. Leave? Type yes: ")
+        return answer.lower() == "yes"
+
+    async def _switch(self, name: str) -> None:
+        try:
+            context = self._contexts.get(name)
+        except ContextError as error:
+            self._failed = True
+            complain(str(error))
+            return
+        if not await self._may_leave():
+            return
+        self.session = self._connect(context)
+        self._outstanding = NOTHING
+        await self._begin()
+
+    def _prompt(self) -> str:
+        return f"{clean(self.session.context.name, 40)}> "
+
+    def toolbar(self) -> StyleAndTextTuples:
+        """The context, whether it may be changed, what is staged, what is due."""
+        context, staged = self.session.context, len(self.session.plan)
+        parts: StyleAndTextTuples = [("", f" {clean(context.name, 40)}  ")]
+        parts.append(("class:toolbar.read-only", "RO") if context.read_only else ("class:toolbar.writable", "RW"))
+        if staged:
+            parts.append(("class:toolbar.staged", f"  {plural(staged, 'edit')} staged"))
+        due = len(self._outstanding.due(datetime.now(UTC)))
+        if due:
+            parts.append(("class:toolbar.due", f"  {due} due to be taken back"))
+        parts.append(("", "   Tab completes  help  Ctrl-D leaves"))
+        return parts
+
+
+def greeting(context: Context) -> str:
+    """What the shell says first."""
+    mode = "read-only" if context.read_only else "read and write"
+    return f"{clean(context.name, 80)}, {mode}. help lists the commands; Ctrl-D leaves."
