@@ -26,14 +26,15 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
     from console.commands.kafka_configs.command import ConfigsCommand
 
     def context(arguments: Arguments) -> Context | None:
-        return context_of(_connection(arguments, options))
+        return context_of(connection(arguments, options))
 
     open_log_file()
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     return ConfigsCommand(context, client_of, interactive=terminal).run(argv)
 
 
-def _connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
+def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
+    """The options that name a cluster, as every command has them. before: those that stood before ``configs``."""
     found = argparse.Namespace(**vars(before))
     for name in ("bootstrap-server", "context", "command-config"):
         value = arguments.value(name)

@@ -6,12 +6,21 @@ import json
 import os
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from console.cli import COMMANDS, command_parser
+from console.commands.kafka_configs.command import ConfigsCommand
+from console.commands.nouns.command import NounCommand
+from console.commands.nouns.registry import noun
+from console.doors.configs import connection
+from console.doors.opening import client_of, context_of
 from tests.support.kafka_cluster import KafkaCluster
 
 ROOT = Path(__file__).parents[2]
@@ -20,8 +29,34 @@ Kac = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def kac(plain_cluster: KafkaCluster, own_home: Path) -> Kac:
-    """A command of `kac` on the cluster: exit code, output, complaints."""
+def kac(plain_cluster: KafkaCluster) -> Kac:
+    """A command of `kac` on the cluster, in this process and with nobody to ask: exit code, output, complaints."""
+
+    def run(command: str, *arguments: str) -> tuple[int, str, str]:
+        return in_process(command, "-b", plain_cluster.bootstrap, *arguments)
+
+    return run
+
+
+def in_process(name: str, *arguments: str) -> tuple[int, str, str]:
+    out, err = StringIO(), StringIO()
+    with redirect_stderr(err):  # what is said of contexts
+        if name == "configs":
+            configs = ConfigsCommand(
+                lambda given: context_of(connection(given, Namespace())), client_of, out=out, err=err
+            )
+            code = configs.run(arguments)
+        else:
+            command = next(command for command in COMMANDS if command.name == name)
+            options = command_parser(command).parse_args(arguments)
+            made = NounCommand(noun(name), options, out=out, err=err)
+            code = made.run(lambda: context_of(options), client_of)
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture
+def process(plain_cluster: KafkaCluster) -> Kac:
+    """The same as a process of its own."""
 
     def run(command: str, *arguments: str, **environ: str) -> tuple[int, str, str]:
         done = subprocess.run(
@@ -31,7 +66,7 @@ def kac(plain_cluster: KafkaCluster, own_home: Path) -> Kac:
             check=False,
             stdin=subprocess.DEVNULL,
             timeout=60,
-            env={**os.environ, "HOME": str(own_home), "PYTHONPATH": str(ROOT), **environ},
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environ},
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -105,18 +140,21 @@ def test_brokers_and_groups(kac: Kac, plain_cluster: KafkaCluster) -> None:
     assert kac("groups", "--list")[0] == 0
 
 
-def test_configs_as_a_process(kac: Kac, name: str) -> None:
+def test_configs_as_a_process(kac: Kac, process: Kac, name: str) -> None:
     kac("topics", "--create", "--topic", name, "--partitions", "1")
     entity = ("--topic", name)
-    done = kac("configs", *entity, "--alter", "--add-config", "retention.ms=5")
+    done = process("configs", *entity, "--alter", "--add-config", "retention.ms=5")
     assert done == (0, f"Completed updating config for topic {name}.\n", "")
-    code, out, _ = kac("configs", *entity, "--describe")
+    code, out, _ = process("configs", *entity, "--describe")
     assert (code, out.splitlines()[0]) == (0, f"Dynamic configs for topic {name} are:")
     (found,) = data(kac("configs", *entity, "--alter", "--add-config", "retention.ms=6", "--output", "json"))
     (retention,) = [config for config in found["configs"] if config["name"] == "retention.ms"]
     assert (retention["value"], retention["default"]) == ("6", False)
     code, out, _ = kac("configs", *entity, "--alter", "--delete-config", "retention.ms", "--output", "table")
-    assert out.startswith(f"Completed updating config for topic {name}.\n\nCONFIGS FOR TOPIC {name}\n")
+    lines = out.splitlines()
+    assert lines[0] == f"Completed updating config for topic {name}."
+    assert "revert" in lines[1]
+    assert lines[2:4] == ["", f"CONFIGS FOR TOPIC {name}"]
     code, out, complaints = kac("configs", *entity, "--alter", "--add-config", "retenton.ms=5")
     assert code == 1
     assert complaints.startswith("Unknown topic config name: retenton.ms\nkac: retenton.ms: did you mean retention.ms?")
@@ -125,14 +163,39 @@ def test_configs_as_a_process(kac: Kac, name: str) -> None:
     assert "read-only" in complaints
 
 
-def test_the_old_command_runs_where_it_is_wanted(kac: Kac, tmp_path: Path) -> None:
+def test_a_guarded_context_is_guarded_here_too(
+    plain_cluster: KafkaCluster, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.toml"
+    servers = f'bootstrap.servers = "{plain_cluster.bootstrap}"'
+    config.write_text(
+        f'[contexts.guarded]\n{servers}\nconfirm = true\n[contexts.other]\n{servers}\ncluster_id = "another"\n'
+    )
+    monkeypatch.setenv("KAC_CONFIG", str(config))
+    run = in_process
+    change = ("configs", "-c", "guarded", "--user", name, "--alter", "--add-config", "producer_byte_rate=5")
+    code, out, complaints = run(*change)
+    assert (code, out) == (1, "")
+    assert "guarded wants its name typed" in complaints
+    assert run("configs", "-c", "guarded", "--user", name, "--describe") == (0, "", "")
+    assert run(*change, "--force") == (0, f"Completed updating config for user {name}.\n", "")
+    quota = ("quotas", "-c", "guarded", "--user", name, "--alter", "--delete-config", "producer_byte_rate")
+    assert run(*quota)[0] == 1
+    assert run(*quota, "--yes")[0] == 0
+    for command in (("configs", "--describe"), ("quotas", "--describe")):
+        code, out, complaints = run(command[0], "-c", "other", command[1], "--user", name)
+        assert (code, out) == (1, "")
+        assert "is for cluster another" in complaints
+
+
+def test_the_old_command_runs_where_it_is_wanted(process: Kac, tmp_path: Path) -> None:
     old = tmp_path / "kafka-configs.sh"
     old.write_text('#!/bin/sh\necho "old: $*"\nexit 7\n')
     old.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
-    code, out, _ = kac("configs", "--describe", "--topic", "a b", USE_OLD_COMMAND="true", PATH=path)
+    code, out, _ = process("configs", "--describe", "--topic", "a b", USE_OLD_COMMAND="true", PATH=path)
     assert code == 7
     assert out.endswith(" --describe --topic a b\n")
-    code, _, complaints = kac("configs", "--describe", USE_OLD_COMMAND="true", PATH=str(tmp_path / "none"))
+    code, _, complaints = process("configs", "--describe", USE_OLD_COMMAND="true", PATH=str(tmp_path / "none"))
     assert code == 1
     assert "no kafka-configs on PATH" in complaints
