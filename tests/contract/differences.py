@@ -7,4 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-ON_PURPOSE: Mapping[str, str] = {}
+ON_PURPOSE: Mapping[str, str] = {
+    "a credential is lost": "KRaft's brokers forget a SCRAM credential that is set in the request which deletes the "
+    "last other one of its mechanism. Their controller still knows it. Here it is kept: nobody should rely on a loss.",
+    "users' names as paths": "Where all SCRAM users are described, ZooKeeper's brokers tell names as ZooKeeper has "
+    "them, with % for what is no letter. Here they are told as they were given.",
+}

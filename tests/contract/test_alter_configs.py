@@ -223,6 +223,7 @@ def test_an_unknown_type(target: Target, kind: int) -> None:
     assert alter(target, kind, "x", ("a", SET, "b")) == told(target, "altered type is unknown", kind=kind)
 
 
+@pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target, name: str) -> None:
     """§2: beyond 10,000 every resource fails with POLICY_VIOLATION; ZooKeeper knows no such limit."""
     if not target.kraft:

@@ -170,6 +170,7 @@ def test_validate_only_writes_nothing(target: Target, name: str) -> None:
     assert quotas(target, []) == (FOUND, [])
 
 
+@pytest.mark.slow
 def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> None:
     """§2: 10,000, counted by key; ZooKeeper knows no such limit."""
     if not target.kraft:

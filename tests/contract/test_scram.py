@@ -135,3 +135,32 @@ def test_a_user_named_twice(target: Target, name: str) -> None:
     else:
         assert two == {name: fine(target)}
         assert describe(target) == {name: (FOUND, [(SHA_512, 5000)])}
+
+
+def test_set_beside_the_deletion_of_the_last(target: Target, name: str) -> None:
+    other = f"{name}-2"
+    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
+    both = alter(target, (other, SHA_256, 4096), deletions=[(name, SHA_256)])
+    assert both == {name: fine(target), other: fine(target)}
+    kept = {other: (FOUND, [(SHA_256, 4096)])}
+    if target.kraft:
+        with target.differing("a credential is lost") as is_real:
+            told = describe(target, other)
+            assert is_real or told == kept
+    else:
+        assert describe(target) == kept
+    assert alter(target, deletions=[(other, SHA_256)]) == {other: fine(target)}
+
+
+def test_names_that_are_no_paths(target: Target, name: str) -> None:
+    user = f"{name} ü/,="
+    assert alter(target, (user, SHA_256, 4096)) == {user: fine(target)}
+    known = {user: (FOUND, [(SHA_256, 4096)])}
+    assert describe(target, user) == known
+    if target.kraft:
+        assert describe(target) == known
+    else:
+        with target.differing("users' names as paths") as is_real:
+            told = describe(target)
+            assert is_real or told == known
+    assert alter(target, deletions=[(user, SHA_256)]) == {user: fine(target)}

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.support.free_ports import free_ports
+from tests.support.free_ports import LOOPBACK, free_ports
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_2_8
 from tests.support.server_properties import log4j_properties, zoo_cfg, zookeeper_mode_properties
@@ -33,6 +33,13 @@ class ZooKeeperCluster(KafkaCluster):
         (told,) = self._folder(self.broker_ids[0]).glob("data-*/meta.properties")
         stored = dict(line.split("=", 1) for line in told.read_text().splitlines() if not line.startswith("#"))
         self.cluster_id = stored["cluster.id"]
+
+    def forget_controller(self) -> None:
+        """Have the brokers elect a controller anew: whichever is first, the old one among them."""
+        arguments = ("-server", f"{LOOPBACK}:{self._zookeeper_port}", "delete", "/controller")
+        done = self.run_tool("org.apache.zookeeper.ZooKeeperMain", *arguments)
+        if done.returncode:
+            raise RuntimeError(f"the controller could not be forgotten: {done.stdout.strip()} {done.stderr.strip()}")
 
     def _choose_ports(self) -> None:
         super()._choose_ports()

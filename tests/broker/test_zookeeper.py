@@ -1,0 +1,243 @@
+"""The console on a real Kafka 2.8 with ZooKeeper, where changes have to reach the one controller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from console.admin import cluster
+from console.admin.changes import send
+from console.admin.client import AdminClient
+from console.admin.errors import Unsupported
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.commands.session import Session
+from console.contexts import Context
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterReassignments,
+    ChangeRequest,
+    ConfigOp,
+    CreateTopics,
+    DeleteTopics,
+    ElectLeaders,
+    NewTopic,
+    ScramUser,
+    Status,
+)
+from console.model.codes import (
+    APPEND,
+    SET,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.wire import connection
+from console.wire.schemas import version_range
+from tests.support.changing import overrides, statuses
+from tests.support.zookeeper_cluster import ZooKeeperCluster
+
+USER = ScramMechanism(1)
+
+
+@pytest.fixture(params=[1, 2])
+async def session(request: pytest.FixtureRequest, kafka28: ZooKeeperCluster) -> AsyncIterator[Session]:
+    """One that knows a single broker at first: the controller, and one that is not."""
+    settings = ConnectionSettings(bootstrap=(kafka28.addresses[request.param - 1],))
+    with AdminClient(settings) as client:
+        made = Session(client, Context("test", "tests", settings, journal=False))
+        await read(made)
+        yield made
+
+
+@pytest.fixture
+async def link(kafka28: ZooKeeperCluster) -> AsyncIterator[Link]:
+    made = Link(ConnectionSettings(bootstrap=kafka28.addresses))
+    yield made
+    await made.close()
+
+
+async def read(session: Session) -> None:
+    """Everything that a change is planned with."""
+    await session.read_cluster()
+    await session.read_topics()
+    await session.read_configs([broker_resource(1), broker_resource(2), CLUSTER_DEFAULT])
+    await session.read_configs([topic_resource(name) for name in session.snapshot.topics])
+    await session.read_quotas()
+    await session.read_acls()
+    await session.read_scram()
+
+
+async def apply(session: Session, *edits: Edit) -> None:
+    """Stage and apply; nothing may fail."""
+    staged = session.stage(edits)
+    assert not staged.refused, staged
+    report = await session.apply()
+    assert report.ok, [str(result) for result in report.results]
+    await read(session)
+
+
+def value(session: Session, resource: ConfigResource, key: str) -> str | None:
+    entry = session.snapshot.configs[resource].get(key)
+    return entry.value if entry else None
+
+
+async def test_everything_is_read(session: Session, kafka28: ZooKeeperCluster) -> None:
+    await session.read_versions()
+    await session.read_quorum()
+    await session.read_groups()
+    await session.read_log_dirs()
+    await session.read_reassignments()
+    info = session.snapshot.cluster
+    assert info is not None
+    assert (info.cluster_id, [broker.id for broker in info.brokers]) == (kafka28.cluster_id, [1, 2])
+    assert session.snapshot.quorum is None
+
+
+async def test_a_life_of_changes(session: Session, name: str) -> None:
+    """Topics, configs, quotas, ACLs and SCRAM users, all of them sent to where they have to go."""
+    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    acl = Acl(
+        AclResourceType.parse("topic"),
+        name,
+        PatternType.parse("prefixed"),
+        f"User:{name}",
+        "*",
+        AclOperation.parse("read"),
+        Permission.parse("deny"),
+    )
+    await apply(session, CreateTopic(NewTopic(name, 2, 2, configs={"retention.ms": "86400000"})))
+    assert len(session.snapshot.topics[name].partitions) == 2
+    await apply(
+        session,
+        SetConfig(topic, "retention.ms", "172800000"),
+        AppendConfig(topic, "cleanup.policy", "compact"),
+        SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "20000"),
+        SetConfig(broker_resource(2), "log.cleaner.backoff.ms", "21000"),
+        SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "22000"),
+        SetQuota(user, "producer_byte_rate", 1048576.0),
+        AddAcl(acl),
+        UpsertScram(ScramUser(name, USER), 4096, Secret("a password")),
+        GrowTopic(name, 3),
+    )
+    assert value(session, topic, "retention.ms") == "172800000"
+    assert value(session, topic, "cleanup.policy") == "delete,compact"
+    assert value(session, broker_resource(1), "log.cleaner.backoff.ms") == "20000"
+    assert value(session, broker_resource(2), "log.cleaner.backoff.ms") == "21000"
+    assert value(session, CLUSTER_DEFAULT, "log.cleaner.backoff.ms") == "22000"
+    assert session.snapshot.quotas[user] == {"producer_byte_rate": 1048576.0}
+    assert acl in session.snapshot.acls
+    assert name in session.snapshot.scram
+    assert len(session.snapshot.topics[name].partitions) == 3
+    await apply(
+        session,
+        *(
+            UnsetConfig(resource, "log.cleaner.backoff.ms")
+            for resource in (broker_resource(1), broker_resource(2), CLUSTER_DEFAULT)
+        ),
+        UnsetQuota(user, "producer_byte_rate"),
+        RemoveAcl(acl),
+        DeleteScram(ScramUser(name, USER)),
+        DeleteTopic(name),
+    )
+    assert user not in session.snapshot.quotas
+    assert acl not in session.snapshot.acls
+    assert name not in session.snapshot.topics
+
+
+async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name: str) -> None:
+    await apply(session, CreateTopic(NewTopic(name, 1, 1)))
+    topic = topic_resource(name)
+    session.stage([SetConfig(topic, "min.insync.replicas", "0"), SetConfig(broker_resource(1), "log.dirs", "x")])
+    report = await session.check()
+    assert not report.ok
+    said = " ".join(str(outcome.failure) for result in report.results for outcome in result.outcomes)
+    assert "Value must be at least 1" in said
+    session.discard()
+    await apply(session, DeleteTopic(name))
+
+
+@pytest.fixture
+def no_incremental(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if brokers were older than 2.3."""
+
+    def old_range(api: str) -> tuple[int, int]:
+        low, high = version_range(api)
+        return low, -1 if api == "incremental_alter_configs" else high
+
+    monkeypatch.setattr(connection, "version_range", old_range)
+
+
+@pytest.mark.usefixtures("no_incremental")
+async def test_configs_are_replaced_where_there_is_no_incremental_call(
+    link: Link, kafka28: ZooKeeperCluster, name: str
+) -> None:
+    """Nothing that is not edited is lost."""
+    topic = topic_resource(name)
+    prior = {"retention.ms": "1000", "segment.ms": "9000"}
+    assert await statuses(link, CreateTopics((NewTopic(name, 1, 1, configs=prior),))) == {name: Status.APPLIED}
+    ops = {topic: (ConfigOp("retention.ms", SET, "2000"), ConfigOp("cleanup.policy", APPEND, "compact"))}
+    mark = kafka28.request_log.mark()
+    assert await statuses(link, AlterConfigs(ops, prior={topic: prior}), check=True) == {topic: Status.VALID}
+    assert await statuses(link, AlterConfigs(ops, prior={topic: prior})) == {topic: Status.APPLIED}
+    assert len(kafka28.request_log.wait_for(2, "ALTER_CONFIGS", since=mark)) == 2
+    assert await overrides(link, topic) == {
+        "retention.ms": "2000",
+        "segment.ms": "9000",
+        "cleanup.policy": "delete,compact",
+    }
+    assert await statuses(link, DeleteTopics((name,))) == {name: Status.APPLIED}
+
+
+async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name: str) -> None:
+    """What the client still takes for the controller answers NOT_CONTROLLER; it asks who is, and goes there."""
+
+    async def controller() -> int | None:
+        stranger = Link(link.settings)
+        try:
+            return (await cluster.describe_cluster(stranger)).controller_id
+        finally:
+            await stranger.close()
+
+    async def applied(change: ChangeRequest) -> None:
+        (outcome,) = await send(link, change, validate_only=False)
+        assert outcome.status is Status.APPLIED, outcome
+
+    await applied(CreateTopics((NewTopic(name, 1, 2),)))
+    before = await controller()
+    async with asyncio.timeout(60):
+        while await controller() in (before, None, -1):
+            await asyncio.to_thread(kafka28.forget_controller)
+    mark = kafka28.request_log.mark()
+    for change in (ElectLeaders(((name, 0),)), AlterReassignments({(name, 0): (2, 1)}), DeleteTopics((name,))):
+        await applied(change)
+    asked = kafka28.request_log.wait_for(2, "ELECT_LEADERS", since=mark)
+    assert {entry.broker for entry in asked} == {before, await controller()}
+
+
+async def test_there_is_no_quorum(link: Link) -> None:
+    with pytest.raises(Unsupported, match="KRaft"):
+        await cluster.describe_quorum(link)
