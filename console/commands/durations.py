@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from console.plan.units import TIMES, Unit, parse_amount
+from console.plan.units import Unit, duration_text, parse_amount
+
+__all__ = ["LONGEST_MS", "duration_text", "parse_duration"]
 
 LONGEST_MS = 2**31 - 1
 """The longest timeout of a request, an INT32 on the wire."""
@@ -17,9 +19,3 @@ def parse_duration(text: str) -> int:
     if milliseconds < 1:
         raise ValueError("a duration is longer than nothing")
     return milliseconds
-
-
-def duration_text(milliseconds: int) -> str:
-    """The shortest exact writing of a duration, which `parse_duration` reads."""
-    sizes = sorted(((size, unit) for unit, size in TIMES.items()), reverse=True)
-    return next(f"{milliseconds // size}{unit}" for size, unit in sizes if milliseconds % size == 0)

@@ -14,6 +14,7 @@ from console.plan.diff import DiffLine, Side, diff
 from console.plan.plan import Plan, StageReport
 from console.plan.reversal import losses
 from console.plan.staged import Staged
+from console.plan.units import duration_text
 from console.present import names
 from console.present.failures import failure_text
 from console.present.values import side_text
@@ -38,11 +39,13 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
     outcome = plan.outcome(line.staged.edit)
     state = outcome.status.value if outcome else "staged"
     old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
-    cells = (names.target(target), line.key, line.verb, old, new)
+    lasts = f" for {duration_text(line.staged.lasts_ms)}" if line.staged.lasts_ms is not None else ""
+    cells = (names.target(target), line.key, line.verb + lasts, old, new)
     data: dict[str, Data] = {
         "entity": names.target(target),
         "key": line.key,
         "change": line.verb,
+        "lasts_ms": line.staged.lasts_ms,
         "old": side_data(line.old),
         "new": side_data(line.new),
         "state": state,

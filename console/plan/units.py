@@ -100,3 +100,9 @@ def parse_amount(text: str, unit: Unit) -> int:
     if rest:
         raise ValueError(f"{text} is not a whole number of {unit.value}")
     return amount
+
+
+def duration_text(milliseconds: int) -> str:
+    """The shortest exact writing of a duration, as the language reads it."""
+    sizes = sorted(((size, unit) for unit, size in TIMES.items()), reverse=True)
+    return next(f"{milliseconds // size}{unit}" for size, unit in sizes if milliseconds % size == 0)

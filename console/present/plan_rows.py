@@ -13,6 +13,7 @@ from console.model.update_mode import UpdateMode, update_mode
 from console.plan.diff import DiffGroup, DiffLine, Side
 from console.plan.edits import Slot
 from console.plan.plan import Plan
+from console.plan.units import duration_text
 from console.present import names
 from console.present.config_details import described_by
 from console.present.failures import failure_text
@@ -102,11 +103,15 @@ def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: in
 
 
 def _note(line: DiffLine) -> str:
-    """What else is to know of a change: how the list is changed, that a broker has to be restarted."""
+    """What else is to know of a change: how the list is changed, that a broker has to be restarted, for how long."""
     target = line.staged.edit.target
     if isinstance(target, ConfigResource) and update_mode(target.type, line.key) is UpdateMode.RESTART:
-        return "needs a restart"
-    return line.verb if line.verb in ("append", "subtract") else ""
+        note = "needs a restart"
+    else:
+        note = line.verb if line.verb in ("append", "subtract") else ""
+    if line.staged.lasts_ms is None:
+        return note
+    return f"{note}, for {duration_text(line.staged.lasts_ms)}".removeprefix(", ")
 
 
 def _whole(line: DiffLine) -> str:

@@ -27,6 +27,8 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import Plan
+from console.plan.staged import Staged
+from console.plan.units import duration_text
 
 ASK = "?"
 """Stands for a secret: the language asks for it, hidden."""
@@ -34,7 +36,11 @@ ASK = "?"
 
 def script(plan: Plan) -> str:
     """One command a line, in the order in which the edits were staged."""
-    return "\n".join(command(staged.edit) for staged in plan.staged)
+    return "\n".join(command(staged.edit) + _lasting(staged) for staged in plan.staged)
+
+
+def _lasting(staged: Staged) -> str:
+    return f" for {duration_text(staged.lasts_ms)}" if staged.lasts_ms is not None else ""
 
 
 def command(edit: Edit) -> str:

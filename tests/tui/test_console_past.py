@@ -12,6 +12,7 @@ from console.commands.outstanding import any_journal
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, UnsetConfig
+from console.tui.plan_script import script
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient
 
@@ -130,6 +131,9 @@ async def test_a_change_for_a_time_stands_in_the_header_and_is_due_at_the_next_s
     client = ModelClient(cluster())
     async with driven(client, size=(120, 24)) as it:
         await it.command("set user alice consumer_byte_rate=1MB/s for 2h")
+        await it.press("7")
+        await it.shows("for 2h")
+        assert script(it.app.session.plan) == "set user alice consumer_byte_rate=1000000 for 2h"
         await apply(it)
         until = datetime.now().astimezone() + timedelta(hours=2)
         await it.shows(f"until {until:%H:}")

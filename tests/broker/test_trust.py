@@ -1,0 +1,273 @@
+"""Conflicts, the journal, the way back and expiring changes on real brokers of each version."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from console.admin import changes_delivery, configs, quotas
+from console.admin.client import AdminClient
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.commands import past
+from console.commands.due import take_back
+from console.commands.leftovers import read_leftovers
+from console.commands.look import read_again
+from console.commands.past import read_history, settle_unfinished, stage_revert
+from console.commands.results import Result, to_data
+from console.commands.session import Session
+from console.contexts.context import Context
+from console.journal.history import State
+from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
+from console.model.codes import SET
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity, filter_for_entity
+from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
+from console.plan.leftovers import LISTS
+from tests.support.changing import applied, overrides
+from tests.support.forked_runs import ForkedRuns
+from tests.support.kafka_cluster import KafkaCluster
+
+ROUNDS, KILLS = 40, 40
+
+
+@pytest.fixture
+async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses))
+    made.start()
+    yield made
+    made.close()
+
+
+def session_of(client: AdminClient) -> Session:
+    return Session(client, Context("test", "tests", client.settings), "test")
+
+
+def written() -> int:
+    """Bytes of the journal."""
+    (path,) = Path(os.environ["HOME"], ".local", "state", "kac", "journal").iterdir()
+    return path.stat().st_size
+
+
+def journal() -> list[dict[str, Any]]:
+    (path,) = Path(os.environ["HOME"], ".local", "state", "kac", "journal").iterdir()
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def test_a_second_client_is_never_gone_over_unseen(
+    client: AdminClient, link: Link, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It changes the same places at a random moment between our reading and our applying. Without a word from us its
+    values stay; where we go over them, we have said so."""
+    monkeypatch.setattr(changes_delivery, "VISIBLE_SECONDS", 0.05)
+    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    seen: Counter[str] = Counter()
+    for number in range(ROUNDS):
+        rng = Random(number)
+        session = session_of(client)
+        edits = [
+            SetConfig(topic, "retention.ms", str(1000 + number)),
+            SetQuota(user, "producer_byte_rate", 1.0 + number),
+        ]
+        await read_again(session, edits)
+        session.stage(edits)
+        theirs = str(900_000 + number)
+        change = (
+            AlterConfigs({topic: (ConfigOp("retention.ms", SET, theirs),)})
+            if rng.randrange(2)
+            else AlterQuotas({user: {"producer_byte_rate": float(theirs)}})
+        )
+        # Both at once in one round of three: the network decides who comes first.
+        if rng.randrange(3) == 0:
+            report, _ = await asyncio.gather(session.apply(), applied(link, change))
+            seen["at once"] += 1
+        else:
+            assert await applied(link, change)
+            report = await session.apply()
+            assert len(report.conflicts) == 1, report
+            assert not report.sent
+        now = (await overrides(link, topic))["retention.ms"] if isinstance(change, AlterConfigs) else None
+        if now is None:
+            found = await quotas.describe_quotas(link, filter_for_entity(user))
+            now = f"{found[user]['producer_byte_rate']:.0f}"
+        if report.conflicts:
+            assert now == theirs
+            seen["stopped"] += 1
+            forced = await session.apply(force=True)
+            assert forced.ok
+            assert forced.overridden
+    assert seen["stopped"] >= ROUNDS // 2, seen
+
+
+async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: str) -> None:
+    """Value and source: what was inherited is inherited again; a deleted topic comes back empty, with its configs."""
+    topic = topic_resource(name)
+    assert await applied(link, CreateTopics((NewTopic(name, 3, 1, configs={"retention.ms": "5000"}),)))
+    session = session_of(client)
+    edits = [SetConfig(topic, "retention.ms", "6000"), SetConfig(topic, "cleanup.policy", "compact")]
+    await read_again(session, edits)
+    session.stage(edits)
+    first = await session.apply()
+    assert first.ok
+    assert first.change is not None
+    report = await stage_revert(session, first.change)
+    assert {staged.edit for staged in report.staging.added} == {
+        SetConfig(topic, "retention.ms", "5000"),
+        UnsetConfig(topic, "cleanup.policy"),
+    }
+    assert (await session.apply()).ok
+    assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
+    await read_again(session, [DeleteTopic(name)])
+    session.stage([DeleteTopic(name)])
+    deleted = await session.apply()
+    assert deleted.ok
+    assert deleted.change is not None
+    back = await stage_revert(session, deleted.change)
+    assert "the records are gone" in back.notes[0]
+    (staged,) = back.staging.added
+    assert staged.edit == CreateTopic(NewTopic(name, 3, 1, configs={"retention.ms": "5000"}))
+    assert (await session.apply()).ok
+    assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
+    assert (await read_history(session)).changes[deleted.change].undone
+
+
+async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
+    client: AdminClient, link: Link, name: str
+) -> None:
+    topic, user = topic_resource(name), QuotaEntity.of({"user": name})
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+    session = session_of(client)
+    edits = [SetConfig(topic, "retention.ms", "6000"), SetQuota(user, "producer_byte_rate", 1000.0)]
+    await read_again(session, edits)
+    session.stage(edits, lasts_ms=1)
+    assert (await session.apply()).ok
+    assert len((await read_history(session)).expiring()) == 2
+    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "7000"),)}))
+    told: list[Result] = []
+    assert not await take_back(session_of(client), told.append)
+    assert dict(await overrides(link, topic)) == {"retention.ms": "7000"}
+    assert await quotas.describe_quotas(link, filter_for_entity(user)) == {}
+    conflicts = [data for result in told if "conflicts" in (data := to_data(result))]
+    assert "7000" in json.dumps(conflicts)
+    (left,) = (await read_history(session)).expiring()
+    assert left.entry.staged.edit == edits[0]
+    # Set right by hand, there is nothing left to do, and the next run says so.
+    assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "6000"),)}))
+    assert await take_back(session_of(client), told.append)
+    assert dict(await overrides(link, topic)) == {}
+    assert (await read_history(session)).expiring() == ()
+
+
+async def test_a_throttle_that_nothing_uses(client: AdminClient, link: Link, name: str) -> None:
+    own = {LISTS[0]: "0:1"}
+    assert await applied(link, CreateTopics((NewTopic(name, 1, 1, configs=own),)))
+    found = await read_leftovers(session_of(client))
+    assert UnsetConfig(topic_resource(name), LISTS[0]) in [each.edit for each in found]
+
+
+async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluster, name: str) -> None:
+    from console.model.changes import ScramUser
+    from console.model.codes import ScramMechanism
+    from console.model.secret import Secret
+    from console.plan.edits import UpsertScram
+
+    session = session_of(client)
+    edit = UpsertScram(ScramUser(name, ScramMechanism(1)), 4096, Secret("h1dden-pass"))
+    await read_again(session, [edit])
+    session.stage([edit])
+    report = await session.apply()
+    assert report.ok
+    written = json.dumps(journal())
+    assert "h1dden-pass" not in written
+    assert journal()[0]["edits"][0]["edit"]["secret"] is True
+    assert report.change is not None
+    back = await stage_revert(session, report.change)
+    assert len(back.staging.added) == 1
+    assert (await session.apply()).ok
+
+
+@pytest.mark.slow
+async def test_kills_in_the_middle_of_applies(
+    plain_cluster: KafkaCluster, tmp_path: Path, own_home: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on the embedded cluster: what the next start says is what brokers describe."""
+    monkeypatch.setattr(past, "IN_FLIGHT", 0.5)
+    client = AdminClient(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    client.start()
+    link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
+    topic = topic_resource(name)
+    clock = asyncio.get_running_loop().time
+    seen: Counter[str] = Counter()
+    try:
+        assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
+        async with ForkedRuns({"HOME": str(own_home)}, tmp_path / "output") as runs:
+
+            def script(number: int) -> tuple[str, ...]:
+                value = number + 1000
+                text = (
+                    f"set topic {name} retention.ms={value} max.message.bytes={value}; "
+                    f"set user {name}-{number} producer_byte_rate={value}; apply --yes"
+                )
+                return "run", "-b", plain_cluster.bootstrap, "-e", text
+
+            await runs.warm(*script(0))
+            began = clock()
+            await runs.start(*script(1))
+            assert await runs.ended() == 0, runs.output
+            longest = clock() - began
+            number = 1
+            while seen["killed"] < KILLS:
+                number += 1
+                rng = Random(number)
+                size = written()
+                await runs.start(*script(number))
+                ended = asyncio.ensure_future(runs.ended())
+                if rng.randrange(4):
+                    # From the moment on that the change is written down.
+                    while not ended.done() and written() == size:
+                        await asyncio.wait([ended], timeout=0.001)
+                    await asyncio.wait([ended], timeout=rng.uniform(0.0, longest * 0.4))
+                else:
+                    await asyncio.wait([ended], timeout=rng.uniform(0.0, longest))
+                if not ended.done():
+                    runs.kill()
+                code = await ended
+                seen["killed" if code == -9 else "ended"] += 1
+                session = session_of(client)
+                before = await read_history(session)
+                seen["left unfinished"] += bool(before.unfinished())
+                await settle_unfinished(session, before)
+                after = await read_history(session)
+                assert after.problems == ()
+                listing = await configs.describe_configs(link, [topic])
+                own = {entry.name: entry.value for entry in listing.sets[topic].overrides(topic)}
+                user = QuotaEntity.of({"user": f"{name}-{number}"})
+                there = {
+                    "retention.ms": own.get("retention.ms") == str(number + 1000),
+                    "max.message.bytes": own.get("max.message.bytes") == str(number + 1000),
+                    "producer_byte_rate": user in await quotas.describe_quotas(link, filter_for_entity(user)),
+                }
+                mine = [c for c in after.changes.values() if any(e.staged.edit.target == user for e in c.entries)]
+                if not mine:
+                    assert not any(there.values())
+                    continue
+                (change,) = mine
+                for place, entry in enumerate(change.entries):
+                    state = change.state(place)
+                    assert state in (State.APPLIED, State.NOT_APPLIED, State.NOT_SENT), (state, runs.output)
+                    assert (state is State.APPLIED) == there[entry.staged.edit.key], (state, there, runs.output)
+                    seen[state.value] += 1
+        print(dict(seen))
+        assert seen["left unfinished"] >= KILLS // 20, seen
+    finally:
+        await link.close()
+        client.close()
