@@ -68,6 +68,14 @@ class LargeQuotas:
             for number in range(self._users):
                 yield QuotaEntity((QuotaPart(USER, _user(number)), part))
 
+    def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """The users by themselves, or their clients."""
+        if types == {USER}:
+            for number in range(self._users):
+                yield QuotaEntity((QuotaPart(USER, _user(number)),)), self._values(number, 0)
+        elif types == {USER, CLIENT_ID}:
+            yield from (item for item in self.items() if len(item[0]) > 1)
+
     def _entities(self, number: int) -> Iterator[QuotaEntity]:
         user = QuotaPart(USER, _user(number))
         yield QuotaEntity((user,))

@@ -20,6 +20,10 @@ class IndexedQuotas(Protocol):
         """Those with this component."""
         ...
 
+    def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """Those with components of exactly these types."""
+        ...
+
 
 class QuotaTable(Table[QuotaEntity, QuotaValues]):
     """The cluster's quotas."""
@@ -58,6 +62,20 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         yield from (entity for entity in made if entity not in known and entity in self)
         yield from own
 
+    def of_types(self, types: frozenset[str]) -> Entries:
+        """The entities with components of exactly these types. Safe to stop in between and go on after changes."""
+        own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
+        if isinstance(self.source, IndexedQuotas):
+            made: Entries = self.source.of_types(types)
+        else:
+            made = (item for item in (self.source.items() if self.source else ()) if _types(item[0]) == types)
+        yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
+        yield from own.items()
+
+
+def _types(entity: QuotaEntity) -> frozenset[str]:
+    return frozenset(part.type for part in entity)
+
 
 def candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
     """All that the filter finds in a view's table, and perhaps more: whoever asks still compares.
@@ -73,6 +91,8 @@ def candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -
         entity = QuotaEntity.of(dict(named))
         values = quotas.get(entity)
         return () if values is None else ((entity, values),)
+    if not named and wanted.strict and wanted.components and isinstance(quotas, QuotaTable):
+        return quotas.of_types(frozenset(part.type for part in wanted.components))
     if not named:
         return frozen(quotas).items()
     part = min(named, key=lambda part: (part.name is None, _FEWEST_FIRST.index(part.type)))
