@@ -6,7 +6,9 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from console.doors.opening import FAILED, USAGE, complain, open_log_file
@@ -68,6 +70,8 @@ def _running(
     if options.scenario in OWN_PROCESS:
         from console.embedded.in_process import run_in_process
 
+        # The other process has its own start to do: meanwhile this one reads what the screen needs.
+        Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with run_in_process(argv_of(options)) as bootstrap:
             yield dict.fromkeys(clusters, bootstrap)
         return

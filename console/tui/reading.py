@@ -27,8 +27,8 @@ SWEEP_EVERY = 12
 """Ticks from one background sweep to the next."""
 OLD_AFTER = 60.0
 """Seconds that a background sweep may take before what it reads shows its age."""
-METADATA_REST = 20
-"""Metadata for all topics is read no oftener than this many times what it last took."""
+WHOLE_REST = 20
+"""Metadata for all topics, and all ACLs, are read no oftener than this many times what it last took."""
 INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,8 @@ class Reading:
         self._post = post
         self._vitals = Pace(VITALS_EVERY)
         self._versions = Pace(VERSIONS_EVERY)
-        self._topics = Pace(refresh * 0.9, METADATA_REST)
+        self._topics = Pace(refresh * 0.9, WHOLE_REST)
+        self._acls = Pace(refresh * 0.9, WHOLE_REST)
         self._sweep_every = refresh * SWEEP_EVERY
         self.live = Live(self._read, refresh)
         self.lost = False
@@ -68,7 +69,7 @@ class Reading:
 
     def now(self) -> None:
         """Read everything that is visible at once."""
-        for pace in (self._vitals, self._topics):
+        for pace in (self._vitals, self._topics, self._acls):
             pace.hurry()
         self.live.now()
 
@@ -114,6 +115,12 @@ class Reading:
         with self._topics:
             await self._session.read_topics()
         return True
+
+    async def all_acls(self) -> None:
+        """All ACLs, where that is due: they can't be asked for in parts."""
+        if self._acls.due():
+            with self._acls:
+                await self._session.read_acls()
 
     @property
     def rests(self) -> bool:

@@ -52,7 +52,7 @@ class AclsView(TableView[AclRow]):
 
     async def read(self) -> None:
         """All bindings."""
-        await self.console.session.read_acls()
+        await self.console.reading.all_acls()
 
     def rows(self) -> list[AclRow]:
         """All bindings, or those that touch the topic."""
