@@ -59,20 +59,25 @@ def requests() -> Iterator[ChangeRequest]:
         )
 
 
+def fill(addresses: tuple[tuple[str, int], ...]) -> None:
+    """Put it all into a cluster. Raises RuntimeError where it does not take it."""
+    client = AdminClient(ConnectionSettings(addresses, request_timeout=120.0))
+    client.start()
+    try:
+        for request in requests():
+            outcomes = client.submit(changes.send, request, validate_only=False).result(300)
+            failed = [outcome for outcome in outcomes if not outcome.ok]
+            if failed:
+                raise RuntimeError(f"could not fill the broker: {failed[0]}")
+    finally:
+        client.close()
+
+
 @contextmanager
 def filled_broker() -> Iterator[str]:
     """The address of a broker that holds it all."""
     with KafkaCluster(brokers=1, jvm_options=JVM) as cluster:
-        client = AdminClient(ConnectionSettings(cluster.addresses, request_timeout=120.0))
-        client.start()
-        try:
-            for request in requests():
-                outcomes = client.submit(changes.send, request, validate_only=False).result(300)
-                failed = [outcome for outcome in outcomes if not outcome.ok]
-                if failed:
-                    raise RuntimeError(f"could not fill the broker: {failed[0]}")
-        finally:
-            client.close()
+        fill(cluster.addresses)
         yield cluster.bootstrap
 
 
