@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
@@ -25,6 +26,8 @@ _OWN_CONFIGS = {
     "sasl.enabled.mechanisms",
     "zookeeper.connect",
 }
+# Brokers name the request that is refused by the objects that hold it.
+_JAVA_OBJECT = re.compile(r"^Request .*\) (?=is not authorized|needs [A-Z_]+ permission)", re.DOTALL)
 _NAMELESS = {"error_code", "error_message", "matching_acls"}
 _KEYS = ("name", "resource_name", "topic", "user", "key", "partition_index", "partition_id", "node_id", "broker_id")
 
@@ -68,6 +71,8 @@ def _told(field: Any) -> bool:
 def _field(name: str, value: Any) -> Any:
     if name.endswith("error_code"):
         return error_name(value)
+    if name == "error_message":
+        return value and _JAVA_OBJECT.sub("It ", value)
     if name in _OWN and value is not None:
         return f"its {name}"
     return plain(value)

@@ -70,7 +70,7 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
             context = run_in_thread(spec(release))
             cluster = context.__enter__()
             started.append(context)
-            running[release] = cluster, Server(cluster.call(lambda each: each.addresses), USERS)
+            running[release] = cluster, Server(cluster.call(lambda each: each.addresses), USERS, release != "2.8")
         return running[release]
 
     yield of
@@ -110,7 +110,9 @@ def target(
     cluster: KafkaCluster = request.getfixturevalue(REAL[release])
     if release not in real_servers:
         users = {name: Secret(password) for name, password in cluster.users.items()}
-        real_servers[release] = Server(dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True)), users)
+        real_servers[release] = Server(
+            dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True)), users, release != "2.8"
+        )
     return Target(release, server, thread, real_servers[release])
 
 

@@ -24,10 +24,12 @@ _READS = re.compile("describe_|list_|metadata$|find_coordinator$|api_versions$")
 
 @dataclass
 class Server:
-    """One cluster as clients see it: addresses of its brokers by id, and who may log in."""
+    """One cluster as clients see it: addresses of its brokers by id, and who may log in. kraft: whether it tells any
+    broker for its controller."""
 
     addresses: Mapping[int, tuple[str, int]]
     users: Mapping[str, Secret]
+    kraft: bool
     _clients: dict[tuple[int, str], Client] = field(default_factory=dict)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
@@ -36,7 +38,10 @@ class Server:
         if client is None:
             client = self._clients[broker, user] = Client(self.addresses[broker], (user, self.users[user]))
         try:
-            return plain(client.ask(api, version, build))
+            answer = plain(client.ask(api, version, build))
+            if self.kraft and answer.get("controller_id", -1) > 0:
+                answer["controller_id"] = "any broker"
+            return answer
         except NoAnswer:
             del self._clients[broker, user]
             return "no answer"

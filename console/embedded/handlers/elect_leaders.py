@@ -27,7 +27,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     release, kind = context.cluster.release, getattr(request, "election_type", PREFERRED)
     top = DONE
     if not context.allowed("ALTER"):
-        top = cluster_refused(context, "ALTER")
+        refused = cluster_refused(context, "ALTER")
+        top = refused if release.kraft else Refusal(refused.code)
     elif release.kraft and request.timeout.total_seconds() <= 0:
         top = EXPIRED
     elif kind not in (PREFERRED, UNCLEAN):
