@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from console.embedded.configs.altering import ELR, MIN_ISR
+from console.embedded.configs.definitions import release_configs
+from console.embedded.configs.value_rules import checked
 from console.model.config import CLUSTER_DEFAULT
 
 if TYPE_CHECKING:
@@ -12,6 +14,13 @@ if TYPE_CHECKING:
 
 
 def begin_configs(cluster: EmbeddedCluster) -> None:
-    """With eligible leader replicas the least number of in-sync replicas has to stand in the metadata (KIP-966)."""
+    """Look at what is in the brokers' files. Raises ValueError for what a broker would not start with.
+
+    With eligible leader replicas the least number of in-sync replicas has to stand in the metadata (KIP-966).
+    """
+    definitions = release_configs(cluster.release.name).broker
+    for key, value in cluster.spec.static_configs.items():
+        if key in definitions:
+            checked(definitions[key], value)
     if cluster.state.features.get(ELR):
         cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})

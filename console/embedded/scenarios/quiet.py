@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from console.embedded.configs.definitions import release_configs
 from console.embedded.scenarios.filling import DAY, HOUR, MIB, add_topic, allow, quota, scram_user
 from console.embedded.scenarios.others import somebody_else
 from console.embedded.scenarios.scenario import Scenario
@@ -59,8 +60,9 @@ def fill(cluster: EmbeddedCluster) -> None:
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY), "log.cleaner.threads": "2"})
     state.alter_config(broker_resource(max(state.alive())), {"log.retention.ms": str(2 * DAY)})
-    if state.release.kraft:
+    if release_configs(state.release.name).group:
         state.alter_config(ConfigResource(GROUP, "billing"), {"consumer.session.timeout.ms": "50000"})
+    if state.release.kraft:
         state.alter_config(
             ConfigResource(CLIENT_METRICS, "producers"),
             {"metrics": "org.apache.kafka.producer.", "interval.ms": "30000"},
