@@ -40,5 +40,7 @@ def test_all_configs_are_valid(scenario: str, release: str) -> None:
 
 
 def test_a_broker_does_not_start_with_a_value_that_can_not_be() -> None:
-    with pytest.raises(ValueError, match="Invalid value x for configuration num.partitions: Not a number of type INT"):
+    with pytest.raises(
+        ValueError, match=r"^Invalid value x for configuration num\.partitions: Not a number of type INT$"
+    ):
         EmbeddedCluster(ClusterSpec(static_configs={"num.partitions": "x"}))
