@@ -7,6 +7,7 @@ from typing import Any
 
 from aiokafka.record.default_records import DefaultRecordBatchBuilder  # type: ignore[import-untyped]
 
+from console.wire.schemas import for_version
 from tests.embedded.raw_client import RawClient
 
 NOBODY = (-1, -1, -1)
@@ -73,9 +74,9 @@ def fetch_request(
     from datetime import timedelta
 
     named = {"topic": topic} if isinstance(topic, str) else {"topic_id": topic}
-    replica = {"replica_id": -1} if "replica_id" in m.FetchRequest.__dataclass_fields__ else {}
-    return m.FetchRequest(
-        **replica,
+    return for_version(
+        m.FetchRequest,
+        replica_id=-1,
         max_wait=timedelta(seconds=wait),
         min_bytes=min_bytes,
         max_bytes=most,
@@ -83,8 +84,12 @@ def fetch_request(
             m.FetchTopic(
                 **named,
                 partitions=(
-                    m.FetchPartition(
-                        partition=0, fetch_offset=offset, partition_max_bytes=most, current_leader_epoch=epoch
+                    for_version(
+                        m.FetchPartition,
+                        partition=0,
+                        fetch_offset=offset,
+                        partition_max_bytes=most,
+                        current_leader_epoch=epoch,
                     ),
                 ),
             ),

@@ -37,15 +37,18 @@ class Committed:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group. initial_delay: seconds in which an empty group gathers its first members.
+    """One group. initial_delay: seconds in which an empty group gathers its first members. looks_at_instances: whether
+    an instance id that nobody has makes its member unknown; Kafka 2.8 overlooks it.
 
     pending: ids that were given out, and until when they may be used. gathering: until when a rebalance waits for
     members; for_more: whether it waits for new ones too, as the first one does. changed: set where `next_deadline` may
-    be another now; watched: whether somebody calls `pass_time` then.
+    be another now; watched: whether somebody calls `pass_time` then. written: whether the coordinator's log would know
+    it: some generation of it had its assignments, or it committed something.
     """
 
     id: str
     initial_delay: float = 0.0
+    looks_at_instances: bool = True
     state: State = State.EMPTY
     generation: int = 0
     protocol_type: str | None = None
@@ -61,6 +64,7 @@ class Group:
     last_moment: float = inf
     joined_late: bool = False
     watched: bool = False
+    written: bool = False
 
     # What clients ask for.
 
@@ -226,9 +230,10 @@ class Group:
         """Why this is no member, 0 for one."""
         if instance_id is not None:
             member = self._static(instance_id)
-            if member is None:
+            if member is not None:
+                return 0 if member.id == member_id else FENCED_INSTANCE
+            if self.looks_at_instances:
                 return UNKNOWN_MEMBER
-            return 0 if member.id == member_id else FENCED_INSTANCE
         return 0 if member_id in self.members else UNKNOWN_MEMBER
 
     def _static(self, instance_id: str | None) -> Member | None:
@@ -309,7 +314,7 @@ class Group:
             return
         self.generation += 1
         if not self.members:
-            self.state, self.protocol, self.leader = State.EMPTY, None, None
+            self.state, self.protocol, self.leader, self.written = State.EMPTY, None, None, True
             return
         if self.leader not in [member.id for member in here]:
             self.leader = here[0].id
@@ -336,7 +341,7 @@ class Group:
         )
 
     def _stable(self, assignments: dict[str, bytes], now: float) -> None:
-        self.state, self.syncing_until = State.STABLE, inf
+        self.state, self.syncing_until, self.written = State.STABLE, inf, True
         for member in self.members.values():
             member.assignment = assignments.get(member.id, b"")
             if member.syncing is not None:

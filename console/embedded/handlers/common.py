@@ -21,8 +21,16 @@ CLUSTER_OPERATIONS = (
     "ALTER",
     "DESCRIBE",
 )
-GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+_GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE")
+_GROUP_CONFIGS = ("DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+_GROUP_CONFIGS_FROM = (4, 0)
 """AclEntry.supportedOperations."""
+
+
+def group_operations(context: RequestContext) -> tuple[str, ...]:
+    """What can be allowed on a group; since 4.0 it has configs too."""
+    newer = context.cluster.release.number >= _GROUP_CONFIGS_FROM
+    return _GROUP_OPERATIONS + _GROUP_CONFIGS if newer else _GROUP_OPERATIONS
 
 
 def told_controller(context: RequestContext) -> int:

@@ -9,9 +9,12 @@ from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, INVALID_GROU
 from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME
 from console.wire.schemas import for_version
 
+_UNSUPPORTED_VERSION = 35
+_ENABLED_FROM = (4, 0)
+
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. The error tells clients to ask DescribeGroups."""
+    """v0-1. The error tells clients to ask DescribeGroups. Before 4.0 the protocol is not enabled."""
     return context.schema.ConsumerGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(context, group_id) for group_id in request.group_ids)
     )
@@ -19,7 +22,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _group(context: RequestContext, group_id: str) -> Any:
     code, message = refused(context, group_id, "DESCRIBE"), None
-    if code in (0, INVALID_GROUP_ID):
+    if context.cluster.release.number < _ENABLED_FROM:
+        code = _UNSUPPORTED_VERSION
+    elif code in (0, INVALID_GROUP_ID):
         code = GROUP_ID_NOT_FOUND
         known = group_id in context.state.groups
         message = f"Group {group_id} is not a consumer group." if known else f"Group {group_id} not found."

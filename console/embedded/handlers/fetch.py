@@ -15,6 +15,9 @@ from console.embedded.state.values import NO_LEADER
 from console.wire.schemas import for_version
 
 _FETCH_SESSION_ID_NOT_FOUND = 70
+_NEVER_READ = frozenset({3, 29, 100})
+"""The topic is unknown or not allowed: no log was looked at, and newer brokers have no null for what it would say."""
+_EMPTY_FROM = (3, 0)
 _NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
 
 
@@ -36,29 +39,30 @@ async def handle(request: Any, context: RequestContext) -> Any:
         throttle_time=NO_TIME,
         error_code=0,
         session_id=_NO_SESSION,
-        responses=tuple(_topic(schema, topic) for topic in found),
+        responses=tuple(_topic(context, topic) for topic in found),
         **(told_endpoints(context, leaders) if leaders else {}),
     )
 
 
-def _topic(schema: Any, topic: TopicRead) -> Any:
+def _topic(context: RequestContext, topic: TopicRead) -> Any:
     return for_version(
-        schema.FetchableTopicResponse,
+        context.schema.FetchableTopicResponse,
         topic=topic.named.name or "",
         topic_id=topic.named.id,
-        partitions=tuple(_partition(schema, part) for part in topic.parts),
+        partitions=tuple(_partition(context, part) for part in topic.parts),
     )
 
 
-def _partition(schema: Any, part: Read) -> Any:
+def _partition(context: RequestContext, part: Read) -> Any:
+    unread = part.refusal is not None and part.refusal.code in _NEVER_READ
     return for_version(
-        schema.PartitionData,
+        context.schema.PartitionData,
         partition_index=part.place,
         error_code=part.refusal.code if part.refusal else 0,
         high_watermark=part.end,
         last_stable_offset=part.end,
         log_start_offset=part.start,
-        aborted_transactions=None,
+        aborted_transactions=() if unread and context.cluster.release.number >= _EMPTY_FROM else None,
         records=part.records,
-        **(told_leader(schema, part.refusal) if part.refusal else {}),
+        **(told_leader(context.schema, part.refusal) if part.refusal else {}),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import told
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.state.coordinators import coordinator_of
 from console.wire.schemas import for_version
@@ -32,6 +33,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             )
             for group in context.state.groups.values()
             if coordinator_of(topics, group.id) == context.broker_id
+            and told(context, group.id) is not None
             and (not states or group.state.lower() in states)
             and (not types or _TYPE in types)
             and (everything or context.allowed("DESCRIBE", "GROUP", group.id))

@@ -16,6 +16,7 @@ _TOPIC_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION, _INVALID_REQUEST = 29, 35, 42
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
 """The first version that has each of these in the place of a timestamp."""
+_CHECKED_FROM, _NEVER = (3, 0), 1000
 _NO_TIME = _NO_EPOCH = -1
 
 
@@ -48,7 +49,7 @@ def _partitions(context: RequestContext, item: Any) -> list[Any]:
             place = _Place(_TOPIC_AUTHORIZATION_FAILED)
         elif often[part.partition_index] > 1:
             place = _Place(_INVALID_REQUEST)
-        elif part.timestamp < 0 and context.version < _SINCE.get(part.timestamp, context.version + 1):
+        elif part.timestamp < 0 and not _known(context, part.timestamp):
             place = _Place(_UNSUPPORTED_VERSION)
         else:
             place = _place(context, named, part)
@@ -65,12 +66,18 @@ def _partitions(context: RequestContext, item: Any) -> list[Any]:
     return answers
 
 
+def _known(context: RequestContext, timestamp: int) -> bool:
+    """Whether a number below 0 means something. Kafka 2.8 takes all but two of them for timestamps."""
+    return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
+
+
 def _place(context: RequestContext, named: Asked, part: Any) -> _Place:
     found = held(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
     if isinstance(found, Refusal):
         return _Place(found.code)
     apply_retention(context, found)
-    return _at(found, part.timestamp)
+    older = context.cluster.release.number < _CHECKED_FROM and part.timestamp not in (LATEST, EARLIEST)
+    return _at(found, max(part.timestamp, 0) if older else part.timestamp)
 
 
 def _at(found: Held, timestamp: int) -> _Place:

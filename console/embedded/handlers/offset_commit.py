@@ -9,12 +9,14 @@ from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, found_or_mad
 from console.embedded.groups.group import ILLEGAL_GENERATION, Committed, Group
 from console.embedded.groups.offsets import refused_topic, topic_named
 from console.embedded.handlers.common import NO_TIME
+from console.embedded.records.partitions import UNKNOWN_TOPIC_OR_PARTITION
 from console.wire.schemas import for_version
 
 _METADATA_TOO_LARGE = 12
 _MAX_METADATA = 4096
 """Characters (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
+_TELLS_NOT_FOUND_FROM = (4, 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -33,7 +35,8 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
     if group is None:
         if generation < 0:
             return 0
-        return GROUP_ID_NOT_FOUND if context.version >= _NOT_FOUND_FROM else ILLEGAL_GENERATION
+        newer = context.version >= _NOT_FOUND_FROM and context.cluster.release.number >= _TELLS_NOT_FOUND_FROM
+        return GROUP_ID_NOT_FOUND if newer else ILLEGAL_GENERATION
     instance_id = getattr(request, "group_instance_id", None)
     return group.committed(request.member_id, instance_id, generation, context.clock.time())
 
@@ -45,13 +48,17 @@ def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
     parts = []
     for part in item.partitions:
         part_code = code
-        if not code and len(part.committed_metadata or "") > _MAX_METADATA:
+        if not code and not _exists(context, name, part.partition_index):
+            part_code = UNKNOWN_TOPIC_OR_PARTITION
+        elif not code and len(part.committed_metadata or "") > _MAX_METADATA:
             part_code = _METADATA_TOO_LARGE
         if not part_code and name is not None:
-            found_or_made(context, request.group_id).offsets[name, part.partition_index] = Committed(
+            group = found_or_made(context, request.group_id)
+            group.written = True
+            group.offsets[name, part.partition_index] = Committed(
                 part.committed_offset,
                 getattr(part, "committed_leader_epoch", -1),
-                part.committed_metadata,
+                part.committed_metadata or "",
                 context.clock.time(),
             )
         parts.append(schema.OffsetCommitResponsePartition(partition_index=part.partition_index, error_code=part_code))
@@ -61,3 +68,8 @@ def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
         topic_id=getattr(item, "topic_id", None),
         partitions=tuple(parts),
     )
+
+
+def _exists(context: RequestContext, name: str | None, partition: int) -> bool:
+    topic = context.view.topics.get(name or "")
+    return topic is not None and 0 <= partition < len(topic.partitions)

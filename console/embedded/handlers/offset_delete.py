@@ -12,6 +12,7 @@ from console.embedded.groups.subscriptions import CONSUMERS, subscribed
 from console.embedded.handlers.common import NO_TIME
 
 _NON_EMPTY_GROUP, _SUBSCRIBED = 68, 86
+_KEEPS_EMPTY_FROM = (4, 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -24,7 +25,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if not code and group is not None and group.members and group.protocol_type != CONSUMERS:
         code = _NON_EMPTY_GROUP
     topics = () if code or group is None else tuple(_topic(context, group, item) for item in request.topics)
+    if topics and group is not None and not (group.members or group.offsets or _keeps_empty(context)):
+        del context.state.groups[group.id]
     return schema.OffsetDeleteResponse(error_code=code, throttle_time=NO_TIME, topics=topics)
+
+
+def _keeps_empty(context: RequestContext) -> bool:
+    """Whether a group stays that has neither members nor offsets; until 4.0 it goes with its last offset (measured)."""
+    return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 
 
 def _topic(context: RequestContext, group: Group, item: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from console.embedded.configs.topic_rules import topic_config
 from console.embedded.context import RequestContext
+from console.embedded.records import messages
 from console.embedded.records.batch import Batch, Codec, CorruptBatch, InvalidBatch, keyless, produced
 from console.embedded.records.log import NO_OFFSET
 from console.embedded.records.partitions import Held
@@ -16,9 +17,9 @@ _CORRUPT, _TOO_LARGE, _NOT_ENOUGH_REPLICAS = 2, 10, 19
 _UNSUPPORTED_COMPRESSION, _INVALID_RECORD, _OUT_OF_ORDER, _INVALID_EPOCH = 76, 87, 45, 47
 _ZSTD_FROM = 7
 """Produce's first version that may carry zstd (KIP-110)."""
+_NO_MORE_THAN_REPLICAS_FROM = (3, 0)
 ALL_REPLICAS = -1
 _MILLISECONDS = 1000
-_SHOWN = 3
 
 
 class Appended(NamedTuple):
@@ -39,27 +40,29 @@ def append(context: RequestContext, held: Held, data: bytes, acks: int) -> Appen
         batch = produced(data)
     except CorruptBatch:
         return Appended(_CORRUPT)
-    except InvalidBatch as error:
-        return Appended(_INVALID_RECORD, message=str(error))
-    name = held.topic.name
+    except InvalidBatch:
+        return Appended(_INVALID_RECORD)
+    name, start = held.topic.name, held.log.start
     if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
         return Appended(_UNSUPPORTED_COMPRESSION)
-    if acks == ALL_REPLICAS and len(held.partition.isr) < int(_config(context, name, "min.insync.replicas")):
-        return Appended(_NOT_ENOUGH_REPLICAS)
+    if acks == ALL_REPLICAS and len(held.partition.isr) < _least_in_sync(context, held):
+        return Appended(_NOT_ENOUGH_REPLICAS, start=start)
     if len(data) > int(_config(context, name, "max.message.bytes")):
         return Appended(_TOO_LARGE)
     if "compact" in _config(context, name, "cleanup.policy") and (places := keyless(batch)):
-        return _rejected(held, places)
+        return _rejected(context, held, places)
     try:
         known = held.log.producers.duplicate(batch)
     except FencedProducer:
-        return Appended(_INVALID_EPOCH)
+        return Appended(_INVALID_EPOCH, start=start)
     except OutOfOrderSequence:
-        return Appended(_OUT_OF_ORDER)
+        return Appended(_OUT_OF_ORDER, start=start)
+    if known is not None:  # told with its own time, as Kafka does
+        return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
     append_time = None
     if _config(context, name, "message.timestamp.type") == "LogAppendTime":
         append_time = int(context.clock.time() * _MILLISECONDS)
-    offset = _appended(context, held, batch, append_time) if known is None else known
+    offset = _appended(context, held, batch, append_time)
     return Appended(0, offset, append_time, held.log.start)
 
 
@@ -79,15 +82,15 @@ def _config(context: RequestContext, name: str, key: str) -> str:
     return topic_config(context.cluster, context.broker_id, name, key)
 
 
-def _rejected(held: Held, places: list[int]) -> Appended:
+def _least_in_sync(context: RequestContext, held: Held) -> int:
+    """min.insync.replicas; in newer Kafka no more than there are replicas (Partition.effectiveMinIsr; measured)."""
+    wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
+    newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
+    return min(wanted, len(held.partition.replicas)) if newer else wanted
+
+
+def _rejected(context: RequestContext, held: Held, places: list[int]) -> Appended:
     """A compacted topic takes no records without a key (LogValidator.validateKey)."""
-    where = f"{held.topic.name}-{held.place}"
-    errors = tuple(
-        (place, f"Compacted topic cannot accept message without key in topic partition {where}.") for place in places
-    )
-    shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
-    message = (
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and only showing the "
-        f"first three errors at most: [{shown}]"
-    )
-    return Appended(_INVALID_RECORD, message=message, rejected=errors)
+    release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
+    errors = tuple((place, messages.keyless(release, where)) for place in places)
+    return Appended(_INVALID_RECORD, start=held.log.start, message=messages.rejected(release, errors), rejected=errors)

@@ -78,6 +78,8 @@ def sequence_after(sequence: int, steps: int) -> int:
 
 def produced(data: bytes) -> Batch:
     """The one batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
+    if not data:
+        raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
     batch = read_batch(data, 0)
     if len(batch.data) != len(data):
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")

@@ -17,7 +17,7 @@ class PartitionLog:
     """The records of a partition. Every replica in sync has all of them, so the high watermark is the end.
 
     start: the first offset that can be read; end: that of the next record. size: bytes in memory. older_bytes: what a
-    scenario says is on disk beside, which nobody can read.
+    scenario says is on disk beside, which nobody can read. looked_after: when its retention was last seen to.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -25,6 +25,7 @@ class PartitionLog:
         self.size = 0
         self.older_bytes = older_bytes
         self.producers = Producers()
+        self.looked_after: float | None = None
         self._batches: list[Batch] = []
         self._epochs: list[tuple[int, int]] = []
         self._watching: set[asyncio.Event] = set()
@@ -37,7 +38,7 @@ class PartitionLog:
     def append(self, batch: Batch, leader_epoch: int, append_time: int | None = None) -> int:
         """Add a batch at the end; the offset of its first record. append_time: as in `placed`."""
         kept = placed(batch, self.end, leader_epoch, append_time)
-        self.producers.wrote(kept, kept.base_offset)
+        self.producers.wrote(kept)
         self.keep(kept)
         for event in self._watching:
             event.set()

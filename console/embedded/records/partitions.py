@@ -12,6 +12,7 @@ from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
 
 UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER, FENCED_EPOCH, UNKNOWN_EPOCH, UNKNOWN_TOPIC_ID = 3, 6, 74, 75, 100
+_TELLS_LEADER = frozenset({NOT_LEADER, FENCED_EPOCH})
 _NO_EPOCH = -1
 
 
@@ -72,8 +73,8 @@ def held(context: RequestContext, named: Asked, index: int, current_epoch: int =
 
 
 def told_leader(schema: Any, refusal: Refusal) -> dict[str, Any]:
-    """`current_leader` of a refused partition's answer, in versions that have it."""
-    if refusal.leader == NO_LEADER or not hasattr(schema, "LeaderIdAndEpoch"):
+    """`current_leader` of a refused partition's answer, in the versions that say where leaders are (KIP-951)."""
+    if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
         return {}
     return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from console.embedded.records.batch import NO_PRODUCER, Batch, sequence_after
 
@@ -24,8 +24,8 @@ class FencedProducer(ValueError):
 @dataclass(slots=True)
 class _Producer:
     epoch: int
-    batches: deque[tuple[int, int, int]] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """(first sequence, last sequence, base offset), the newest last."""
+    batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    """As they were appended, the newest last; without their bytes."""
 
 
 class Producers:
@@ -34,8 +34,8 @@ class Producers:
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
 
-    def duplicate(self, batch: Batch) -> int | None:
-        """Where the batch already is, None for one that is new. Raises FencedProducer, OutOfOrderSequence."""
+    def duplicate(self, batch: Batch) -> Batch | None:
+        """The batch as it was appended already, None for one that is new. Raises FencedProducer, OutOfOrderSequence."""
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
@@ -45,21 +45,22 @@ class Producers:
             if batch.base_sequence != 0:
                 raise OutOfOrderSequence(f"a new epoch begins with sequence {batch.base_sequence}, not 0")
             return None
-        for first, last, offset in known.batches:
-            if (first, last) == (batch.base_sequence, batch.last_sequence):
-                return offset
-        if known.batches and batch.base_sequence != sequence_after(known.batches[-1][1], 1):
-            raise OutOfOrderSequence(f"sequence {batch.base_sequence} comes after {known.batches[-1][1]}")
+        for was in known.batches:
+            if (was.base_sequence, was.last_sequence) == (batch.base_sequence, batch.last_sequence):
+                return was
+        last = known.batches[-1].last_sequence
+        if batch.base_sequence != sequence_after(last, 1):
+            raise OutOfOrderSequence(f"sequence {batch.base_sequence} comes after {last}")
         return None
 
-    def wrote(self, batch: Batch, offset: int) -> None:
-        """Remember a batch that was appended at an offset."""
+    def wrote(self, batch: Batch) -> None:
+        """Remember a batch that was appended."""
         if batch.producer_id <= NO_PRODUCER:
             return
         known = self._producers.pop(batch.producer_id, None)
         if known is None or known.epoch != batch.producer_epoch:
             known = _Producer(batch.producer_epoch)
-        known.batches.append((batch.base_sequence, batch.last_sequence, offset))
+        known.batches.append(replace(batch, data=b""))
         self._producers[batch.producer_id] = known
         while len(self._producers) > MAX_PRODUCERS:
             self._producers.pop(next(iter(self._producers)))

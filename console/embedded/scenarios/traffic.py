@@ -87,7 +87,7 @@ def read_by(
     """A group of consumers that share these topics' partitions, as the range assignor does; without clients it is
     empty. lag: records of each partition that it has not read yet, more or less."""
     state = cluster.state
-    group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS)
+    group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS, written=True)
     shares = _shares(state, topics, len(clients))
     for place, client in enumerate(clients):
         member = _stand_in(name, client, place, topics, shares[place])

@@ -74,6 +74,7 @@ def _group(group: Group) -> dict[str, Any]:
     return {
         "id": group.id,
         "initial_delay": group.initial_delay,
+        "looks_at_instances": group.looks_at_instances,
         "generation": group.generation,
         "protocol_type": group.protocol_type,
         "protocol": group.protocol,
@@ -92,6 +93,7 @@ def _read_group(fields: dict[str, Any]) -> Group:
     return Group(
         fields["id"],
         fields["initial_delay"],
+        fields["looks_at_instances"],
         State.STABLE if here else State.EMPTY,
         fields["generation"],
         fields["protocol_type"],
@@ -102,6 +104,7 @@ def _read_group(fields: dict[str, Any]) -> Group:
             (topic, partition): Committed(offset, leader_epoch, metadata, at)
             for topic, partition, offset, leader_epoch, metadata, at in fields["offsets"]
         },
+        written=True,
     )
 
 
