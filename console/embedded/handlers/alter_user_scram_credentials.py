@@ -58,7 +58,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
     users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
     if not context.allowed("ALTER"):
-        return dict.fromkeys(users, Problem(_CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER")))
+        message = refusal(context, "ALTER") if context.cluster.release.kraft else None
+        return dict.fromkeys(users, Problem(_CLUSTER_AUTHORIZATION_FAILED, message))
     if not context.cluster.release.kraft:
         return zookeeper_problems(deletions, upsertions, context.state.scram)
     if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
