@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 
 from prompt_toolkit import PromptSession
@@ -14,7 +15,9 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from prompt_toolkit.output import Output
+from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.styles import Style
+from prompt_toolkit.utils import is_dumb_terminal
 
 from console.commands.history_file import HistoryFile
 from console.commands.lexer import CommandLexer
@@ -87,6 +90,8 @@ class Line:
     ) -> None:
         self._completer = completer
         self._toolbar = toolbar
+        if output is None and is_dumb_terminal():
+            output = PlainTextOutput(sys.stdout)  # the usual one begins with escape sequences even there
         self._prompt: PromptSession[str] = PromptSession(
             history=KeptHistory(history),
             completer=completer,

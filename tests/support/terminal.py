@@ -61,10 +61,10 @@ class Terminal:
         """Type."""
         os.write(self._master, keys.encode())
 
-    def wait_for(self, text: str, timeout: float = 20.0) -> None:
-        """Read until this text was written in one piece. Raises TimeoutError with what was."""
+    def wait_for(self, text: str, timeout: float = 20.0, times: int = 1) -> None:
+        """Read until this text was written in one piece, so many times. Raises TimeoutError with what was."""
         deadline = time.monotonic() + timeout
-        while text not in self.text:
+        while self.text.count(text) < times:
             if not self._read(deadline):
                 raise TimeoutError(f"{text!r} did not appear within {timeout:g} s; there was:\n{self.text[-2000:]}")
 

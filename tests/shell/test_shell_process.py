@@ -1,0 +1,90 @@
+"""`kac shell` as a process: on a dumb terminal, on a real one, and at the end of a pipe."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.support.terminal import Terminal
+
+ROOT = Path(__file__).parent.parent.parent
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=1, scenario="quiet")) as running:
+        yield running
+
+
+def command(cluster: ThreadedCluster) -> list[str]:
+    return [sys.executable, "-m", "console", "shell", "-b", cluster.bootstrap]
+
+
+def environment(home: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "HOME": str(home),
+        "XDG_STATE_HOME": str(home / "state"),
+        "PYTHONPATH": str(ROOT),
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+    }
+
+
+def test_a_dumb_terminal_gets_no_escape_sequence(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    surroundings = {**environment(tmp_path), "TERM": "dumb"}
+    with Terminal(command(cluster), cwd=tmp_path, environment=surroundings) as terminal:
+        terminal.wait_for(f"{cluster.bootstrap}>")
+        terminal.send("list topics identity*\r")
+        terminal.wait_for("identity.sessions")
+        terminal.wait_for(f"{cluster.bootstrap}>", times=2)
+        terminal.send("q\r")
+        assert terminal.wait_for_end() == 0
+        assert b"\x1b" not in terminal.written
+
+
+def test_keys_are_completed_and_coloured_on_a_real_one(cluster: ThreadedCluster, tmp_path: Path) -> None:
+    with Terminal(command(cluster), cwd=tmp_path, environment=environment(tmp_path)) as terminal:
+        terminal.wait_for(f"{cluster.bootstrap}>")
+        terminal.send("show topic identity.aud")
+        terminal.wait_for("identity.audit")
+        terminal.send("\t\r")
+        terminal.wait_for("overrides of")
+        terminal.send("help show\r")
+        terminal.wait_for("show [ENTITY] {KEY}")
+        terminal.send("q\r")
+        assert terminal.wait_for_end() == 0
+        assert b"\x1b[" in terminal.written
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "out", "said"),
+    [
+        ("list topics identity*\n", 0, "identity.audit", ""),
+        ("lsit topics\nlist topics\n", 2, "", "did you mean 'list'"),
+        ("set topic identity.audit retention.ms=2d\n", 3, "staged", "end the script with apply --yes"),
+        ("set topic nowhere retention.ms=2d\n", 1, "", "there is no topic 'nowhere'"),
+    ],
+)
+def test_a_pipe_is_a_script(
+    cluster: ThreadedCluster, tmp_path: Path, script: str, code: int, out: str, said: str
+) -> None:
+    done = subprocess.run(
+        command(cluster),
+        input=script,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env=environment(tmp_path),
+    )
+    assert done.returncode == code
+    assert out in done.stdout
+    assert said in done.stderr
