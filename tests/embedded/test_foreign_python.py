@@ -9,6 +9,7 @@ import pytest
 
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
+from console.model.quota import QuotaEntity
 
 pytestmark = pytest.mark.slow
 
@@ -249,3 +250,28 @@ async def test_members_of_different_clients_share_a_group(cluster: ThreadedClust
         done.set()
         await polling
         await asyncio.to_thread(one.close)
+
+
+def test_librdkafka_hears_of_a_quota_and_only_who_is_under_it(cluster: ThreadedCluster) -> None:
+    import confluent_kafka
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    client = AdminClient(librdkafka(cluster))
+    client.create_topics([NewTopic("orders", num_partitions=1, replication_factor=1)])["orders"].result(PATIENCE)
+    loader = QuotaEntity.of({"client-id": "loader"})
+    cluster.call(lambda running: running.state.alter_quota(loader, {"producer_byte_rate": 1000.0}))
+    heard: dict[str, list[float]] = {"loader": [], "other": []}
+    for client_id, waits in heard.items():
+        producer = confluent_kafka.Producer(
+            {
+                **librdkafka(cluster),
+                "client.id": client_id,
+                "throttle_cb": lambda told, to=waits: to.append(told.throttle_time),
+            }
+        )
+        producer.produce("orders", b"x" * 12_000)
+        assert producer.flush(PATIENCE) == 0
+        producer.poll(0)
+    assert heard["other"] == []
+    assert len(heard["loader"]) == 1
+    assert 1 < heard["loader"][0] < 4
