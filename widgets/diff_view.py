@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -15,8 +16,9 @@ from widgets.line_view import LineView
 from widgets.row_source import Cell, Span
 
 SAMPLE = 200
-NAME_MAX, OLD_MAX = 40, 32
-"""Cells that a name may take, and an old value while the new ones want the rest."""
+NAME_MAX = 40
+MEASURED = 1_000
+"""Changes whose sides are measured."""
 ARROW = "  →  "
 BELOW_INDENT = 7
 
@@ -165,15 +167,14 @@ class DiffView(LineView):
         step = max(1, len(groups) // SAMPLE)
         sample = [line for group in groups[::step] for line in group.lines[:SAMPLE] if line.arrow]
         self._name_width = min(NAME_MAX, max((cell_width(line.name) for line in sample), default=0))
-        self._widest_old = max((natural_width(line.old) for line in sample), default=0)
-        self._widest_new = max((natural_width(line.new) for line in sample), default=0)
+        self._sides = Counter((natural_width(line.old), natural_width(line.new)) for line in sample[:MEASURED])
         self._number()
 
     def _number(self) -> None:
         """Count the lines up to the end of each group. Texts below are wrapped, so this depends on the width."""
         self._numbered_for = self.size.width
         room = max(2, self.size.width - 1 - 4 - self._name_width - 2 - len(ARROW))
-        self._old_width = min(self._widest_old, max(room // 2, min(room - self._widest_new, OLD_MAX)))
+        self._old_width = _best_width(self._sides, room)
         self._new_width = max(1, room - self._old_width)
         self._ends = list(accumulate(map(self._height, self._groups)))
         self._starts: dict[int, list[int]] = {}
@@ -222,6 +223,16 @@ class DiffView(LineView):
             self._number()
             self._restore(held)
         super().on_resize()
+
+
+def _best_width(sides: Mapping[tuple[int, int], int], room: int) -> int:
+    """Return the width for old values with which most changes fit into the room; where none does, half of it."""
+
+    def fitting(width: int) -> int:
+        return sum(count for (old, new), count in sides.items() if old <= width and new <= room - width)
+
+    widths = sorted({old for old, new in sides if old + new <= room})
+    return max(widths, key=fitting, default=min(room // 2, max((old for old, _ in sides), default=0)))
 
 
 @lru_cache(4096)

@@ -128,7 +128,7 @@ def broker_cells(row: BrokerRow) -> list[Cell]:
     state: Cell = ("!", "failed") if down or broker.fenced or load.out_of_sync else ""
     where: Cell = ("down, or not known", "failed") if down else f"{clean(broker.host)}:{broker.port}"
     if broker.fenced:
-        where = [(f"{clean(broker.host)}:{broker.port} ", ""), ("fenced", "failed")]
+        where = [("fenced ", "failed"), (f"{clean(broker.host)}:{broker.port}", "")]
     return [
         state,
         edited,

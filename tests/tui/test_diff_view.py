@@ -116,6 +116,18 @@ async def test_sides_that_do_not_fit_are_told_in_full_below_and_only_then() -> N
         assert view.index_of("k") == 1
 
 
+async def test_a_long_change_takes_no_room_from_the_others() -> None:
+    lines = [
+        DiffLine("a", "max.message.bytes", "1048588 (default)", "2097152"),
+        DiffLine("b", "compression.type", "x", "y" * 40),
+        DiffLine("c", "segment.bytes", "1", "2"),
+    ]
+    app = Stage(lambda: DiffView([DiffGroup("g", "topic orders", lines)]))
+    async with app.run_test(size=(60, 8)):
+        assert app.screen_lines()[1] == "     max.message.bytes  1048588 (default)  →  2097152"
+        assert app.screen_lines()[3] == f"        x → {'y' * 40}"
+
+
 async def test_a_hundred_thousand_changes_open_at_once() -> None:
     lines = [DiffLine(number, f"key.{number}", "1", "2", below=[("!", "")] * (number % 2)) for number in range(100_000)]
     groups = [DiffGroup("one", "topic orders", lines)]
