@@ -6,6 +6,7 @@ import asyncio
 import logging
 import struct
 from collections.abc import Awaitable, Callable
+from functools import cache
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,6 +32,7 @@ VERSIONS = [
 ]
 
 
+@cache
 def request_bytes(key: int, version: int) -> bytes:
     """A whole request, full of samples."""
     found = messages(key, version)

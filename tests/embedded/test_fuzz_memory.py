@@ -45,7 +45,7 @@ class Victim:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(2400)
 def test_50000_frames_leave_no_trace() -> None:
     loop = asyncio.new_event_loop()
 
