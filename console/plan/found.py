@@ -29,7 +29,7 @@ from console.plan.edits import (
 )
 from console.plan.own_values import own_text, parts_of
 from console.plan.staged import UNREAD, Was
-from console.plan.values import canonical
+from console.plan.values import canonical, same_value
 
 
 def found(edit: Edit, snapshot: Snapshot, acls: AbstractSet[Acl]) -> Was:
@@ -108,7 +108,7 @@ def _config_wanted(edit: ConfigEdit, entry: ConfigEntry | None) -> bool | None:
     if isinstance(edit, SetConfig):
         if isinstance(edit.value, Secret):
             return None
-        return canonical(entry.type, own) == canonical(entry.type, edit.value)
+        return same_value(entry.type, own, edit.value)
     items, there = set(parts_of(edit.value)), set(parts_of(own))
     return items <= there if isinstance(edit, AppendConfig) else not items & there
 

@@ -117,6 +117,14 @@ def canonical(type_: ConfigType, text: str) -> str:
             return text
 
 
+def same_value(type_: ConfigType, one: str, other: str) -> bool:
+    """Whether two texts of a config mean the same. An item of a list counts once: 4.3 keeps one of each, older brokers
+    as many as were written."""
+    if type_ == LIST:
+        return list(dict.fromkeys(items_of(one))) == list(dict.fromkeys(items_of(other)))
+    return canonical(type_, one) == canonical(type_, other)
+
+
 def java_double(value: float) -> str:
     """As Double.toString writes it: plainly from 10⁻³ to 10⁷, else as ``1.0E10``; always with a fraction."""
     if not math.isfinite(value) or value == 0:

@@ -22,6 +22,7 @@ from console.plan.values import (
     parse_quota,
     parse_value,
     unit_help,
+    same_value,
 )
 
 STRING, CLASS, PASSWORD, UNTOLD = ConfigType(2), ConfigType(8), ConfigType(9), ConfigType(0)
@@ -279,3 +280,10 @@ CANONICAL = [
 @pytest.mark.parametrize(("type_", "text", "written"), CANONICAL)
 def test_values_as_brokers_write_them_back(type_: ConfigType, text: str, written: str) -> None:
     assert canonical(type_, text) == written
+
+
+def test_items_of_a_list_count_once():
+    assert same_value(LIST, "a, b,a", "a,b")
+    assert not same_value(LIST, "a,b", "b,a")
+    assert not same_value(STRING, "a,a", "a")
+    assert same_value(LONG, "+5", "5")

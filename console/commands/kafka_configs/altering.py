@@ -23,7 +23,7 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource, is_
 from console.plan.edits import ConfigEdit, QuotaEdit, ScramEdit, SetConfig, SetQuota
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
-from console.plan.values import canonical
+from console.plan.values import same_value
 
 if TYPE_CHECKING:
     from console.commands.applying import ApplyReport
@@ -140,4 +140,4 @@ def _is_seen(edit: ConfigEdit, known: ConfigSet) -> bool:
         return not is_own
     if entry is None or not is_own or entry.value is None or not isinstance(edit.value, str):
         return is_own
-    return canonical(entry.type, edit.value) == canonical(entry.type, entry.value)
+    return same_value(entry.type, edit.value, entry.value)

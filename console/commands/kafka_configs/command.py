@@ -211,12 +211,13 @@ class ConfigsCommand:
             raise UsageError("Nothing was changed", "the name was not the context's")
 
     def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
-        from console.commands.kafka_configs import forms
-        from console.commands.kafka_configs.kafka_text import kafka_lines
-
         if self.form == KAFKA:
+            from console.commands.kafka_configs.kafka_text import kafka_lines
+
             self._lines(kafka_lines(found, all_=request.all))
             return
+        from console.commands.kafka_configs import forms
+
         blocks = forms.blocks(found)
         if self.form == TABLE:
             self._lines(forms.table_lines(blocks))
