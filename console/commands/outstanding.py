@@ -45,11 +45,13 @@ async def outstanding(session: Session) -> Outstanding:
     if not any_journal(os.environ):
         return NOTHING
     from console.commands.history_results import due_line, found_lines
-    from console.commands.past import read_history, settle_unfinished
+    from console.commands.past import anything_open, read_history, settle_unfinished
     from console.commands.session import Refused
     from console.present.failures import failure_text
 
     try:
+        if not await anything_open(session):
+            return NOTHING
         past = await read_history(session)
     except Refused as refused:
         return Outstanding((failure_text(refused.failure),))

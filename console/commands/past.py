@@ -49,6 +49,16 @@ async def read_history(session: Session) -> History:
     return history(contents.records, contents.problems, at_work)
 
 
+async def anything_open(session: Session) -> bool:
+    """Whether the journal has anything unfinished or expiring, or that can't be read. Raises Refused."""
+    from console.commands.session import Refused
+
+    try:
+        return await asyncio.to_thread((await journal_of(session)).anything_open)
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A change that was unfinished, and for each such edit, by its place, what the cluster has now: APPLIED what the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from console.model.acl import Acl
@@ -52,13 +53,15 @@ _CONFIG_OPS: Mapping[str, type[SetConfig | AppendConfig | SubtractConfig]] = {
     "append": AppendConfig,
     "subtract": SubtractConfig,
 }
+_OPS: Mapping[type, str] = {kind: op for op, kind in _CONFIG_OPS.items()}
 
 
 def code(value: Code) -> str | int:
     """A code's name; its number where it has none."""
-    return value.name if value.known else int(value)
+    return value.NAMES.get(value, int(value))
 
 
+@cache
 def parsed(kind: type[Code], value: str | int) -> Any:
     """The code again. Raises ValueError."""
     return kind(value) if isinstance(value, int) else kind.parse(value)
@@ -73,7 +76,7 @@ def edit_json(edit: Edit, hide: bool = False) -> Json:
         case UnsetConfig():
             return {"op": "unset", **_resource(edit.resource), "key": edit.key}
         case SetConfig() | AppendConfig() | SubtractConfig():
-            op = next(op for op, kind in _CONFIG_OPS.items() if isinstance(edit, kind))
+            op = _OPS[type(edit)]
             return {"op": op, **_resource(edit.resource), "key": edit.key, **_value(edit.value, hide)}
         case SetQuota():
             return {"op": "set", "quota": edit.entity.as_dict(), "key": edit.key, "value": edit.value}

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from console.journal.errors import JournalError
 from console.journal.lines import BadLine, Numbered, intent_line, note_line, record
+from console.journal.open_changes import anything_open
 from console.journal.records import Intent, Mended, Note
 from console.model.failure import Failure
 
@@ -103,6 +104,13 @@ class JournalFile:
         if tail:
             problems.append(f"line {len(lines) + 1} of {self.path} was cut short; look at it, then: {MEND}")
         return Contents(tuple(records), tuple(problems))
+
+    def anything_open(self) -> bool:
+        """Whether a closer look is worth its time; see `open_changes`. Raises JournalError as `read` does."""
+        if not self.path.exists():
+            return False
+        with self._locked(write=False) as descriptor:
+            return anything_open(_read(descriptor, 0).split(b"\n"))
 
     def _append(self, line: Callable[[int], bytes]) -> int:
         with self._locked(write=True) as descriptor:

@@ -64,7 +64,9 @@ def moved(edit: Edit, was: Was, now: Was) -> bool:
         return len(was.partitions) != len(now.partitions) or _another(was, now)
     if isinstance(was, ConfigEntry) and isinstance(now, ConfigEntry):
         hidden, type_ = was.hidden or now.hidden, was.type or now.type
-        return was.source != now.source or (not hidden and _parsed(was, type_) != _parsed(now, type_))
+        if hidden or was.value == now.value:
+            return was.source != now.source
+        return was.source != now.source or _parsed(was, type_) != _parsed(now, type_)
     return was != now
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from console.commands.past import opposites
 from console.journal.history import Change, History, State, history
 from console.journal.identity import at_work, origin, who
-from console.journal.lines import Numbered
+from console.journal.lines import Numbered, intent_line, note_line
+from console.journal.open_changes import anything_open
 from console.journal.records import (
     Answered,
     Closed,
     Ended,
     Entry,
     Intent,
+    Mended,
     Note,
     Origin,
     Request,
@@ -46,6 +50,39 @@ def change(number: int, *edits: Edit, was: Was = None, hours: int | None = None,
 
 def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Note, ...]:
     return Sending(number, request, AT), Answered(number, request, AT, {request: ended})
+
+
+@pytest.mark.parametrize(
+    ("records", "open_"),
+    [
+        ([change(1, rate(1))], False),
+        ([change(1, rate(1)), Sending(1, 0, AT)], True),
+        ([change(1, rate(1)), *answered(1)], False),
+        ([change(1, rate(1)), *answered(1, ended=Ended(Status.UNKNOWN))], True),
+        ([change(1, rate(1)), Sending(1, 0, AT), Settled(1, AT, {0: Status.UNKNOWN})], False),
+        ([change(1, rate(1), rate(2, BOB), hours=1), *answered(1), Closed(Place(1, 0), AT, "")], True),
+        (
+            [
+                change(1, rate(1), rate(2, BOB), hours=1),
+                *answered(1),
+                Closed(Place(1, 0), AT, ""),
+                change(2, UnsetQuota(BOB, "producer_byte_rate"), back=Place(1, 1)),
+                *answered(2),
+                Mended(AT, Who("a", "b")),
+            ],
+            False,
+        ),
+    ],
+)
+def test_whether_anything_is_open_is_told_without_reading_it_all(records: list[Numbered | Note], open_: bool) -> None:
+    lines = [intent_line(*each) if isinstance(each, Numbered) else note_line(each) for each in records]
+    data = b"".join(lines).split(b"\n")
+    assert anything_open(data) is open_
+    assert anything_open([*data[:-1], b'{"v":1,"kind":"sen'])
+    past = history(records)
+    if not open_:
+        assert not past.unfinished()
+        assert not past.expiring()
 
 
 def states(past: History, number: int) -> list[str]:
