@@ -21,8 +21,8 @@ from console.plan.values import (
     java_double,
     parse_quota,
     parse_value,
-    unit_help,
     same_value,
+    unit_help,
 )
 
 STRING, CLASS, PASSWORD, UNTOLD = ConfigType(2), ConfigType(8), ConfigType(9), ConfigType(0)
