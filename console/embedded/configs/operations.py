@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from console.embedded.configs.definitions import ConfigDefinition, Definitions
+from console.embedded.configs.java_hash import hash_order
 from console.embedded.configs.messages import ConfigMessages
 from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
 from console.model.codes import APPEND, DELETE, SET, SUBTRACT, AlterOp
@@ -98,7 +99,9 @@ def altered_by_controller(
     """Each key's new value, None for one that is deleted (ConfigurationControlManager). Raises ConfigProblem, and
     ControllerFailure."""
     result: dict[str, str | None] = {}
-    for key, code, value in operations:
+    by_key = {operation.key: operation for operation in operations}
+    for key in hash_order(by_key):
+        _, code, value = by_key[key]
         if code == SET:
             result[key] = value
         elif code == DELETE:
