@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 
 from console.commands.past import Found, RevertReport
 from console.commands.plan_results import conflict_row, side_data, with_source
@@ -45,18 +46,18 @@ def who_text(change: Change) -> str:
 def history_table(past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False) -> Table:
     """The changes, the latest first, an edit a line. entity: of this one alone; text: it is in a line."""
     matches = _filter(text)
-    rows = [
+    found = (
         row
         for change in reversed(tuple(past.changes.values()))
         for place, entry in enumerate(change.entries)
         if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
         if matches(row := history_row(change, place, entry))
-    ]
+    )
+    rows = tuple(found) if all_ else tuple(islice(found, MOST))
     notes = [f"! {problem}" for problem in past.problems]
-    if len(rows) > MOST and not all_:
-        notes.append(f"{len(rows) - MOST:,} older edits are not shown; --output json has them all")
-        rows = rows[:MOST]
-    return Table("history", _COLUMNS, tuple(rows), empty="no changes in the journal", notes=tuple(notes))
+    if next(found, None) is not None:
+        notes.append("older edits are not shown; --output json has them all")
+    return Table("history", _COLUMNS, rows, empty="no changes in the journal", notes=tuple(notes))
 
 
 def _filter(text: str) -> Callable[[Row], bool]:

@@ -1,0 +1,154 @@
+"""The command line around the journal: history, revert, due, leftovers, and changes that are refused before they go."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from console import cli
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic, striped
+from console.model.config import topic_resource
+
+ORDERS = topic_resource("orders")
+
+
+class Ran(NamedTuple):
+    """A run: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    complaints: str
+
+
+Kac = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
+        yield running
+
+
+@pytest.fixture
+def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
+    cluster.call(lambda c: c.state.replace_config(ORDERS, {}))
+
+    def run(command: str, *arguments: str) -> Ran:
+        code = cli.run([command, "-b", cluster.bootstrap, *arguments])
+        written = capsys.readouterr()
+        return Ran(code, written.out, written.err)
+
+    return run
+
+
+def own(cluster: ThreadedCluster) -> dict[str, str]:
+    return cluster.call(lambda c: dict(c.state.configs.get(ORDERS, {})))
+
+
+def journal() -> Path:
+    (path,) = Path(os.environ["HOME"], ".local", "state", "kac", "journal").iterdir()
+    return path
+
+
+def test_a_change_its_history_and_its_revert(kac: Kac, cluster: ThreadedCluster) -> None:
+    done = kac("run", "-e", "set topic orders retention.ms=1d; apply --yes")
+    assert done.code == 0
+    assert "change 1: revert 1 takes it back" in done.out
+    (row,) = json.loads(kac("run", "-e", "history topic orders", "--output", "json").out)["history"]
+    assert (row["change"], row["state"], row["door"]) == (1, "applied", "run")
+    assert row["was"]["source"] == "DEFAULT_CONFIG"
+    assert "orders" in kac("history", "orders").out
+    assert "no changes" in kac("history", "payments").out
+    assert kac("run", "-e", "revert 1; apply --yes").code == 0
+    assert own(cluster) == {}
+    assert "taken back by 2" in kac("history").out
+    refused = kac("run", "-e", "revert 9")
+    assert refused.code == 1
+    assert "its changes are 1 to 2" in refused.complaints
+    assert kac("run", "-e", "revert x").code == 1
+
+
+def test_what_was_set_for_a_time(kac: Kac, cluster: ThreadedCluster) -> None:
+    assert "nothing was set for a time" in kac("due").out
+    assert kac("run", "-e", "set topic orders retention.ms=1d for 1ms; apply --yes").code == 0
+    told = kac("run", "-e", "show topic orders")
+    assert told.code == 0
+    assert "topic orders retention.ms of change 1 is to be taken back" in told.complaints
+    (row,) = json.loads(kac("due", "--output", "json").out)["due"]
+    assert row["state"] == "due"
+    assert kac("due", "--apply").code == 0
+    assert own(cluster) == {}
+    assert kac("run", "-e", "show topic orders").complaints == ""
+    assert kac("run", "-e", "set topic orders retention.ms=1d for 1ms; apply --yes").code == 0
+    cluster.call(lambda c: c.state.alter_config(ORDERS, {"retention.ms": "7"}))
+    stopped = kac("due", "--apply")
+    assert stopped.code == 1
+    assert "7 (topic)" in stopped.out
+    assert own(cluster) == {"retention.ms": "7"}
+    assert kac("due", "--forget", "3").code == 0
+    assert "nothing was set for a time" in kac("due").out
+
+
+def test_somebody_else(kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the read of a script and its apply somebody changes the same key: three ways, and not gone over."""
+    from console.commands.session import Session
+
+    stage, values = Session.stage, iter(("4711", "4712"))
+
+    def staged_and_changed(self: Session, *arguments: object) -> object:
+        report = stage(self, *arguments)  # type: ignore[arg-type]
+        cluster.call(lambda c: c.state.alter_config(ORDERS, {"retention.ms": next(values)}))
+        return report
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(Session, "stage", staged_and_changed)
+        stopped = kac("run", "-e", "set topic orders retention.ms=1d; apply --yes")
+        assert stopped.code == 1
+        assert "4711 (topic)" in stopped.out
+        assert "nothing was sent" in stopped.out
+        assert own(cluster) == {"retention.ms": "4711"}
+        forced = kac("run", "-e", "set topic orders retention.ms=2d; apply --yes --force")
+    assert forced.code == 0
+    assert "this apply went over:" in forced.out
+    assert "4712 (topic)" in forced.out
+    assert own(cluster) == {"retention.ms": "172800000"}
+
+
+def test_a_journal_that_can_not_be_written_keeps_a_change_back(kac: Kac, cluster: ThreadedCluster) -> None:
+    assert kac("run", "-e", "set topic orders retention.ms=1d; apply --yes").code == 0
+    # Its process has ended since, and its last line was cut.
+    whole = journal().read_bytes().replace(f'"pid":{os.getpid()},'.encode(), b'"pid":4194305,')
+    journal().write_bytes(whole[:-9])
+    change = ("run", "-e", "set topic orders retention.ms=2d; apply --yes")
+    refused = kac(*change)
+    assert refused.code == 1
+    assert "JOURNAL_CUT" in refused.complaints
+    assert "kac history --mend" in refused.complaints
+    assert own(cluster) == {"retention.ms": "86400000"}
+    loud = kac("run", "--no-journal", *change[1:])
+    assert loud.code == 0
+    assert "not written into the journal" in loud.complaints
+    assert own(cluster) == {"retention.ms": "172800000"}
+    assert "what it was to say is lost" in kac("history", "--mend").complaints
+    settled = kac("run", "-e", "set topic orders retention.ms=3d; apply --yes")
+    assert settled.code == 0
+    assert "unfinished: change 1" in settled.complaints
+    assert own(cluster) == {"retention.ms": "259200000"}
+
+
+def test_leftovers_as_a_script(kac: Kac, cluster: ThreadedCluster) -> None:
+    key = "leader.replication.throttled.replicas"
+    cluster.call(lambda c: c.state.alter_config(ORDERS, {key: "0:1"}))
+    script = kac("leftovers", "--script").out
+    assert f"unset topic orders {key}" in script.splitlines()
+    assert kac("run", "-e", f"{script}\napply --yes").code == 0
+    assert own(cluster) == {}
+    assert "no throttle is left over" in kac("leftovers").out
