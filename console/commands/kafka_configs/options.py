@@ -74,7 +74,7 @@ examples:
   kac configs -b broker1:9092 --topic orders --alter --add-config retention.ms=86400000,cleanup.policy=[compact,delete]
   kac configs -c prod --user alice --client-defaults --alter --add-config producer_byte_rate=1048576
   kac configs -c prod --broker-defaults --alter --delete-config log.retention.ms --validate-only
-  kac configs -c prod --user alice --alter --add-config-file alice.properties     # SCRAM-SHA-256=[password=…]
+  kac configs -c prod --user alice --alter --add-config-file alice.properties     # SCRAM-SHA-256=password=…
   USE_OLD_COMMAND=true kac configs …                                             # runs the kafka-configs on PATH
 """
 
