@@ -149,6 +149,18 @@ ANSI: Final = Theme(
 THEMES: Final = (DARK, LIGHT, ANSI)
 
 
+CONTEXTS: Final[Mapping[str, str]] = {
+    "red": "#a8231f",
+    "green": "#2b7a3d",
+    "yellow": "#d9b13b",
+    "blue": "#1f5cad",
+    "magenta": "#85418f",
+    "cyan": "#1f7f8c",
+    "white": "#d5d9de",
+}
+"""The colours of contexts by name, where there are more than sixteen: calm enough to stand on top all day."""
+
+
 def suitable(wanted: str | None, *, color_system: str | None, no_color: bool) -> str:
     """Return the name of the theme to use.
 

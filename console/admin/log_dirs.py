@@ -12,8 +12,9 @@ from console.admin.error_codes import failure
 from console.admin.errors import AdminError, BrokerError
 from console.admin.link import Link
 from console.admin.routing import broker
-from console.model.cluster import LogDir, LogDirListing, ReplicaSize
+from console.model.cluster import LogDir, LogDirListing
 from console.model.failure import Failure
+from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 
 
 async def describe_log_dirs(link: Link, brokers: Iterable[int] | None = None) -> LogDirListing:
@@ -50,15 +51,12 @@ async def _of_broker(link: Link, broker_id: int) -> tuple[LogDir, ...] | Failure
 
 def log_dirs(response: Any) -> tuple[LogDir, ...]:
     """From a DescribeLogDirs response of any version, sorted by path; a directory that is offline has a failure."""
-    once = dict[str, str]().setdefault
     return tuple(
         LogDir(
             result.log_dir,
-            tuple(
+            ReplicaSizes(
                 sorted(
-                    ReplicaSize(
-                        once(topic.name, topic.name), p.partition_index, p.partition_size, p.offset_lag, p.is_future_key
-                    )
+                    ReplicaSize(topic.name, p.partition_index, p.partition_size, p.offset_lag, p.is_future_key)
                     for topic in result.topics
                     for p in topic.partitions
                 )

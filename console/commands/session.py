@@ -153,8 +153,10 @@ class Session:
             listing = replace(listing, topics=shared)
         self._know(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
 
-    async def read_configs(self, resources: Sequence[ConfigResource], documentation: bool = False) -> None:
-        """Configs of resources, published as they come."""
+    async def read_configs(
+        self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
+    ) -> None:
+        """Configs of resources, published as they come, or at_once."""
         from console.admin import configs
 
         if not resources:
@@ -180,7 +182,7 @@ class Session:
         def arrived(part: ConfigListing) -> None:
             pending.append(part)
             state["done"] += len(part.sets) + len(part.failures)
-            if loop.time() - state["last"] >= PUBLISH_EVERY:
+            if not at_once and loop.time() - state["last"] >= PUBLISH_EVERY:
                 state["last"] = loop.time()
                 publish()
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
+from console.model.replica_sizes import ReplicaSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +123,12 @@ class TopicListing:
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
-class ReplicaSize(NamedTuple):
-    """What one replica holds on disk: bytes, and records behind (offset lag)."""
-
-    topic: str
-    partition: int
-    size: int
-    offset_lag: int
-    is_future: bool
-
-
 @dataclass(frozen=True)
 class LogDir:
     """One log directory of one broker. total and usable bytes are -1 where the broker does not tell (before v4)."""
 
     path: str
-    replicas: tuple[ReplicaSize, ...]
+    replicas: ReplicaSizes
     total_bytes: int = -1
     usable_bytes: int = -1
     failure: Failure | None = None
@@ -145,10 +136,7 @@ class LogDir:
     @cached_property
     def sizes(self) -> Mapping[str, int]:
         """Bytes that the replicas hold, by topic."""
-        sizes: dict[str, int] = {}
-        for replica in self.replicas:
-            sizes[replica.topic] = sizes.get(replica.topic, 0) + replica.size
-        return sizes
+        return self.replicas.by_topic()
 
     @cached_property
     def size(self) -> int:

@@ -61,7 +61,7 @@ def _copying(snapshot: Snapshot) -> frozenset[int]:
     return frozenset(
         broker
         for broker, dirs in snapshot.log_dirs.items()
-        if any(replica.is_future for log_dir in dirs for replica in log_dir.replicas)
+        if any(log_dir.replicas.moving for log_dir in dirs)
     )
 
 

@@ -13,6 +13,7 @@ from console.present.spans import Line
 from console.tui import chrome
 from console.tui.conditions import reason
 from console.tui.text_lines import TextLines, wrap
+from themes import CONTEXTS
 
 if TYPE_CHECKING:
     from console.tui.app import Console
@@ -38,7 +39,8 @@ class Frame:
         wanted = self._app.session.context.color
         if wanted is None or "NO_COLOR" in os.environ:
             return
-        name = f"ansi_{wanted}" if self._app.native_ansi_color and not wanted.startswith("#") else wanted
+        native = self._app.native_ansi_color and not wanted.startswith("#")
+        name = f"ansi_{wanted}" if native else CONTEXTS.get(wanted, wanted)
         try:
             color = Color.parse(name)
         except ColorParseError:

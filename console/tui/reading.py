@@ -152,7 +152,7 @@ class Reading:
         first, at = loop.time(), datetime.now(UTC)
         for start in range(0, len(resources), SWEEP_CHUNK):
             began = loop.time()
-            await self._session.read_configs(resources[start : start + SWEEP_CHUNK])
+            await self._session.read_configs(resources[start : start + SWEEP_CHUNK], at_once=True)
             if start + SWEEP_CHUNK < len(resources):
                 await asyncio.sleep((REST - 1) * (loop.time() - began))
         return Swept(at, loop.time() - first)

@@ -23,7 +23,6 @@ from console.model.cluster import (
     PartitionLag,
     Quorum,
     QuorumReplica,
-    ReplicaSize,
     Topic,
     TopicListing,
 )
@@ -31,6 +30,7 @@ from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity, QuotaFilter
+from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.snapshot import Snapshot
 from tests.support.model_cluster import ModelCluster
 
@@ -136,7 +136,7 @@ class ModelClient:
         return {user: each for user, each in self._snapshot.scram.items() if users is None or user in users}
 
     def _describe_log_dirs(self) -> LogDirListing:
-        replicas = tuple(ReplicaSize(name, 0, 5 << 20, 0, False) for name in self.cluster.topics)
+        replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in self.cluster.topics)
         return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in self.cluster.static})
 
     def _list_groups(self) -> GroupListing:

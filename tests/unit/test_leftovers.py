@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from console.commands.grammar import parse
 from console.commands.leftovers import command, leftovers_table
-from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize
+from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import (
     CLUSTER_DEFAULT,
@@ -19,6 +19,7 @@ from console.model.config import (
     own_source,
     topic_resource,
 )
+from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.snapshot import Snapshot
 from console.plan.edits import SubtractConfig, UnsetConfig
 from console.plan.leftovers import LISTS, LOG_DIRS_RATE, RATES, leftovers
@@ -45,7 +46,10 @@ def snapshot(
         )
         for resource, values in own.items()
     }
-    dirs = {number: (LogDir("/d", (ReplicaSize("t", 0, 1, 0, is_future=number == copying),)),) for number in (1, 2)}
+    dirs = {
+        number: (LogDir("/d", ReplicaSizes((ReplicaSize("t", 0, 1, 0, is_future=number == copying),))),)
+        for number in (1, 2)
+    }
     brokers = (Broker(1, "h", 1), Broker(2, "h", 2))
     read_at = dict.fromkeys(("reassignments", "log_dirs"), AT)
     return Snapshot(

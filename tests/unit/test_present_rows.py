@@ -16,7 +16,6 @@ from console.model.cluster import (
     Partition,
     Quorum,
     QuorumReplica,
-    ReplicaSize,
     Topic,
 )
 from console.model.codes import (
@@ -36,6 +35,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
 from console.model.quota import QuotaEntity
+from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.diff import diff
@@ -197,10 +197,10 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
 
 def test_disk_says_how_full_and_what_failed() -> None:
     replica = ReplicaSize("t", 0, 3 << 30, 0, False)
-    assert plain(disk((LogDir("/a", (replica,), 100 << 30, 5 << 30),))) == "3.0 GiB  95%"
-    assert plain(disk((LogDir("/a", (replica,)),))) == "3.0 GiB"
-    failed = LogDir("/b", (), failure=Failure("KAFKA_STORAGE_ERROR"))
-    assert plain(disk((LogDir("/a", (replica,)), failed))) == "1 of 2 dirs failed"
+    assert plain(disk((LogDir("/a", ReplicaSizes((replica,)), 100 << 30, 5 << 30),))) == "3.0 GiB  95%"
+    assert plain(disk((LogDir("/a", ReplicaSizes((replica,))),))) == "3.0 GiB"
+    failed = LogDir("/b", ReplicaSizes(), failure=Failure("KAFKA_STORAGE_ERROR"))
+    assert plain(disk((LogDir("/a", ReplicaSizes((replica,))), failed))) == "1 of 2 dirs failed"
 
 
 # -- configs -------------------------------------------------------------------------------------------------------

@@ -186,7 +186,7 @@ def test_a_log_dir_that_is_offline_and_one_of_an_old_broker() -> None:
     first, second = log_dirs(response)
     assert (first.path, first.failure and first.failure.name) == ("/a", "KAFKA_STORAGE_ERROR")
     assert (second.path, second.failure, second.total_bytes, second.usable_bytes) == ("/b", None, -1, -1)
-    assert second.replicas == (("t", 1, 10, 2, True),)
+    assert list(second.replicas) == [("t", 1, 10, 2, True)]
     assert second.size == 10
 
 

@@ -1,0 +1,104 @@
+"""`kac demo --scenario large` in a pseudo-terminal: first rows, keys, memory of the console and of its cluster.
+
+``python -m benchmarks.scale [--kac PATH] [--rounds 5]``: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.figures import report, report_ratio
+from benchmarks.terminal import Terminal
+
+TOPICS, ROW = b"100,00", b"ads.audit."
+"""How the header's number of topics begins, and how the first rows do."""
+PANES = {b"1": b"127.0.0.1:", b"3": b"logger", b"4": b"user-0000", b"5": b"User:user-0000", b"2": b"ads.audit."}
+"""The key of each pane and what it shows, once it has read that."""
+KEYS = (b"j", b"k", b"G", b"g", b"\x1b[6~", b"\x1b[5~", b"O", b"O", b"O")
+FILTER = (b"/", b"m", b"a", b"p", b"s", b"\r", b"\x1b")
+PATIENCE = 120.0
+
+
+def started(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds from process start to the number of topics and the first rows; and of the processors' time for it."""
+    with terminal(command) as screen:
+        seconds = max(screen.until(TOPICS, PATIENCE), screen.until(ROW, PATIENCE))
+        return seconds, sum(map(processor_seconds, (screen.pid, *children(screen.pid))))
+
+
+def terminal(command: Sequence[str]) -> Terminal:
+    """The console in a terminal of 120 × 40, with a state folder of its own."""
+    return Terminal(command, columns=120, rows=40, environ={"XDG_STATE_HOME": tempfile.mkdtemp()})
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has had of the processors."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mib(pid: int) -> float:
+    """The most memory that a process had."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+
+def answered(screen: Terminal, key: bytes) -> float:
+    """Seconds until the screen changes after a key; a key that changes nothing counts until the next second."""
+    before, began = len(screen.written), time.perf_counter()
+    screen.press(key)
+    while len(screen.written) == before and time.perf_counter() - began < 1.0:
+        screen._read(0.005)
+    seconds = time.perf_counter() - began
+    screen.settle(0.3, 5.0)
+    return seconds
+
+
+def walk(command: Sequence[str]) -> None:
+    """Press the keys on every pane, at rest and while it reads."""
+    with terminal(command) as screen:
+        screen.until(TOPICS, PATIENCE)
+        (cluster,) = children(screen.pid)
+        keys: dict[str, float] = {}
+        for pane, shown in PANES.items():
+            began = len(screen.written)
+            keys[f"{pane.decode()}"] = answered(screen, pane)
+            screen.until(shown, PATIENCE, since=began)
+            screen.settle(0.5, 10.0)
+            for key in (*KEYS[:6], *(KEYS[6:] if pane == b"2" else ()), *FILTER):
+                keys[f"{pane.decode()} {key!r}"] = answered(screen, key)
+        report("slowest keys, s", **dict(sorted(keys.items(), key=lambda item: -item[1])[:6]))
+        report_ratio("a key: median, s", statistics.median(keys.values()), 0.2)
+        report_ratio("a key: slowest, s", max(keys.values()), 0.2)
+        report_ratio("console: peak memory, MiB", peak_mib(screen.pid), 600)
+        report_ratio("cluster: peak memory, MiB", peak_mib(cluster), 1024)
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kac", help="an installed program; this checkout where it is left out")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    program = [options.kac] if options.kac else [sys.executable, "-m", "console"]
+    command = [*program, "demo", "--scenario", "large"]
+    taken = [started(command) for _ in range(options.rounds)]
+    report_ratio("first rows of 100,000 topics: median, s", statistics.median(wall for wall, _ in taken), 4.0)
+    report("first rows: processors' time", seconds=round(statistics.median(busy for _, busy in taken), 2))
+    walk(command)
+
+
+if __name__ == "__main__":
+    main()
