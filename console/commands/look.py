@@ -177,10 +177,18 @@ async def read_again(session: Session, edits: Iterable[Edit]) -> None:
         gone = {topic_resource(name) for name in what.topics if name not in session.snapshot.topics}
         await session.read_configs([r for r in resources if r.type != TOPIC or r not in gone])
         if what.entities:
-            await session.read_quotas()
+            await _read_quotas(session, what.entities)
         if what.acls:
             await session.read_acls()
         if what.users:
             await session.read_scram()
     except AdminError as error:
         log.warning("could not read again what was touched: %s", error.failure)
+
+
+async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
+    """These alone where the others are known already: there may be a million."""
+    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
+        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
+    else:
+        await session.read_quotas()

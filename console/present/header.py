@@ -15,7 +15,7 @@ from console.present.spans import Line, Span
 @dataclass(frozen=True, slots=True)
 class Who:
     """What the header says beside the cluster: the context's name, whether it is read-only, who is connected, and what
-    is to be taken back (``DUE 1``, ``until 14:05``, or ``""``)."""
+    is to be taken back (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``)."""
 
     context: str
     read_only: bool
@@ -114,7 +114,7 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
     if counted.offline:
         pieces.append((9, (f"OFFLINE {counted.offline:,}", "failed")))
     if who.due:
-        pieces.append((8, (who.due, "danger" if who.due.startswith("DUE") else "pending")))
+        pieces.append((8, (who.due, "danger" if who.due.isupper() else "pending")))
     pieces.append((3, (fit(principal, max(12, width // 4)), "")))
     gap = 2
 

@@ -47,8 +47,9 @@ class Past:
         except (AdminError, Refused) as error:
             log.warning("the journal was not looked at: %s", error.failure)
             return
-        if say and self._known.lines:
-            self._app.say(clean(self._known.lines[0], 400), "failed")
+        if say and (lines := self._known.lines):
+            more = f" (and {len(lines) - 1} more: :history)" if len(lines) > 1 else ""
+            self._app.say(clean(lines[0], 400) + more, "failed")
         self._tell()
 
     def _tell(self) -> None:
@@ -61,8 +62,10 @@ class Past:
 
     @property
     def due(self) -> str:
-        """For the header: ``DUE 2`` where edits should have been taken back, ``until 14:05`` where one is to be; ``""``
-        for neither."""
+        """For the header: ``NO JOURNAL`` where none is kept, ``DUE 2`` where edits should have been taken back,
+        ``until 14:05`` where one is to be; ``""`` for none of these."""
+        if not self._app.session.context.journal:
+            return "NO JOURNAL"
         now = datetime.now(UTC)
         if late := self._known.due(now):
             return f"DUE {len(late)}"

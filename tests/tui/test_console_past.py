@@ -159,6 +159,7 @@ async def test_a_journal_that_can_not_be_written_keeps_the_change_from_being_sen
 
 async def test_without_a_journal_where_that_is_said() -> None:
     async with driven(journal=False) as it:
+        await it.shows("NO JOURNAL")
         await it.command("set topic orders retention.ms=1d")
         await apply(it)
         assert not any_journal(os.environ)
