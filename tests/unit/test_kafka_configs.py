@@ -265,6 +265,17 @@ def test_the_table_of_the_proposal() -> None:
     assert "CONFIGS FOR USER u, CLIENT <default>" in rest
 
 
+def test_the_table_says_that_there_is_nothing() -> None:
+    assert list(forms.table_lines(())) == ["NO CONFIGS: none are set"]
+
+
+@given(st.floats(min_value=1e-3, max_value=1e18, allow_nan=False))
+def test_numbers_are_exact_and_large_ones_plain(value: float) -> None:
+    text = forms.number_text(value)
+    assert float(text) == value
+    assert "e" not in text or value < 1
+
+
 def test_forms_for_scripts_say_the_same() -> None:
     blocks = forms.blocks(FOUND)
     data: Any = json.loads(json.dumps(forms.as_data(blocks)))

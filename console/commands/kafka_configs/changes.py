@@ -150,7 +150,10 @@ def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Se
     for key, text in added.items():
         found = _CREDENTIAL.fullmatch(text)
         if found is None:
-            raise UsageError(f"Invalid credential property {key.replace('-', '_')}=······", f"write {key}=[password=…], in a file without the brackets")
+            raise UsageError(
+                f"Invalid credential property {key.replace('-', '_')}=······",
+                f"write {key}=[password=…], in a file without the brackets",
+            )
         iterations, password = found.groups()
         edits.append(UpsertScram(ScramUser(user, MECHANISMS[key]), _iterations(key, iterations), Secret(password)))
     return tuple(edits)

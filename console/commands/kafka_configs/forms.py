@@ -15,7 +15,6 @@ from console.commands.kafka_configs.described import (
     ScramConfigs,
     singular,
 )
-from console.commands.kafka_configs.kafka_text import quota_text
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.present.sanitize import cell_width, clean
 
@@ -58,12 +57,17 @@ def _block(found: Described) -> Block | None:
         case Absent(type=type_, name=name):
             return Block(((singular(type_), name),), (), exists=False)
         case QuotaConfigs(entity=entity, values=values):
-            return Block(_parts(entity), tuple(Line(key, quota_text(values[key])) for key in sorted(values)))
+            return Block(_parts(entity), tuple(Line(key, number_text(values[key])) for key in sorted(values)))
         case ScramConfigs(user=user, credentials=credentials):
             lines = tuple(Line(c.mechanism.label, f"iterations={c.iterations}", sensitive=True) for c in credentials)
             return Block((("user", user),), lines)
         case _:
             return None
+
+
+def number_text(value: float) -> str:
+    """A quota without an exponent: 52428800, 12.5."""
+    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
@@ -72,6 +76,8 @@ def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
 
 def table_lines(found: Sequence[Block]) -> Iterator[str]:
     """KIP-248's output: a heading for each entity, then name and value with three flags."""
+    if not found:
+        yield "NO CONFIGS: none are set"
     for place, block in enumerate(found):
         if place:
             yield ""
