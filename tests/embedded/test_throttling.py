@@ -57,6 +57,14 @@ def test_a_bucket_may_be_overdrawn_once_and_fills_again() -> None:
     assert bucket.fill(2.0, 100) == 22
 
 
+def test_a_quota_of_nothing_holds_back_until_all_is_forgotten() -> None:
+    rate, bucket = Rate(), TokenBucket(0, 0)
+    assert (rate.wait(0, 0), bucket.wait()) == (0, 0)
+    rate.record(5, 0)
+    bucket.take(5)
+    assert (rate.wait(0, 0), bucket.wait()) == (WINDOWS * WINDOW, WINDOWS * WINDOW)
+
+
 async def test_only_the_time_that_a_coroutine_runs_counts() -> None:
     others_ran = asyncio.Event()
 

@@ -41,8 +41,11 @@ class Rate:
         return passed + max(SPAN - full * WINDOW, 0.0)
 
     def wait(self, limit: float, now: float) -> float:
-        """Seconds until the rate is at a limit again, if nothing else happens (QuotaUtils.throttleTime)."""
+        """Seconds until the rate is at a limit again, if nothing else happens (QuotaUtils.throttleTime). A limit of 0,
+        which 2.8 takes, is reached once everything is forgotten."""
         rate = self.measure(now)
+        if limit <= 0:
+            return WINDOWS * WINDOW if rate > 0 else 0.0
         return (rate - limit) / limit * self._elapsed(now) if rate > limit else 0.0
 
     @property

@@ -29,5 +29,7 @@ class TokenBucket:
         self._tokens = min(self._most, self._tokens - amount)
 
     def wait(self) -> float:
-        """Seconds until it is not below zero any more."""
-        return max(-self._tokens / self._quota, 0.0)
+        """Seconds until it is not below zero any more; with a quota of 0, which 2.8 takes, as long as it ever fills."""
+        if self._tokens >= 0:
+            return 0.0
+        return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
