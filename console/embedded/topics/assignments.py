@@ -85,7 +85,7 @@ def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: Clus
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
     """Why partitions from number `first` on can't have these replicas. before: how many the topic's others have."""
     if not state.release.kraft:
-        return _more_with_zookeeper(given, first, before, state)
+        return _more_with_zookeeper(given, first, before)
     alive = state.alive()
     for replicas in given:
         if (refusal := replicas_refusal(replicas, state, before)) is not None:
@@ -100,9 +100,14 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
     )
 
 
-def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
+def unknown_brokers_refusal(given: Sequence[Replicas], state: ClusterState) -> Refusal | None:
+    """What ZooKeeper's controller looks at before it counts the assignments (ZkAdminManager.createPartitions)."""
+    unknown = sorted({broker for replicas in given for broker in replicas} - set(state.alive()))
+    return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.") if unknown else None
+
+
+def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> Refusal | None:
     """(AdminZkClient.validateReplicaAssignment)"""
-    alive = state.alive()
     uneven: list[tuple[int, int]] = []
     for number, replicas in enumerate(given, first):
         if not replicas:
@@ -110,9 +115,6 @@ def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int, sta
         if len(set(replicas)) != len(replicas):
             listed = ", ".join(map(str, replicas))
             return _bad(f"Duplicate brokers not allowed in replica assignment: {listed} for partition id {number}.")
-        unknown = sorted(set(replicas) - set(alive))
-        if unknown:
-            return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
         if len(replicas) != before:
             uneven.append((number, len(replicas)))
     if not uneven:

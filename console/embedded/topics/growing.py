@@ -8,7 +8,7 @@ from dataclasses import replace
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import new_partition
 from console.embedded.state.reassignment import is_moving
-from console.embedded.topics.assignments import Replicas, more_partitions_refusal
+from console.embedded.topics.assignments import Replicas, more_partitions_refusal, unknown_brokers_refusal
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.placing import placed
 from console.embedded.topics.refusal import (
@@ -41,6 +41,8 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
     replication = len(topic.partitions[0].replicas)
     if given is None:
         return placed(state, count - now, replication, now)
+    if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
+        return unknown
     if len(given) != count - now:
         message = said.grow_assignments.format(more=count - now, given=len(given))
         return Refusal(INVALID_REPLICA_ASSIGNMENT, message)
