@@ -23,7 +23,8 @@ PANES = {b"1": b"127.0.0.1:", b"3": b"logger", b"4": b"user-0000", b"5": b"User:
 """The key of each pane and what it shows, once it has read that."""
 KEYS = (b"j", b"k", b"G", b"g", b"\x1b[6~", b"\x1b[5~", b"O", b"O", b"O")
 FILTER = (b"/", b"m", b"a", b"p", b"s", b"\r", b"\x1b")
-PATIENCE = 120.0
+PATIENCE, UNCHANGED = 120.0, 3.0
+"""Seconds."""
 
 
 def started(command: Sequence[str]) -> tuple[float, float]:
@@ -55,15 +56,15 @@ def peak_mib(pid: int) -> float:
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
-def answered(screen: Terminal, key: bytes) -> float:
-    """Seconds until the screen changes after a key; a key that changes nothing counts until the next second."""
+def answered(screen: Terminal, key: bytes) -> float | None:
+    """Seconds until the screen changes after a key; None where it changes nothing, as `k` in the first line."""
     before, began = len(screen.written), time.perf_counter()
     screen.press(key)
-    while len(screen.written) == before and time.perf_counter() - began < 1.0:
+    while len(screen.written) == before and time.perf_counter() - began < UNCHANGED:
         screen._read(0.005)
     seconds = time.perf_counter() - began
     screen.settle(0.3, 5.0)
-    return seconds
+    return seconds if seconds < UNCHANGED else None
 
 
 def walk(command: Sequence[str]) -> None:
@@ -71,7 +72,7 @@ def walk(command: Sequence[str]) -> None:
     with terminal(command) as screen:
         screen.until(TOPICS, PATIENCE)
         (cluster,) = children(screen.pid)
-        keys: dict[str, float] = {}
+        keys: dict[str, float | None] = {}
         for pane, shown in PANES.items():
             began = len(screen.written)
             keys[f"{pane.decode()}"] = answered(screen, pane)
@@ -79,9 +80,10 @@ def walk(command: Sequence[str]) -> None:
             screen.settle(0.5, 10.0)
             for key in (*KEYS[:6], *(KEYS[6:] if pane == b"2" else ()), *FILTER):
                 keys[f"{pane.decode()} {key!r}"] = answered(screen, key)
-        report("slowest keys, s", **dict(sorted(keys.items(), key=lambda item: -item[1])[:6]))
-        report_ratio("a key: median, s", statistics.median(keys.values()), 0.2)
-        report_ratio("a key: slowest, s", max(keys.values()), 0.2)
+        times = {key: seconds for key, seconds in keys.items() if seconds is not None}
+        report("slowest keys, s", **dict(sorted(times.items(), key=lambda item: -item[1])[:6]))
+        report_ratio("a key: median, s", statistics.median(times.values()), 0.2)
+        report_ratio("a key: slowest, s", max(times.values()), 0.2)
         report_ratio("console: peak memory, MiB", peak_mib(screen.pid), 600)
         report_ratio("cluster: peak memory, MiB", peak_mib(cluster), 1024)
 
