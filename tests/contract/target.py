@@ -6,7 +6,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from console.embedded.in_thread import ThreadedCluster
@@ -16,6 +17,7 @@ from tests.contract.client import Build, Client, NoAnswer
 from tests.contract.differences import ON_PURPOSE
 
 ADMIN, ALICE = "admin", "alice"
+MOST_SHOWN = 12
 SETTLED = 3.0
 """Seconds until a change is seen in what any real broker describes, at the latest."""
 _POLL = 0.005
@@ -62,6 +64,7 @@ class Target:
     thread: ThreadedCluster
     real: Server | None = None
     _differing: str | None = None
+    _controller: int = 1
 
     @property
     def kraft(self) -> bool:
@@ -76,11 +79,19 @@ class Target:
     def controller(self) -> int:
         """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""
         if self.kraft or self.real is None:
-            return 1
+            return self._controller
         told = self.real.ask("metadata", 7, lambda m: m.MetadataRequest(topics=()), 1, ADMIN)
         controller: int = told["controller_id"]
         self.thread.call(lambda cluster: cluster.state.move_controller(controller))
         return controller
+
+    def sides(self) -> list[Target]:
+        """Each cluster by itself, to tidy up also where the two differ."""
+        return [replace(self, embedded=server, real=None, _controller=self.controller()) for server in self._servers]
+
+    @property
+    def _servers(self) -> list[Server]:
+        return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:
         """The value for this release: ``v2_8=…, v3_9=…, v4_3=…``."""
@@ -118,7 +129,7 @@ class Target:
         if self._differing:
             assert real != embedded, f"{self._differing}: the answers are the same, so differences.py is out of date"
         else:
-            found = "\n  ".join(differences(real, embedded))
+            found = "\n  ".join(islice(differences(real, embedded), MOST_SHOWN))
             assert not found, f"Kafka {self.release} and the embedded cluster differ in {api} v{version}:\n  {found}"
         return real
 

@@ -20,35 +20,10 @@ from tests.contract.verbs import (
     create_topics_answer,
     delete_topics,
     error,
+    grow,
     partitions,
     values,
 )
-
-
-def grow(
-    target: Target, name: str, count: int, assignments: list[list[int]] | None = None, *, dry: bool = False, **to: Any
-) -> Error:
-    """CreatePartitions v3."""
-    answer = target.ask(
-        "create_partitions",
-        3,
-        lambda m: m.CreatePartitionsRequest(
-            topics=(
-                m.CreatePartitionsTopic(
-                    name=name,
-                    count=count,
-                    assignments=None
-                    if assignments is None
-                    else tuple(m.CreatePartitionsAssignment(broker_ids=tuple(each)) for each in assignments),
-                ),
-            ),
-            timeout=timedelta(seconds=20),
-            validate_only=dry,
-        ),
-        **to,
-    )
-    (result,) = answer["results"]
-    return error(result)
 
 
 def delete_each(target: Target, *items: tuple[str | None, UUID | None]) -> list[dict[str, Any]]:

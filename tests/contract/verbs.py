@@ -218,6 +218,32 @@ def partitions(target: Target, name: str, **to: Any) -> dict[int, list[int]]:
     }
 
 
+def grow(
+    target: Target, name: str, count: int, assignments: list[list[int]] | None = None, *, dry: bool = False, **to: Any
+) -> Error:
+    """CreatePartitions v3."""
+    answer = target.ask(
+        "create_partitions",
+        3,
+        lambda m: m.CreatePartitionsRequest(
+            topics=(
+                m.CreatePartitionsTopic(
+                    name=name,
+                    count=count,
+                    assignments=None
+                    if assignments is None
+                    else tuple(m.CreatePartitionsAssignment(broker_ids=tuple(each)) for each in assignments),
+                ),
+            ),
+            timeout=timedelta(seconds=20),
+            validate_only=dry,
+        ),
+        **to,
+    )
+    (result,) = answer["results"]
+    return error(result)
+
+
 Entity = Mapping[str, str | None] | Sequence[tuple[str, str | None]]
 
 
