@@ -14,6 +14,7 @@ from console.embedded.records.partitions import UNKNOWN_TOPIC_ID
 from console.wire.schemas import for_version
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
+_SAYS_NOTHING = "3.9"
 _NOTHING = Committed(-1)
 
 
@@ -25,7 +26,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
             throttle_time=NO_TIME, groups=tuple(_group(context, group) for group in request.groups)
         )
     code = refused(context, request.group_id, "DESCRIBE")
-    per_partition = code if context.version < _TOP_ERROR_FROM else 0
+    # v1 has no place for an error of the whole; Kafka 3.9 then says nothing at all (measured).
+    says_so = context.cluster.release.name != _SAYS_NOTHING
+    per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
     topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)
     return for_version(schema.OffsetFetchResponse, throttle_time=NO_TIME, topics=tuple(topics), error_code=code)
 
@@ -48,9 +51,9 @@ def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None
     for item in topics:
         name = topic_named(context, item)
         why = code
-        if name is None:
+        if not why and name is None:
             why = UNKNOWN_TOPIC_ID
-        elif not context.allowed("DESCRIBE", "TOPIC", name):
+        elif not why and not context.allowed("DESCRIBE", "TOPIC", name or ""):
             why = TOPIC_AUTHORIZATION_FAILED
         found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
         parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
