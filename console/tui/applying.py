@@ -61,7 +61,7 @@ class Applying:
             self._send(valid_only, force)
 
         what = "checks the plan, and sends it if nothing fails"
-        what += ", over whatever somebody changed meanwhile" if force else " and nothing was changed meanwhile"
+        what += ", over whatever somebody changed meanwhile" if force else ""
         lost: list[Line] = [[(clean(line, 400), "danger")] for line in loss_lines(plan.staged)[:MOST_LINES]]
         app.push_screen(Confirm(title, [*request_lines(steps), *lost], what, names), answered)
 
