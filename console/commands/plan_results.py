@@ -99,7 +99,7 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
 
 def report_table(report: ApplyReport, verb: str) -> Table:
     """How each target of each request went; one line for a target, with the broker's words and the remedy."""
-    rows = tuple(_outcome_row(outcome) for result in report.results for outcome in result.outcomes)
+    rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
     if verb == "apply" and not report.sent:
@@ -129,11 +129,12 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
         ("overridden", report.overridden, "what somebody had changed, and this apply went over:", ""),
         ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
     )
-    return tuple(
-        Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=(note,) if note else ())
-        for name, some, title, note in found
-        if some
-    )
+    return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)
+
+
+def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:
+    """Conflicts under a title."""
+    return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, found)), title=title, notes=(note,) if note else ())
 
 
 def conflict_row(conflict: Conflict) -> Row:
@@ -145,7 +146,9 @@ def conflict_row(conflict: Conflict) -> Row:
     return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
 
 
-def _outcome_row(outcome: Outcome) -> Row:
+def _outcome_row(outcome: Outcome, change: int | None) -> Row:
     entity, state = names.target(outcome.target), outcome.status.value
     why = failure_text(outcome.failure) if outcome.failure else ""
-    return Row((entity, state, why), {"entity": entity, "state": state, **_failure_data(outcome.failure)})
+    return Row(
+        (entity, state, why), {"entity": entity, "state": state, "change": change, **_failure_data(outcome.failure)}
+    )

@@ -108,15 +108,20 @@ class History:
         return tuple(change for change in self.changes.values() if change.in_state(State.UNFINISHED))
 
     def expiring(self) -> tuple[Due, ...]:
-        """What was set for a time and is still to be taken back, the first to be due first."""
+        """What was set for a time and is still to be taken back, the first to be due first.
+
+        A later change of the same place is the operator's last word, unless it was taken back itself.
+        """
         later: dict[Slot, int] = {}
         found = []
         for change in reversed(tuple(self.changes.values())):
             for place in change.in_state(State.APPLIED):
                 entry = change.entries[place]
                 slot = entry.staged.edit.slot
+                if place in change.undone or entry.staged.reverts is not None:
+                    continue
                 over = later.setdefault(slot, change.number) != change.number
-                open_ = place not in change.closed and place not in change.undone
+                open_ = place not in change.closed
                 if entry.until is not None and open_ and not over:
                     found.append(Due(Place(change.number, place), entry, entry.until))
         return tuple(sorted(found, key=lambda due: (due.until, due.place)))

@@ -152,6 +152,13 @@ def test_what_is_due_is_what_still_holds() -> None:
     assert [due.place for due in history(sooner).expiring()] == [Place(2, 0), Place(1, 0)]
 
 
+def test_a_change_for_a_time_over_another_uncovers_it_again() -> None:
+    first = [change(1, rate(1), hours=2), *answered(1), change(2, rate(2), was=1.0, hours=1), *answered(2)]
+    assert [due.place for due in history(first).expiring()] == [Place(2, 0)]
+    back = [change(3, rate(1), was=2.0, back=Place(2, 0)), *answered(3)]
+    assert [due.place for due in history([*first, *back]).expiring()] == [Place(1, 0)]
+
+
 def test_what_never_was_applied_is_not_taken_back() -> None:
     past = history([change(1, rate(1), rate(2, BOB)), *answered(1, 0, FAILED), *answered(1, 1)])
     first, second = opposites(past.changes[1])
