@@ -1,19 +1,24 @@
-"""ACLs and filters for property tests: few names, so that they meet each other."""
+"""ACLs and filters for property tests: few, so that they meet each other."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from console.embedded.scenarios.large_rights import LargeAcls
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-PRINCIPALS = ("User:alice", "User:bob", "User:*", "User:user-000001")
-NAMES = ("a", "ab", "abc", "b", "*", "team-002.", "group-000001", "kafka-cluster")
-HOSTS = ("*", "127.0.0.1", "10.0.0.1")
-OPERATIONS = tuple(AclOperation(number) for number in (2, 3, 4, 7, 8, 10, 11))
-TYPES = tuple(AclResourceType(number) for number in (2, 3, 4))
-PATTERNS = (PatternType(3), PatternType(4))
-PERMISSIONS = (Permission(2), Permission(3))
+MADE = 7
+"""How many ACLs a source makes."""
+PRINCIPALS = ("User:alice", "User:*", "User:user-000001")
+NAMES = ("a", "ab", "*", "team-002.", "group-000001")
+HOSTS = ("*", "10.0.0.1")
+OPERATIONS = tuple(
+    AclOperation.parse(name) for name in ("ALL", "READ", "DESCRIBE", "ALTER_CONFIGS", "DESCRIBE_CONFIGS")
+)
+TYPES = tuple(map(AclResourceType.parse, ("TOPIC", "GROUP")))
+PATTERNS = tuple(map(PatternType.parse, ("LITERAL", "PREFIXED")))
+PERMISSIONS = tuple(map(Permission.parse, ("DENY", "ALLOW")))
 
 acls = st.builds(
     Acl,
@@ -25,13 +30,22 @@ acls = st.builds(
     st.sampled_from(OPERATIONS),
     st.sampled_from(PERMISSIONS),
 )
+POOL = (
+    *LargeAcls(MADE),
+    *(
+        Acl(TYPES[0], name, pattern, principal, "*", OPERATIONS[1], PERMISSIONS[1])
+        for name in ("a", "ab", "*")
+        for pattern in PATTERNS
+        for principal in PRINCIPALS[:2]
+    ),
+)
 filters = st.builds(
     AclFilter,
-    st.sampled_from((*TYPES, AclResourceType(1), AclResourceType(99))),
-    st.sampled_from((*NAMES, "team-002.orders", "", None)),
-    st.sampled_from((*PATTERNS, PatternType(1), PatternType(2), PatternType(9))),
-    st.sampled_from((*PRINCIPALS, None)),
-    st.sampled_from((*HOSTS, None)),
-    st.sampled_from((*OPERATIONS, AclOperation(1))),
-    st.sampled_from((*PERMISSIONS, Permission(1))),
+    st.sampled_from((*TYPES, AclResourceType(1), AclResourceType(1), AclResourceType(99))),
+    st.sampled_from((*NAMES, "team-002.orders", "", None, None)),
+    st.sampled_from((*PATTERNS, PatternType(1), PatternType(1), PatternType(2), PatternType(9))),
+    st.sampled_from((*PRINCIPALS, None, None)),
+    st.sampled_from((*HOSTS, None, None)),
+    st.sampled_from((OPERATIONS[1], AclOperation(1), AclOperation(1))),
+    st.sampled_from((PERMISSIONS[1], Permission(1), Permission(1))),
 )

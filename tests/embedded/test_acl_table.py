@@ -15,44 +15,42 @@ from console.embedded.scenarios.large_rights import LargeAcls
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.acl_table import acls_of, acls_on, pattern_of
 from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.tables import View
 from console.embedded.versions.release import release
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclResourceType, PatternType
-from tests.embedded.some_acls import acls, filters
+from tests.embedded.some_acls import MADE, POOL, filters
 
-changes = st.lists(st.tuples(st.sampled_from(("add", "remove", "remove made")), acls), max_size=12)
+steps = st.lists(st.tuples(st.booleans(), st.sampled_from(POOL)), max_size=20)
 
 
-def after(steps: Sequence[tuple[str, Acl]], *, made: int) -> ClusterState:
-    """A state with so many ACLs that a source makes, after these changes."""
+def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View]:
+    """What is known after each of these additions and removals, from the last to the first."""
     state = ClusterState("acls", release("4.3"))
-    state.tables.acls.source = LargeAcls(made) if made else None
-    for number, (step, acl) in enumerate(steps):
-        if step == "add":
+    state.tables.acls.source = LargeAcls(MADE) if made else None
+    for is_added, acl in changes:
+        if is_added:
             state.add_acl(acl)
-        elif step == "remove":
+        else:
             state.remove_acl(acl)
-        elif made:
-            state.remove_acl(list(LargeAcls(made))[number % made])
-    return state
+    return [state.view_at(offset) for offset in range(state.log.end, -1, -1)]
 
 
-@given(steps=changes, made=st.sampled_from((0, 7)), wanted=filters, back=st.integers(0, 6))
-def test_filters_find_what_matches(steps: Sequence[tuple[str, Acl]], made: int, wanted: AclFilter, back: int) -> None:
-    state = after(steps, made=made)
-    for view in (state.view, state.view_at(max(state.log.end - back, 0))):
-        result = list(found(wanted, view.acls))
-        assert sorted(result) == sorted(acl for acl in view.acls if matches(wanted, acl))
-        assert len(result) == len(set(result))
+@given(changes=steps, made=st.booleans(), wanted=st.lists(filters, min_size=8, max_size=8))
+def test_filters_find_what_matches(changes: Sequence[tuple[bool, Acl]], made: bool, wanted: list[AclFilter]) -> None:
+    for view in views_after(changes, made=made):
+        for each in wanted:
+            assert sorted(found(each, view.acls)) == sorted(acl for acl in view.acls if matches(each, acl))
 
 
-@given(steps=changes, made=st.sampled_from((0, 7)), one=acls, back=st.integers(0, 6))
-def test_what_is_found_by_whom_and_by_where(steps: Sequence[tuple[str, Acl]], made: int, one: Acl, back: int) -> None:
-    state = after(steps, made=made)
-    for view in (state.view, state.view_at(max(state.log.end - back, 0))):
-        assert set(acls_of(view.acls, one.principal)) == {acl for acl in view.acls if acl.principal == one.principal}
-        on = pattern_of(one)
-        assert set(acls_on(view.acls, on)) == {acl for acl in view.acls if pattern_of(acl) == on}
+@given(changes=steps, made=st.booleans())
+def test_what_is_found_by_whom_and_by_where(changes: Sequence[tuple[bool, Acl]], made: bool) -> None:
+    for view in views_after(changes, made=made):
+        for principal in {acl.principal for acl in POOL}:
+            his = [acl for acl in view.acls if acl.principal == principal]
+            assert sorted(acls_of(view.acls, principal)) == sorted(his)
+        for on in set(map(pattern_of, POOL)):
+            assert sorted(acls_on(view.acls, on)) == sorted(acl for acl in view.acls if pattern_of(acl) == on)
 
 
 @settings(deadline=None)
@@ -81,9 +79,10 @@ def test_nobody_looks_at_100_000(monkeypatch: pytest.MonkeyPatch, wanted: AclFil
 
 
 def test_what_is_gone_through_may_change_meanwhile() -> None:
-    state = after([], made=7)
+    state = ClusterState("acls", release("4.3"))
+    state.tables.acls.source = LargeAcls(MADE)
     walk = found(AclFilter(), state.view.acls)
     first = next(walk)
     state.remove_acl(first)
     state.add_acl(first._replace(principal="User:somebody"))
-    assert len(list(walk)) == 6
+    assert len(list(walk)) == MADE - 1
