@@ -24,7 +24,7 @@ from console.present.spans import Cell, Line
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
-from console.tui.text_lines import TextLines, clipped, rule
+from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
 from widgets.line_view import LineView
 
@@ -174,7 +174,8 @@ class ConfigsView(TableView[ConfigRow]):
         row = self.row()
         if row is None:
             return []
-        return details(self.resource, row, self.snapshot, self._by_broker(row), width)
+        lines = details(self.resource, row, self.snapshot, self._by_broker(row), width)
+        return [part for line in lines for part in wrap(line, width, indent=2)]
 
     def _by_broker(self, row: ConfigRow) -> dict[int, Inherited]:
         """What each broker would give, where they differ."""

@@ -67,7 +67,8 @@ class EntitiesView(TableView[ConfigResource]):
         if listed != self._listed:
             self._listed = listed
             self.update()
-        await session.read_configs(self.visible_rows())
+        # Before any row is on the screen, those that will be.
+        await session.read_configs(self.visible_rows() or self._everything()[: self.console.size.height])
 
     async def read_more(self) -> None:
         """The configs of all."""
