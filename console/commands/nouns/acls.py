@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements
 from console.commands.quoting import quote, quoted
@@ -26,7 +27,6 @@ _PRODUCER = {
     "transactional_id": "WRITE,DESCRIBE",
 }
 _CONSUMER = {"topic": "READ,DESCRIBE", "group": "READ"}
-_ON_CLUSTER = {"IDEMPOTENT_WRITE"}
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -80,8 +80,8 @@ def _list(given: argparse.Namespace) -> Statements:
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
         f"resource_type={option.upper()} resource_name={_value(name)}"
-        for option, kind in (("topic", "topic"), ("group", "group"), ("transactional_id", "transactional_id"))
-        for name in getattr(given, kind)
+        for option in ("topic", "group", "transactional_id")
+        for name in getattr(given, option)
     ]
     if given.cluster:
         resources.append("resource_type=CLUSTER")
@@ -111,8 +111,7 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
     return found
 
 
-def _roles(given: argparse.Namespace, targets: object) -> list[tuple[str, str]]:
-    assert callable(targets)
+def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> list[tuple[str, str]]:
     if given.operation:
         raise OptionsError("--producer and --consumer bring their operations; leave --operation out")
     if not given.topic or (given.consumer and not given.group):

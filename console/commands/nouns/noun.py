@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from console.commands.quoting import quote, quote_beside_equals
@@ -26,17 +26,12 @@ class Noun:
 
     name: str
     help: str
-    actions: dict[str, str]
+    actions: Mapping[str, str]
     add_options: Callable[[argparse.ArgumentParser], None]
     statements: Callable[[argparse.Namespace, str], Statements]
     examples: str
     destructive: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def changes(self) -> bool:
-        """Whether any of its actions changes a cluster."""
-        return bool(self.actions.keys() - {"list", "describe", "effective"})
 
 
 def pair(text: str) -> str:

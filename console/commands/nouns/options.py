@@ -18,7 +18,6 @@ def add_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
         also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
     noun.add_options(parser)
-    if noun.changes:
-        parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
-        parser.add_argument("--yes", "--force", action="store_true", help="don't ask")
+    parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
+    parser.add_argument("--yes", "--force", action="store_true", help="don't ask")
     parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")
