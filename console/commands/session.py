@@ -400,7 +400,13 @@ class Session:
         async def work(session: Session) -> ApplyReport:
             return await apply_plan(session, Wishes(valid_only, force, tuple(accepted)))
 
-        return await asyncio.shield(asyncio.ensure_future(self._working(work)))
+        applying = asyncio.ensure_future(self._working(work))
+        try:
+            return await asyncio.shield(applying)
+        except asyncio.CancelledError:
+            # Whoever gives up (Ctrl-C, the end of the screen) waits until what is on its way has arrived.
+            await applying
+            raise
 
     async def _working(self, work: Callable[[Session], Awaitable[ApplyReport]]) -> ApplyReport:
         self.refuse_if_read_only()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,11 +15,14 @@ from typing import NamedTuple
 import pytest
 
 from console import cli
+from console.embedded.faults.effects import Delay, Meanwhile
+from console.embedded.faults.faults import Fault
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic, striped
 from console.model.config import topic_resource
 
+ROOT = Path(__file__).parents[2]
 ORDERS = topic_resource("orders")
 
 
@@ -152,3 +159,25 @@ def test_leftovers_as_a_script(kac: Kac, cluster: ThreadedCluster) -> None:
     assert kac("run", "-e", f"{script}\napply --yes").code == 0
     assert own(cluster) == {}
     assert "no throttle is left over" in kac("leftovers").out
+
+
+def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path: Path, own_home: Path) -> None:
+    """It comes while a broker works on the change; what was on its way is done, and the journal knows how it went."""
+    running = threading.Event()
+    cluster.call(lambda c: c.state.replace_config(ORDERS, {}))
+    fault = Fault(Delay(0.5), api="incremental_alter_configs", nth=2, times=1)
+    notice = Fault(Meanwhile(lambda _state: running.set()), api="incremental_alter_configs", nth=2, times=1)
+    cluster.call(lambda c: (c.faults.add(notice), c.faults.add(fault)))
+    script = "set topic orders retention.ms=1d; apply --yes; set topic orders retention.ms=2d; apply --yes"
+    command = [sys.executable, "-m", "console", "run", "-b", cluster.bootstrap, "-e", script]
+    with (tmp_path / "out").open("w") as out:
+        process = subprocess.Popen(
+            command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+        assert running.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == cli.INTERRUPTED
+    cluster.call(lambda c: c.faults.clear())
+    assert own(cluster) == {"retention.ms": "86400000"}
+    kinds = [json.loads(line)["kind"] for line in journal().read_text().splitlines()]
+    assert kinds == ["intent", "sending", "outcome"]
