@@ -66,6 +66,7 @@ class EmbeddedCluster:
         self.producer_ids = count(1000)
         self.throttling = Throttling()
         self.loggers = Loggers.of(self.release.name)
+        self.reconfigured: set[int] = set()
         self.gate = Gate(self)
         self._listeners: dict[int, Listener] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -195,6 +196,7 @@ class EmbeddedCluster:
             return
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
+        self.reconfigured.discard(broker_id)
         self.state.broker_lost(broker_id)
         await self._listeners[broker_id].stop()
 

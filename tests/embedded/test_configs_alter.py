@@ -28,6 +28,11 @@ Told = list[tuple[int, str | None]]
 async def alter(
     cluster: Brokers, *wanted: tuple[ConfigResource, Ops], broker: int = 1, validate_only: bool = False
 ) -> Told:
+    async with RawClient(address(cluster, broker)) as client:
+        return await altered(client, *wanted, validate_only=validate_only)
+
+
+async def altered(client: RawClient, *wanted: tuple[ConfigResource, Ops], validate_only: bool = False) -> Told:
     def build(kio: ModuleType) -> Any:
         return kio.IncrementalAlterConfigsRequest(
             resources=tuple(
@@ -41,10 +46,13 @@ async def alter(
             validate_only=validate_only,
         )
 
-    async with RawClient(address(cluster, broker)) as client:
-        response = await client.ask("incremental_alter_configs", 1, build)
-    assert [(each.resource_type, each.resource_name) for each in response.responses] == [each for each, _ in wanted]
-    return [(each.error_code, each.error_message) for each in response.responses]
+    response = await client.ask("incremental_alter_configs", 1, build)
+    # With ZooKeeper they come in an order of their own.
+    told = {
+        (each.resource_type, each.resource_name): (each.error_code, each.error_message) for each in response.responses
+    }
+    assert len(told) == len(wanted)
+    return [told[resource] for resource, _ in wanted]
 
 
 async def replace(

@@ -174,3 +174,16 @@ async def test_many_topics_share_what_is_kept(cluster: EmbeddedCluster) -> None:
     assert [result.resource_name for result in results] == names
     values = [next(e.value for e in result.configs if e.name == "retention.ms") for result in results]
     assert values == [str(1 + n % 7) if n % 50 == 0 else "604800000" for n in range(1000)]
+
+
+async def test_a_changed_broker_of_2_8_tells_what_is_internal() -> None:
+    async with EmbeddedCluster(ClusterSpec(versions="2.8")) as cluster:
+        key, one = "controller.quorum.request.timeout.ms", broker_resource(1)
+        assert told((await describe(cluster, one, keys=(key,)))[0]) == {}
+        cluster.state.alter_config(one, {"log.retention.ms": "5"})
+        cluster.state.replace_config(one, {})
+        assert told((await describe(cluster, one, keys=(key,)))[0]) == {key: ("2000", 5)}
+        assert told((await describe(cluster, broker_resource(2), keys=(key,), broker=2))[0]) == {}
+        await cluster.broker_down(1)
+        await cluster.broker_up(1)
+        assert told((await describe(cluster, one, keys=(key,)))[0]) == {}

@@ -67,8 +67,6 @@ def definitions(release: str) -> dict[str, Any]:
     raw: dict[str, Any] = json.loads(ask_kafka(release))
     for section in SECTIONS:
         for definition in raw.get(section, {}).values():
-            if release == "2.8":  # which describes internal ones too
-                definition.pop("internal", None)
             if "valid" in definition:
                 told = definition.pop("valid")
                 if told["kind"] not in NOT_CHECKED:

@@ -34,6 +34,10 @@ _NO_CONTROLLER_LISTENER = (
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
+class DividedByZero(ValueError):
+    """What happens to a broker while it looks at its values."""
+
+
 def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: ConfigMessages, *, own: bool) -> None:
     """Raises ValueError with Kafka's words for the first thing that is wrong with these overrides as a whole.
 
@@ -81,7 +85,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not _number(after, "log.cleaner.threads"):
-        raise ValueError("/ by zero")
+        raise DividedByZero("/ by zero")
     if _number(after, "log.cleaner.dedupe.buffer.size") // _number(after, "log.cleaner.threads") <= _MIB:
         raise ValueError("requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
     compression = after.configs.broker["compression.type"]
@@ -208,6 +212,8 @@ def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) 
 
 
 def _check_threads(begin: str, old: int, new: int) -> None:
+    if new <= 0:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least 1"))
     if new < old // 2:
         raise ValueError(_WRAPPED.format(reason=f"{begin} be at least half the current value {old}"))
     if new > old * 2:

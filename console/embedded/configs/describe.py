@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
     from console.embedded.state.tables import View
 
+_INTERNAL_HIDDEN_FROM = (3, 0)
+"""Before, a broker of which anything was changed told what is internal too (KafkaConfig.nonInternalValues)."""
 _METRICS_DEFAULTS_FROM = (4, 0)
 UNDOCUMENTED = ""
 """Told even where no documentation is asked for."""
@@ -57,7 +59,8 @@ def described(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource
         check_is_own(
             resource.name, broker_id, "Unexpected broker id, expected {own} or empty string, but received {name}"
         )
-        return list(_broker_entries(layers))
+        with_internal = cluster.release.number < _INTERNAL_HIDDEN_FROM and broker_id in cluster.reconfigured
+        return list(_broker_entries(layers, with_internal=with_internal))
     if resource.type == BROKER_LOGGER:
         if not resource.name:
             raise ConfigProblem(INVALID_REQUEST, "Broker id must not be empty")
@@ -128,9 +131,9 @@ def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Conf
         yield _entry(name, value, definition, synonyms, read_only=False)
 
 
-def _broker_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
+def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[ConfigEntry]:
     """Everything that is defined, and what else was set."""
-    names = {name for name, definition in layers.configs.broker.items() if not definition.internal}
+    names = {name for name, definition in layers.configs.broker.items() if with_internal or not definition.internal}
     for _, values in layers.layers():
         names.update(values)
     for name in sorted(names):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.definitions import ReleaseConfigs, release_configs
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
 from console.embedded.configs.problems import INVALID_CONFIG, ConfigProblem
@@ -76,4 +75,4 @@ def topic_config(cluster: EmbeddedCluster, broker_id: int, name: str, key: str) 
     own = view.configs.get(topic_resource(name), NOTHING).get(key)
     if own is not None:
         return canonical(definition, own)
-    return layers_of(cluster, broker_id, view).inherited(definition) or ""
+    return BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs).inherited(definition) or ""

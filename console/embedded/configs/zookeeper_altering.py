@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from console.embedded.configs.broker_file import layers_of
-from console.embedded.configs.broker_rules import check_broker_values
+from console.embedded.configs.broker_rules import DividedByZero, check_broker_values
 from console.embedded.configs.changes import Change, Outcome, answered, rights_problem
 from console.embedded.configs.definitions import PASSWORD, release_configs
 from console.embedded.configs.describe import broker_number
@@ -97,7 +97,10 @@ class ZooKeeperAltering:
         now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
         values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
         layers = self._layers()
-        check_broker_values(layers, values, self._said, own=own)
+        try:
+            check_broker_values(layers, values, self._said, own=own)
+        except DividedByZero:
+            raise ConfigProblem(UNKNOWN_SERVER_ERROR) from None
         if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
             raise ValueError(NO_PASSWORD_SECRET)
         self._write(change, values)
