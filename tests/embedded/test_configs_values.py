@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from console.embedded.configs.definitions import ConfigDefinition, release_configs
 from console.embedded.configs.inheritance import BrokerLayers
 from console.embedded.configs.java_values import decimal_number, decimal_text, trimmed, whole_number
-from console.embedded.configs.messages import in_java_order
+from console.embedded.configs.messages import messages_of
 from console.embedded.configs.topic_rules import inherited_configs, topic_config_error
 from console.embedded.configs.value_rules import canonical, checked, value_error
 from console.embedded.versions.release import RELEASE_NAMES, release
@@ -106,12 +106,18 @@ def test_text_is_trimmed_as_in_java() -> None:
     assert trimmed("\u00a0a") == "\u00a0a"
 
 
-def test_sets_have_javas_order() -> None:
-    assert in_java_order(["log.dirs", "node.id"]) == ["node.id", "log.dirs"]
-    assert in_java_order(["ssl.keystore.location", "ssl.keystore.type"]) == [
-        "ssl.keystore.type",
-        "ssl.keystore.location",
-    ]
+def test_sets_of_keys_are_shown_as_by_the_release() -> None:
+    names = ["listeners", "sasl.jaas.config"], ["listener.name.plaintext.ssl.truststore.type"]
+    assert (
+        messages_of("4.3").keys(*names) == "[listeners, listener.name.plaintext.ssl.truststore.type, sasl.jaas.config]"
+    )
+    assert (
+        messages_of("3.9").keys(*names)
+        == "Set(listeners, sasl.jaas.config, listener.name.plaintext.ssl.truststore.type)"
+    )
+    assert messages_of("2.8").keys(["log.dirs", "node.id"]) == "Set(node.id, log.dirs)"
+    security = ["ssl.keystore.location", "ssl.keystore.type"]
+    assert messages_of("3.9").security_keys(security) == "HashSet(ssl.keystore.type, ssl.keystore.location)"
 
 
 @pytest.mark.parametrize("name", RELEASE_NAMES)

@@ -21,6 +21,7 @@ _MATCHED = frozenset(
         "client_source_port",
     }
 )
+_SIDES = ("min", "max")
 _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
@@ -48,9 +49,6 @@ def _bounded_keys(layers: BrokerLayers) -> list[str]:
     """Those for which brokers have a least or a greatest value: of each kind of group the heartbeats first."""
     bounded = [name for name in layers.configs.group if any(_bound(layers, name, side) is not None for side in _SIDES)]
     return sorted(bounded, key=lambda name: (name.partition(".")[0], "heartbeat" not in name))
-
-
-_SIDES = ("min", "max")
 
 
 def _bound(layers: BrokerLayers, name: str, side: str) -> str | None:

@@ -31,13 +31,8 @@ def decimal_number(text: str) -> float:
     if _DECIMAL.fullmatch(text):
         return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.rstrip("fFdD") if text[-1] in "fFdD" and _exponent_ends(text) else text)
+        return float.fromhex(text.rstrip("fFdD"))  # behind its exponent, which is decimal
     raise ValueError(text)
-
-
-def _exponent_ends(text: str) -> bool:
-    """Whether the last letter is a suffix: behind an exponent, which has decimal digits."""
-    return "p" in text.lower()
 
 
 def decimal_text(value: float) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from console.embedded.state.coordinators import java_hash
+from console.embedded.configs.java_hash import hash_order
 
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
@@ -40,12 +40,12 @@ class ConfigMessages:
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
         """A set of keys within a message. more: what older brokers put behind the others."""
-        shown = in_java_order([*names, *more]) if self.one_set else in_java_order(names) + in_java_order(more)
+        shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
     def security_keys(self, names: Iterable[str]) -> str:
         """The same for security keys without a listener's prefix."""
-        return self.security_key_set.format(", ".join(in_java_order(names)))
+        return self.security_key_set.format(", ".join(hash_order(names)))
 
 
 _3_9 = ConfigMessages(
@@ -89,17 +89,3 @@ _MESSAGES: Mapping[str, ConfigMessages] = {
 def messages_of(release: str) -> ConfigMessages:
     """Those of a release by its name."""
     return _MESSAGES[release]
-
-
-def in_java_order(names: Iterable[str]) -> list[str]:
-    """Names as a small java.util.HashSet gives them."""
-    known = list(names)
-    size = 16
-    while size * 3 < len(known) * 4:
-        size *= 2
-    return sorted(known, key=lambda name: _spread(name) & (size - 1))
-
-
-def _spread(name: str) -> int:
-    value = java_hash(name) & 0xFFFFFFFF
-    return value ^ value >> 16
