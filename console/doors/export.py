@@ -1,0 +1,57 @@
+"""``kac export``: the wanted state of a cluster as YAML for review."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.doors.opening import DONE, FAILED, complain
+from console.doors.working import with_session
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac export``."""
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
+    from console.commands.snapshot import read_everything
+    from console.files.of_snapshot import wanted_of
+    from console.files.writing import yaml_text
+
+    async def work(session: Session) -> int:
+        gc.disable()
+        await read_everything(session)
+        known = session.snapshot
+        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in known.failures]
+        for line in missing:
+            complain(f"could not be read: {line}")
+        title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
+        text = yaml_text(wanted_of(known), title)
+        if options.output is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        elif not _write(options.output, text):
+            return FAILED
+        return FAILED if missing else DONE
+
+    return with_session(options, "export", work)
+
+
+def _write(path: Path, text: str) -> bool:
+    """Whole or not at all."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        complain(f"can't write {path}: {error.strerror or error}")
+        return False
+    return True

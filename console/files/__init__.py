@@ -1,0 +1,1 @@
+"""The wanted state of a cluster in files: written out, read back with places, compared, and turned into edits."""

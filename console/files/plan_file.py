@@ -1,0 +1,80 @@
+"""A plan in a file: the edits, and what they stand on, by which it is refused once the cluster has moved on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from console.files.errors import FileProblem
+from console.journal.codes import edit_json, edit_of, was_json, was_of
+from console.model.snapshot import Snapshot
+from console.plan.conflicts import Conflict, conflicts
+from console.plan.edits import CreateTopic, SetConfig, UpsertScram
+from console.plan.plan import Plan
+from console.plan.staged import Staged
+
+FORMAT = "kac plan"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFile:
+    """What a plan file holds. made: when, UTC."""
+
+    cluster_id: str
+    made: datetime
+    staged: tuple[Staged, ...]
+
+
+def write_plan(plan: Plan, cluster_id: str) -> str:
+    """The file's text. Raises ValueError for a plan with a secret: none is ever written."""
+    if any(isinstance(staged.edit, UpsertScram) or _has_secret(staged) for staged in plan.staged):
+        raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
+    edits = [{"edit": edit_json(staged.edit), "was": was_json(staged.was)} for staged in plan.staged]
+    document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
+    return json.dumps({**document, "edits": edits}, indent=1, ensure_ascii=True) + "\n"
+
+
+def _has_secret(staged: Staged) -> bool:
+    edit = staged.edit
+    if isinstance(edit, SetConfig):
+        return not isinstance(edit.value, str)
+    return isinstance(edit, CreateTopic) and any(not isinstance(v, str) for v in edit.topic.configs.values())
+
+
+def is_plan(text: str) -> bool:
+    """Whether a file is a plan, and no wanted state."""
+    return text.lstrip().startswith("{") and f'"{FORMAT}"' in text[:200]
+
+
+def read_plan(text: str, source: str) -> PlanFile:
+    """Raises FileProblem for what is no such file, or one of another version."""
+    try:
+        document: dict[str, Any] = json.loads(text)
+        if document.get("format") != FORMAT or document.get("version") != VERSION:
+            raise FileProblem(source, 1, "this is no plan of this version", "make it again with kac plan --out")
+        return PlanFile(
+            str(document["cluster_id"]),
+            datetime.fromisoformat(document["made"]),
+            tuple(_staged(each) for each in document["edits"]),
+        )
+    except FileProblem:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FileProblem(
+            source, None, f"the plan can't be read: {error}", "make it again with kac plan --out"
+        ) from None
+
+
+def _staged(data: dict[str, Any]) -> Staged:
+    edit = edit_of(data["edit"])
+    return Staged(edit, was_of(edit, data["was"]))
+
+
+def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
+    """What somebody changed since the plan was made. plan: the same edits, staged upon what is there now."""
+    before = {staged.edit.slot: staged.was for staged in file.staged}
+    upon = [replace(staged, was=before.get(staged.edit.slot, staged.was)) for staged in plan.staged]
+    return conflicts(upon, snapshot)

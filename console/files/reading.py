@@ -1,0 +1,201 @@
+"""Files into a wanted state. Everything that is wrong is told at once, each with its file and line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path as FilePath
+
+from pydantic import ValidationError
+
+from console.files.errors import FileProblem, FileProblems
+from console.files.nodes import Document, Path, read_yaml
+from console.files.schema import AclPart, Configs, FilePart, NamePart, QuotaPart, SecretSet, TopicPart
+from console.files.schema_problems import schema_problems
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.writing import DEFAULT, SECTIONS
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.changes import Target
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.values import parse_quota
+
+SUFFIXES = (".yaml", ".yml")
+STDIN = "-"
+_LARGEST = 256 << 20
+_ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
+
+
+@dataclass
+class Read:
+    """What files want. places: file and line of entities (key ``""``) and of their keys."""
+
+    topics: dict[str, WantedTopic] = field(default_factory=dict)
+    configs: dict[ConfigResource, Mapping[str, Value]] = field(default_factory=dict)
+    quotas: dict[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
+    acls: dict[Acl, None] = field(default_factory=dict)
+    places: dict[tuple[Target, str], tuple[str, int]] = field(default_factory=dict)
+
+    @property
+    def wanted(self) -> Wanted:
+        """The wanted state."""
+        return Wanted(self.topics, self.configs, self.quotas, frozenset(self.acls))
+
+    def place(self, target: Target, key: str = "") -> tuple[str, int | None]:
+        """File and line of an entity's key, or of the entity; ``("", None)`` for what no file holds."""
+        return self.places.get((target, key)) or self.places.get((target, "")) or ("", None)
+
+
+def read_files(names: Iterable[str]) -> Read:
+    """Files, directories (their YAML files, in order of their names) and ``-``. Raises FileProblems."""
+    read, problems = Read(), list[FileProblem]()
+    for source, text in _texts(names, problems):
+        try:
+            problems += take(read_yaml(text, source), read)
+        except FileProblem as problem:
+            problems.append(problem)
+    if problems:
+        raise FileProblems(problems)
+    return read
+
+
+def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[str, str]]:
+    for name in names:
+        if name == STDIN:
+            yield "standard input", sys.stdin.read()
+            continue
+        path = FilePath(name)
+        found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES) if path.is_dir() else [path]
+        if not found:
+            problems.append(
+                FileProblem(name, None, "there is no file in it", f"its files end in {', '.join(SUFFIXES)}")
+            )
+        for each in found:
+            try:
+                if each.stat().st_size > _LARGEST:
+                    raise ValueError("it is larger than 256 MiB")
+                yield str(each), each.read_text(encoding="utf-8")
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+                problems.append(FileProblem(str(each), None, f"it can't be read: {why}"))
+
+
+def take(document: Document, read: Read) -> list[FileProblem]:
+    """Put what a document wants to the rest; what is wrong with it comes back."""
+    if document.data is None:
+        return [FileProblem(document.source, 1, "the file is empty", "kac export shows what one looks like")]
+    try:
+        part = FilePart.model_validate(document.data)
+    except ValidationError as error:
+        return list(schema_problems(error, document))
+    return list(_entities(part, document, read))
+
+
+# -- entities ------------------------------------------------------------------------------------------------------
+
+
+def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FileProblem]:
+    for name, topic in part.topics.items():
+        line = document.line(("topics", name))
+        resource = topic_resource(name)
+        yield from _new(read, resource, f"topic {name}", document, line)
+        given = topic or TopicPart()
+        configs = None if given.configs is None else _values(given.configs)
+        read.topics[name] = WantedTopic(given.partitions, given.replication, configs)
+        _remember_keys(read, resource, document, ("topics", name, "configs"), given.configs or {})
+    sections = {"brokers": part.brokers, "groups": part.groups, "client-metrics": part.client_metrics}
+    for type_, section in SECTIONS.items():
+        for name, given_configs in sections[section].items():
+            if section == "brokers" and name != DEFAULT and not name.isdecimal():
+                line = document.line((section, name))
+                yield FileProblem(document.source, line, f"{name!r} is no broker's id", f"write a number or {DEFAULT}")
+                continue
+            resource = ConfigResource(type_, "" if section == "brokers" and name == DEFAULT else name)
+            yield from _new(read, resource, f"{section} {name}", document, document.line((section, name)))
+            read.configs[resource] = _values(given_configs or {})
+            _remember_keys(read, resource, document, (section, name), given_configs or {})
+    for number, quota in enumerate(part.quotas):
+        yield from _quota(quota, number, document, read)
+    for number, acl in enumerate(part.acls):
+        yield from _acls(acl, number, document, read)
+
+
+def _new(read: Read, target: Target, name: str, document: Document, line: int) -> Iterator[FileProblem]:
+    before = read.places.get((target, ""))
+    if before is not None:
+        yield FileProblem(document.source, line, f"{name} stands in {before[0]}:{before[1]} too", "let it stand once")
+    read.places[target, ""] = (document.source, line)
+
+
+def _remember_keys(read: Read, target: Target, document: Document, path: Path, keys: Iterable[str]) -> None:
+    for key in keys:
+        read.places[target, key] = (document.source, document.line((*path, key)))
+
+
+def _values(configs: Configs) -> Mapping[str, Value]:
+    return {key: HIDDEN if isinstance(value, SecretSet) else value for key, value in configs.items()}
+
+
+def _quota(part: QuotaPart, number: int, document: Document, read: Read) -> Iterator[FileProblem]:
+    path: Path = ("quotas", number)
+    names = {"user": part.user, "client-id": part.client_id, "ip": part.ip}
+    given = {
+        type_: value.name if isinstance(value, NamePart) else None if value == DEFAULT else value
+        for type_, value in names.items()
+        if value is not None
+    }
+    if not given or ("ip" in given and len(given) > 1):
+        line = document.line(path)
+        yield FileProblem(document.source, line, "a quota is of a user, a client-id, both, or an ip")
+        return
+    entity = QuotaEntity.of(given)
+    yield from _new(read, entity, f"the quota of {entity.as_dict()}", document, document.line(path))
+    limits: dict[str, float] = {}
+    for key, text in part.limits.items():
+        line = document.line((*path, "limits", key))
+        read.places[entity, key] = (document.source, line)
+        try:
+            limits[key] = parse_quota(key, text)
+        except ValueError as error:
+            yield FileProblem(document.source, line, str(error))
+    read.quotas[entity] = limits
+
+
+def _acls(part: AclPart, number: int, document: Document, read: Read) -> Iterator[FileProblem]:
+    path: Path = ("acls", number)
+    line = document.line(path)
+    if (part.allow is None) == (part.deny is None):
+        yield FileProblem(document.source, line, "an ACL either allows or denies a principal", "allow: User:alice")
+        return
+    named = {type_: name for type_ in _ACL_TYPES if (name := getattr(part, type_.replace("-", "_"))) is not None}
+    if len(named) != 1:
+        yield FileProblem(document.source, line, "an ACL is on one resource", f"one of {', '.join(_ACL_TYPES)}")
+        return
+    ((type_, name),) = named.items()
+    if type_ == "cluster" and name != CLUSTER_NAME:
+        yield FileProblem(document.source, line, f"the cluster is called {CLUSTER_NAME}, not {name!r}")
+        return
+    for operation in part.operations:
+        try:
+            parsed = AclOperation.parse(operation)
+        except ValueError:
+            near = get_close_matches(operation.upper(), AclOperation.NAMES.values(), n=1)
+            hint = f"did you mean {near[0]}?" if near else ""
+            yield FileProblem(
+                document.source, document.line((*path, "operations")), f"no operation {operation!r}", hint
+            )
+            continue
+        acl = Acl(
+            AclResourceType.parse(type_),
+            name,
+            PatternType.parse(part.pattern),
+            (part.allow if part.allow is not None else part.deny) or "",
+            part.host,
+            parsed,
+            Permission.parse("ALLOW" if part.allow is not None else "DENY"),
+        )
+        read.acls[acl] = None
+        read.places[acl, ""] = (document.source, line)

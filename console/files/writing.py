@@ -1,0 +1,159 @@
+"""A wanted state as YAML that a person can review: always in the same order, a line for each fact."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.model.acl import Acl
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.present.units import config_value, quota
+
+DEFAULT = "<default>"
+VERSION = 1
+SECTIONS = {BROKER: "brokers", GROUP: "groups", CLIENT_METRICS: "client-metrics"}
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+_WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"})
+
+
+def yaml_text(wanted: Wanted, title: str) -> str:
+    """The document. title: a comment at its top, a line of any text."""
+    lines = [f"# {_one_line(title)}", f"version: {VERSION}"]
+    for section in (_topics(wanted.topics), *_configs(wanted.configs), _quotas(wanted.quotas), _acls(wanted.acls)):
+        lines += section
+    return "\n".join(lines) + "\n"
+
+
+def _topics(topics: Mapping[str, WantedTopic]) -> Iterator[str]:
+    if topics:
+        yield "topics:"
+    blocks: dict[int, list[str]] = {}
+    for name in sorted(topics):
+        topic = topics[name]
+        yield f"  {_word(name)}:"
+        if topic.partitions is not None:
+            yield f"    partitions: {topic.partitions}"
+        if topic.replication is not None:
+            yield f"    replication: {topic.replication}"
+        if topic.configs is not None:
+            block = blocks.get(id(topic.configs))
+            if block is None:
+                block = blocks[id(topic.configs)] = list(_block("configs", topic.configs, "    "))
+            yield from block
+
+
+def _configs(configs: Mapping[ConfigResource, Mapping[str, Value]]) -> Iterator[list[str]]:
+    for type_, section in SECTIONS.items():
+        resources = sorted((each for each in configs if each.type == type_), key=_order)
+        if resources:
+            lines = [f"{section}:"]
+            for resource in resources:
+                name = DEFAULT if resource.is_cluster_default else resource.name
+                lines += _block(_word(name), configs[resource], "  ")
+            yield lines
+
+
+def _order(resource: ConfigResource) -> tuple[int, str]:
+    return (int(resource.name) if resource.name.isdecimal() and len(resource.name) < 10 else -1, resource.name)
+
+
+def _block(name: str, values: Mapping[str, Value], indent: str) -> Iterator[str]:
+    if not values:
+        yield f"{indent}{name}: {{}}"
+        return
+    yield f"{indent}{name}:"
+    for key in sorted(values):
+        yield f"{indent}  {_word(key)}: {_value(key, values[key])}"
+
+
+def _value(key: str, value: Value) -> str:
+    if value is HIDDEN:
+        return "{secret: set}"
+    assert isinstance(value, str)
+    amount = config_value(key, value)
+    return f"{_quoted(value)}  # {_one_line(amount)}" if amount else _quoted(value)
+
+
+def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
+    if quotas:
+        yield "quotas:"
+    for entity in sorted(quotas, key=_entity_order):
+        start = "  - "
+        for part in entity:
+            yield f"{start}{_word(part.type)}: {_part(part.name)}"
+            start = "    "
+        yield "    limits:"
+        for key in sorted(quotas[entity]):
+            amount = quota(key, quotas[entity][key])
+            yield f"      {_word(key)}: {_number(quotas[entity][key])}" + (f"  # {_one_line(amount)}" if amount else "")
+
+
+def _part(name: str | None) -> str:
+    if name is None:
+        return DEFAULT
+    return f"{{name: {_quoted(name)}}}" if name == DEFAULT else _quoted(name)
+
+
+def _entity_order(entity: QuotaEntity) -> list[tuple[str, bool, str]]:
+    return [(part.type, part.name is not None, part.name or "") for part in entity]
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def _acls(acls: Iterable[Acl]) -> Iterator[str]:
+    ordered = sorted(acls, key=_acl_order)
+    if ordered:
+        yield "acls:"
+    for (permission, principal, host, type_, name, pattern), group in groupby(ordered, key=_subject):
+        yield f"  - {permission.lower()}: {_quoted(principal)}"
+        yield f"    operations: [{', '.join(acl.operation.name for acl in group)}]"
+        yield f"    {type_.lower().replace('_', '-')}: {_quoted(name)}"
+        if pattern != "LITERAL":
+            yield f"    pattern: {pattern.lower()}"
+        if host != "*":
+            yield f"    host: {_quoted(host)}"
+
+
+def _subject(acl: Acl) -> tuple[str, str, str, str, str, str]:
+    return (
+        acl.permission.name,
+        acl.principal,
+        acl.host,
+        acl.resource_type.name,
+        acl.resource_name,
+        acl.pattern_type.name,
+    )
+
+
+def _acl_order(acl: Acl) -> tuple[str, ...]:
+    permission, principal, host, type_, name, pattern = _subject(acl)
+    return (principal, type_, name, pattern, permission, host, acl.operation.name)
+
+
+def _word(text: str) -> str:
+    """A key of a mapping: bare where YAML reads it as the same text."""
+    return text if (_PLAIN.fullmatch(text) and text.lower() not in _WORDS) or text == DEFAULT else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """In double quotes, on one line; what ends lines or drives terminals is escaped."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
+
+
+def _escaped(char: str) -> str:
+    if char.isprintable():
+        return char
+    number = ord(char)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def _one_line(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text)

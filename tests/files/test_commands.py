@@ -1,0 +1,177 @@
+"""`kac export`, `diff`, `plan`, `apply` and `compare` on clusters of their own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from console.cli import run
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+
+ORDERS = "checkout.orders"
+Kac = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cluster() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as running:
+        yield running
+
+
+@pytest.fixture
+def kac(
+    cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Kac:
+    """Run a command line on the cluster: exit code, output, complaints."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def call(*words: str, on: ThreadedCluster = cluster) -> tuple[int, str, str]:
+        code = run([words[0], "-b", on.bootstrap, *words[1:]])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def exported(kac: Kac, tmp_path: Path) -> Path:
+    """The cluster's state in a file."""
+    file = tmp_path / "wanted.yaml"
+    assert kac("export", "--output", str(file)) == (0, "", "")
+    return file
+
+
+def edited(file: Path, *changes: tuple[str, str]) -> str:
+    """The file with texts replaced."""
+    text = file.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    file.write_text(text)
+    return str(file)
+
+
+def retention(cluster: ThreadedCluster) -> str | None:
+    return cluster.call(lambda one: one.state.configs.get(topic_resource(ORDERS), {}).get("retention.ms"))
+
+
+def test_what_was_exported_changes_nothing(kac: Kac, exported: Path) -> None:
+    assert kac("diff", "-f", str(exported), "--exit-code") == (0, "no changes\n", "")
+    assert kac("apply", "-f", str(exported), "--yes") == (0, "no changes\n", "")
+
+
+def test_an_empty_cluster_becomes_what_was_exported(kac: Kac, exported: Path) -> None:
+    with run_in_thread(ClusterSpec(brokers=3)) as empty:
+        code, out, complaints = kac("apply", "-f", str(exported), "--yes", on=empty)
+        assert (code, complaints) == (0, "")
+        assert "0 failed" in out
+        _, again, _ = kac("export", on=empty)
+        assert again.splitlines()[1:] == exported.read_text().splitlines()[1:]
+
+
+def test_changes_are_told_planned_and_applied(
+    kac: Kac, exported: Path, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"), ("83886080", "100MB/s"))
+    code, out, _ = kac("diff", "-f", file, "--exit-code")
+    assert code == 3
+    assert "259200000" in out
+    assert "100 MB/s" in out
+    plan = tmp_path / "plan.json"
+    assert kac("plan", "-f", file, "--out", str(plan))[0] == 0
+    assert retention(cluster) == "604800000"
+    assert kac("apply", "-f", str(plan), "--yes")[0] == 0
+    assert retention(cluster) == "259200000"
+
+
+def test_a_plan_is_refused_once_the_cluster_has_moved_on(
+    kac: Kac, exported: Path, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"))
+    assert kac("plan", "-f", file, "--out", plan)[0] == 0
+    cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"retention.ms": "5"}))
+    code, out, complaints = kac("apply", "-f", plan, "--yes")
+    assert code == 1
+    assert "604800000 (topic)  5 (topic)  259200000 (topic)" in " ".join(out.split(" "))
+    assert "nothing was sent" in complaints
+    assert retention(cluster) == "5"
+    assert kac("apply", "-f", plan, "--yes", "--force")[0] == 0
+    assert retention(cluster) == "259200000"
+
+
+def test_a_plan_is_for_its_cluster(kac: Kac, exported: Path, tmp_path: Path) -> None:
+    plan = str(tmp_path / "plan.json")
+    kac("plan", "-f", edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d")), "--out", plan)
+    with run_in_thread(ClusterSpec(brokers=3, scenario="quiet")) as other:
+        code, _, complaints = kac("apply", "-f", plan, "--yes", on=other)
+    assert code == 1
+    assert "the plan was made for cluster" in complaints
+
+
+def test_nothing_is_sent_while_something_can_not_be(kac: Kac, exported: Path, cluster: ThreadedCluster) -> None:
+    file = edited(
+        exported, ("partitions: 12", "partitions: 2"), ('retention.ms: "604800000"', "retention.ms: 3d"),
+        ("cleanup.policy:", "cleanup.polici:"),
+    )  # fmt: skip
+    code, _, complaints = kac("apply", "-f", file, "--yes")
+    assert code == 1
+    assert f"{file}:" in complaints
+    assert "partitions can't be taken away" in complaints
+    assert "Did you mean cleanup.policy?" in complaints
+    assert retention(cluster) == "604800000"
+
+
+def test_only_what_is_named_is_removed(kac: Kac, exported: Path, cluster: ThreadedCluster) -> None:
+    lines = exported.read_text().splitlines()
+    start = lines.index("  checkout.refunds:")
+    exported.write_text("\n".join(lines[:start] + lines[start + 4 :]) + "\n")
+    assert kac("diff", "-f", str(exported)) == (0, "no changes\n", "")
+    code, out, _ = kac("diff", "-f", str(exported), "--prune", "topics=checkout.*", "--exit-code")
+    assert code == 3
+    assert "topic checkout.refunds" in out
+    assert len([line for line in out.splitlines() if "delete" in line]) == 1
+    assert kac("diff", "-f", str(exported), "--prune", "topics=identity.*") == (0, "no changes\n", "")
+    assert kac("diff", "-f", str(exported), "--prune", "everything")[0] == 2
+
+
+def test_a_secret_is_told_of_and_never_told(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
+    resource, key = broker_resource(1), "listener.name.x.ssl.keystore.password"
+    cluster.call(lambda one: one.state.alter_config(resource, {key: "hunter2"}))
+    _, out, _ = kac("export")
+    assert "hunter2" not in out
+    assert f"{key}: {{secret: set}}" in out
+    file = tmp_path / "wanted.yaml"
+    file.write_text(out)
+    assert kac("diff", "-f", str(file)) == (0, "no changes\n", "")
+    cluster.call(lambda one: one.state.alter_config(resource, {key: None}))
+    code, _, complaints = kac("diff", "-f", str(file))
+    assert code == 1
+    assert "set it by hand" in complaints
+
+
+def test_brokers_are_compared_and_the_odd_one_is_marked(kac: Kac, cluster: ThreadedCluster) -> None:
+    cluster.call(lambda one: one.state.alter_config(broker_resource(3), {"log.cleaner.threads": "4"}))
+    cluster.call(lambda one: one.state.alter_config(CLUSTER_DEFAULT, {"log.cleaner.threads": "2"}))
+    _, out, _ = kac("compare", "--brokers", "--output", "json")
+    rows = {row["key"]: row for row in json.loads(out)["differences"]}
+    assert rows["log.cleaner.threads"] == {
+        "key": "log.cleaner.threads", "values": {"1": "2", "2": "2", "3": "4"}, "odd": [3]
+    }  # fmt: skip
+
+
+def test_entities_and_files_are_compared(kac: Kac, exported: Path, tmp_path: Path) -> None:
+    _, out, _ = kac("compare", f"topic:{ORDERS}", "topic:checkout.payments")
+    assert "cleanup.policy  delete (default)" in " ".join(out.split(" "))
+    other = tmp_path / "other.yaml"
+    other.write_text(exported.read_text())
+    assert kac("compare", str(exported), str(other)) == (0, "they are alike\n", "")
+    edited(other, ('retention.ms: "604800000"', "retention.ms: 3d"))
+    code, out, _ = kac("compare", str(exported), str(other), "--exit-code")
+    assert code == 3
+    assert len(out.splitlines()) == 2
