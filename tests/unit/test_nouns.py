@@ -84,6 +84,11 @@ SAID = [
         ],
     ),
     ("acls", "--remove --allow-principal User:a --cluster", ["revoke allow User:a ALL on cluster"]),
+    (
+        "acls",
+        "--add --allow-principal User:a --operation AlterConfigs,describe-configs --cluster",
+        ["allow User:a ALTER_CONFIGS,DESCRIBE_CONFIGS on cluster"],
+    ),
     ("acls", "--delete --deny-principal User:a --topic '*'", ["revoke deny User:a ALL on topic *"]),
 ]
 

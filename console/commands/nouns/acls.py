@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements
@@ -26,6 +27,7 @@ _PRODUCER = {
     "topic": "WRITE,DESCRIBE,CREATE",
     "transactional_id": "WRITE,DESCRIBE",
 }
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _CONSUMER = {"topic": "READ,DESCRIBE", "group": "READ"}
 
 
@@ -102,13 +104,18 @@ def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
 
     if given.producer or given.consumer:
         return _roles(given, targets)
-    operations = ",".join(given.operation).upper().replace(" ", "").replace("-", "_") or "ALL"
+    operations = ",".join(map(_operation, given.operation)) or "ALL"
     found = [(operations, target) for option in _RESOURCES for target in targets(option)]
     if given.cluster:
         found.append((operations, "cluster"))
     if not found:
         raise OptionsError("name a resource: --topic, --group, --cluster, --transactional-id, …")
     return found
+
+
+def _operation(text: str) -> str:
+    """As the language has it; kafka-acls writes AlterConfigs."""
+    return _HUMP.sub("_", text).upper().replace(" ", "").replace("-", "_")
 
 
 def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> list[tuple[str, str]]:
