@@ -194,6 +194,8 @@ class ConfigsCommand:
 
         for table in conflict_tables(report):
             self.err.write(render(table))
+        if report.conflicts:
+            self._note("nothing was sent; --force goes over what somebody changed")
         if report.unrecorded is not None:
             self._note(f"the journal does not say how it went: {report.unrecorded.message}")
 
