@@ -44,9 +44,7 @@ class Client:
         frame = encode_header(payload, self._sent, "contract") + encode_payload(payload)
         self._socket.settimeout(patience)
         try:
-            self._socket.sendall(struct.pack(">i", len(frame)) + frame)
-            (size,) = struct.unpack(">i", self._exactly(4))
-            answer = self._exactly(size)
+            answer = self.exchange(frame)
         except OSError as lost:
             self.close()
             raise NoAnswer(f"{api} v{version}: {lost}") from lost
@@ -54,6 +52,12 @@ class Client:
         correlation_id, body = split_response(response, answer)
         assert correlation_id == self._sent
         return decode_body(response, body)
+
+    def exchange(self, frame: bytes) -> bytes:
+        """The frame that comes back. Raises OSError where none does."""
+        self._socket.sendall(struct.pack(">i", len(frame)) + frame)
+        (size,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)
 
     def close(self) -> None:
         """Closing twice is harmless."""

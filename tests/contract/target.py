@@ -48,6 +48,16 @@ class Server:
             del self._clients[broker, user]
             return "no answer"
 
+    def exchange(self, frame: bytes) -> bytes:
+        """What broker 1 answers to these bytes on a connection of their own, before any login; nothing if it closes."""
+        client = Client(self.addresses[1])
+        try:
+            return client.exchange(frame)
+        except OSError:
+            return b""
+        finally:
+            client.close()
+
     def close(self) -> None:
         """Close every connection."""
         for client in self._clients.values():

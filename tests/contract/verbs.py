@@ -144,8 +144,12 @@ def create_topics(
     timeout: float = 20.0,
     **to: Any,
 ) -> dict[str, Error]:
-    """CreateTopics v7: name -> (partitions, replication) or broker ids by partition; errors by name."""
-    answer = create_topics_answer(target, list(topics.items()), configs, dry=dry, timeout=timeout, **to)
+    """CreateTopics v4: name -> (partitions, replication) or broker ids by partition; errors by name.
+
+    What newer versions tell of configs depends on when the controller heard of the brokers' own.
+    """
+    shapes = list(topics.items())
+    answer = create_topics_answer(target, shapes, configs, dry=dry, timeout=timeout, version=4, **to)
     return {each["name"]: error(each) for each in answer}
 
 
@@ -156,12 +160,13 @@ def create_topics_answer(
     *,
     dry: bool = False,
     timeout: float = 20.0,
+    version: int = 7,
     **to: Any,
 ) -> list[dict[str, Any]]:
     """The same, and everything that is told of each topic."""
     answer = target.ask(
         "create_topics",
-        7,
+        version,
         lambda m: m.CreateTopicsRequest(
             topics=tuple(
                 m.CreatableTopic(

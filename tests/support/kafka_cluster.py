@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import os
 import secrets
 import signal
 import ssl
@@ -58,7 +59,8 @@ class KafkaCluster:
     alice, and SSL with client certificates (CN=admin is a super user, CN=alice is not).
     logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin and alice with PLAIN.
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
-    properties: server properties for every broker; broker_properties: for one, by id, over those.
+    properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
+    with classes of our own, which these name.
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -73,11 +75,13 @@ class KafkaCluster:
         allow_everyone: bool | None = None,
         properties: Mapping[str, str] | None = None,
         broker_properties: Mapping[int, Mapping[str, str]] | None = None,
+        classes: Path | None = None,
         jvm_options: tuple[str, ...] = _JVM,
     ) -> None:
         self.version = version
         self.security = security
         self._java, self._jars = java(), jars(version)
+        self._classpath = f"{self._jars}/*" if classes is None else f"{self._jars}/*{os.pathsep}{classes}"
         self.cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self.broker_ids = tuple(range(1, brokers + 1))
         self.directory = Path(tempfile.mkdtemp(prefix="kac-kafka-"))
@@ -293,7 +297,7 @@ class KafkaCluster:
         for node in self.broker_ids:
             folder = self._folder(node)
             arguments = format_arguments(self.cluster_id, self._write_files(node), scram_users)
-            command = [self._java, *_TOOL_JVM, "-cp", f"{self._jars}/*", "kafka.tools.StorageTool", *arguments]
+            command = [self._java, *_TOOL_JVM, "-cp", self._classpath, "kafka.tools.StorageTool", *arguments]
             with (folder / "console.log").open("wb") as output:
                 formatting.append((node, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)))
         for node, process in formatting:
@@ -308,7 +312,7 @@ class KafkaCluster:
         """A server of this version, which logs into the folder and ends with this process at the latest."""
         option = "log4j2.configurationFile" if major(self.version) >= 4 else "log4j.configuration"
         logging = f"-D{option}=file:{folder / 'logging.properties'}"
-        command = [self._java, *self._jvm_options, logging, "-cp", f"{self._jars}/*", main_class, *arguments]
+        command = [self._java, *self._jvm_options, logging, "-cp", self._classpath, main_class, *arguments]
         with (folder / "console.log").open("ab") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True

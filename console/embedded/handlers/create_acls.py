@@ -10,7 +10,6 @@ from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import ANY, MATCH
 from console.embedded.rights.acl_numbers import close_if_unset
 from console.embedded.rights.messages import (
-    CHANGE_WITHOUT_AUTHORIZER,
     CLUSTER_NAME_ONLY,
     EMPTY_RESOURCE_NAME,
     TOO_MANY_CHANGES,
@@ -64,7 +63,7 @@ def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
     if not context.allowed("ALTER"):
         return [_Result(_CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
-        return [_Result(_SECURITY_DISABLED, CHANGE_WITHOUT_AUTHORIZER)] * len(acls)
+        return [_Result(_SECURITY_DISABLED, messages_of(context.cluster.release).disabled)] * len(acls)
     if any(_only_filters(acl) for acl in acls):
         return [_Result(_UNKNOWN_SERVER_ERROR, None)] * len(acls)
     return None

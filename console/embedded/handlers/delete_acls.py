@@ -9,7 +9,6 @@ from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
 from console.embedded.rights.acl_numbers import close_if_unset
 from console.embedded.rights.messages import (
-    CHANGE_WITHOUT_AUTHORIZER,
     UNKNOWN_ENTRY_FILTER,
     UNKNOWN_PATTERN_FILTER,
     messages_of,
@@ -50,7 +49,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
     if not context.allowed("ALTER"):
         return [_Result((), _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(filters)
     if context.cluster.authorizer is None:
-        return [_Result((), _SECURITY_DISABLED, CHANGE_WITHOUT_AUTHORIZER)] * len(filters)
+        return [_Result((), _SECURITY_DISABLED, messages_of(context.cluster.release).disabled)] * len(filters)
     kraft, too_many = context.cluster.release.kraft, messages_of(context.cluster.release).too_many_deleted
     results: list[_Result] = []
     gone: set[Acl] = set()

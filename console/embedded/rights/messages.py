@@ -10,7 +10,6 @@ from console.embedded.context import RequestContext
 from console.embedded.versions.release import Release
 
 DESCRIBE_WITHOUT_AUTHORIZER: Final = "No Authorizer is configured on the broker"
-CHANGE_WITHOUT_AUTHORIZER: Final = "No Authorizer is configured."
 CLUSTER_NAME_ONLY: Final = "The only valid name for the CLUSTER resource is kafka-cluster"
 EMPTY_RESOURCE_NAME: Final = "Invalid empty resource name"
 UNKNOWN_PATTERN_FILTER: Final = "Unknown patternFilter."
@@ -23,13 +22,14 @@ class RightsMessages:
     """What differs between releases. None: no message.
 
     refused: of an operation on the cluster. unnamed: of an ACL with a number that has no name. bad_principal: code and
-    message of a principal without a type. too_many_deleted: code and message, None where there is no such limit.
-    credential_kept: where a credential was altered.
+    message of a principal without a type. disabled: of a change where there is no authorizer. too_many_deleted: code
+    and message, None where there is no such limit. credential_kept: where a credential was altered.
     """
 
     refused: str
     unnamed: str
     bad_principal: tuple[int, str | None]
+    disabled: str
     too_many_deleted: tuple[int, str | None] | None
     credential_kept: str | None = None
 
@@ -44,6 +44,7 @@ _BY_RELEASE: Mapping[str, RightsMessages] = {
         refused="{request} is not authorized.",
         unnamed="Failed to create ACL",
         bad_principal=(_UNKNOWN_SERVER_ERROR, None),
+        disabled="No Authorizer is configured on the broker.",
         too_many_deleted=None,
         credential_kept="",
     ),
@@ -51,12 +52,14 @@ _BY_RELEASE: Mapping[str, RightsMessages] = {
         refused="{request} is not authorized.",
         unnamed="Invalid {part} UNKNOWN",
         bad_principal=(_INVALID_REQUEST, _NO_COLON),
+        disabled="No Authorizer is configured.",
         too_many_deleted=(_UNKNOWN_SERVER_ERROR, None),
     ),
     "4.3": RightsMessages(
         refused="{request} needs {operation} permission.",
         unnamed="Invalid {part} UNKNOWN",
         bad_principal=(_INVALID_REQUEST, _NO_COLON),
+        disabled="No Authorizer is configured.",
         too_many_deleted=(
             _INVALID_REQUEST,
             "Cannot remove more than 10000 acls in a single delete operation.",

@@ -1,0 +1,128 @@
+"""Clusters that are set up otherwise: without an authorizer (PROTOCOL §4), and with a policy for configs (§2)."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import replace as replace_field
+from pathlib import Path
+
+import pytest
+
+from console.embedded.configs.policy import PolicyViolation
+from console.embedded.in_thread import run_in_thread
+from console.model.config import ConfigResource
+from console.model.secret import Secret
+from tests.contract import acls
+from tests.contract.conftest import REAL, USERS, spec
+from tests.contract.target import Server, Target
+from tests.contract.verbs import (
+    DELETE,
+    FINE,
+    SET,
+    TOPIC,
+    alter,
+    alter_each,
+    create_topics,
+    delete_topics,
+    replace,
+    values,
+)
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_jars import KAFKA_4_3, jars, java
+from tests.support.real_clusters import running
+
+HERE = Path(__file__).parent
+POLICY = "RecordingPolicy"
+
+
+class Recording:
+    """RecordingPolicy, for embedded clusters."""
+
+    def configure(self, configs: Mapping[str, str]) -> None: ...
+
+    def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
+        if "segment.ms" in configs:
+            shown = ", ".join(f"{key}={value or 'null'}" for key, value in sorted(configs.items()))
+            raise PolicyViolation(f"TOPIC {resource.name} {{{shown}}}")
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
+    """Kafka 4.3, one broker, no authorizer, and the policy."""
+
+    def make() -> KafkaCluster:
+        classes = tmp_path_factory.mktemp("classes")
+        compiler = Path(java()).resolve().with_name("javac")
+        if not compiler.exists():
+            pytest.skip("this Java has no compiler: install a JDK (Debian: apt install openjdk-17-jdk-headless)")
+        command = [str(compiler), "-cp", f"{jars(KAFKA_4_3)}/*", "-d", str(classes), str(HERE / f"{POLICY}.java")]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        properties = {"authorizer.class.name": "", "alter.config.policy.class.name": POLICY}
+        return KafkaCluster(brokers=1, logins=True, properties=properties, classes=classes)
+
+    yield from running(make)
+
+
+TARGETS = [*(pytest.param((release, False), id=f"embedded-{release}") for release in REAL)]
+TARGETS.append(pytest.param(("4.3", True), id="real-4.3", marks=pytest.mark.broker))
+
+
+@pytest.fixture(params=TARGETS)
+def unusual(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """One broker of each release, embedded; and a real one of 4.3 beside."""
+    release, is_real = request.param
+    wanted = replace_field(spec(release), brokers=1, authorizer=False, alter_config_policy=Recording())
+    with run_in_thread(wanted) as thread:
+        servers = [Server(thread.call(lambda each: each.addresses), USERS, wanted.versions != "2.8")]
+        if is_real:
+            cluster: KafkaCluster = request.getfixturevalue("policed_cluster")
+            users = {name: Secret(password) for name, password in cluster.users.items()}
+            servers.append(Server({1: cluster.login_addresses[0]}, users, kraft=True))
+        yield Target(release, servers[0], thread, servers[1] if is_real else None)
+        for server in servers:
+            server.close()
+
+
+def test_without_an_authorizer(unusual: Target) -> None:
+    """§4: SECURITY_DISABLED, in three ways of saying it."""
+    binding = acls.Binding("x", "User:alice")
+    text = "No Authorizer is configured." if unusual.kraft else "No Authorizer is configured on the broker."
+    disabled = ("SECURITY_DISABLED", text)
+    assert acls.found(unusual) == (("SECURITY_DISABLED", "No Authorizer is configured on the broker"), set())
+    assert acls.create(unusual, binding, binding._replace(principal="bob")) == [disabled] * 2
+    assert acls.delete(unusual, acls.EVERYTHING) == [(disabled, set())]
+
+
+def test_what_a_policy_sees_and_refuses(unusual: Target, name: str) -> None:
+    """§2: The policy sees only the keys altered (a DELETE as null); a violation is POLICY_VIOLATION; it is asked when
+    only validating too; the other resources proceed."""
+    other = f"{name}-2"
+    assert create_topics(unusual, {name: {0: [1]}, other: {0: [1]}}) == {name: FINE, other: FINE}
+    fine, bad = ("retention.ms", SET, "1000"), ("segment.ms", SET, "5000")
+    assert alter(unusual, TOPIC, name, fine, dry=True) == FINE
+    assert alter(unusual, TOPIC, name, ("max.message.bytes", SET, "2000000")) == FINE
+    refused = ("POLICY_VIOLATION", f"TOPIC {name} {{max.message.bytes=null, segment.ms=5000}}")
+    for dry in (True, False):
+        assert alter(unusual, TOPIC, name, bad, ("max.message.bytes", DELETE, None), dry=dry) == refused
+    refused = ("POLICY_VIOLATION", f"TOPIC {name} {{segment.ms=5000}}")
+    assert dict(alter_each(unusual, [((TOPIC, name), [bad]), ((TOPIC, other), [fine])])) == {
+        (TOPIC, name): refused,
+        (TOPIC, other): FINE,
+    }
+    assert values(unusual, TOPIC, name) == {"max.message.bytes": "2000000"}
+    assert values(unusual, TOPIC, other) == {"retention.ms": "1000"}
+    refused = ("POLICY_VIOLATION", f"TOPIC {other} {{retention.ms=2000, segment.ms=5000}}")
+    replaced = {"segment.ms": "5000", "retention.ms": "2000"}
+    assert replace(unusual, [((TOPIC, other), replaced)])[TOPIC, other] == refused
+    delete_topics(unusual, name, other)
+
+
+def test_the_policy_is_asked_last(unusual: Target, name: str) -> None:
+    """§2: Order: validation → existence → AlterConfigPolicy."""
+    missing = ("UNKNOWN_TOPIC_OR_PARTITION", f"The topic '{name}' does not exist.")
+    assert alter(unusual, TOPIC, name, ("segment.ms", SET, "5000")) == missing
+    ours = alter(unusual, TOPIC, name, ("segment.ms", SET, "x"))
+    assert ours[0] == ("INVALID_CONFIG" if unusual.kraft else missing[0])

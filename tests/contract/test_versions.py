@@ -1,0 +1,73 @@
+"""Which APIs in which versions a broker tells, and what it says to one that it does not have (PROTOCOL §1)."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from console.wire.server_schemas import readable_versions
+from tests.contract.target import Target
+
+PRODUCE, UNSUPPORTED_VERSION = 0, 35
+
+# Not served: what brokers say to each other, the log directories of one broker, delegation tokens, transactions, and
+# share and streams groups. A client that needs none of them does not miss them.
+NOT_SERVED = {
+    "2.8": {4, 5, 6, 7, 24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 56, 61},
+    "3.9": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, 80, 81},
+    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, *range(76, 82), *range(83, 93)},
+}
+
+
+def api_versions(target: Target, version: int) -> dict[str, Any]:
+    """ApiVersions, on both sides by itself: they are not to be the same."""
+    return target.ask(
+        "api_versions",
+        version,
+        lambda m: (
+            m.ApiVersionsRequest(client_software_name="contract", client_software_version="1")
+            if version >= 3
+            else m.ApiVersionsRequest()
+        ),
+    )
+
+
+def ranges(answer: dict[str, Any]) -> dict[int, tuple[int, int]]:
+    return {each["api_key"]: (each["min_version"], each["max_version"]) for each in answer["api_keys"]}
+
+
+def test_what_is_told(target: Target) -> None:
+    """Every API that is served, in the versions of the release that kio reads."""
+    sides = [ranges(api_versions(side, 3)) for side in target.sides()]
+    embedded = sides[-1]
+    assert not embedded.keys() & NOT_SERVED[target.release]
+    if target.real is None:
+        return
+    real = sides[0]
+    assert real.keys() - embedded.keys() == NOT_SERVED[target.release]
+    for key, (low, high) in embedded.items():
+        readable = readable_versions(key)
+        assert readable is not None
+        # Produce is told from the real version 0 on, which is never served: librdkafka looks for it (KAFKA-18659).
+        least = real[key][0] if key == PRODUCE else max(real[key][0], readable[0])
+        assert (low, high) == (least, min(real[key][1], readable[1])), key
+
+
+def test_an_unknown_version_of_it(target: Target) -> None:
+    """§1: a v0 answer with error 35, and the connection stays."""
+    for side in target.sides():
+        frame = struct.pack(">hhih", 18, 99, 7, -1) + b"\x00"
+        answer = side.embedded.exchange(frame)
+        assert struct.unpack(">ih", answer[:6]) == (7, UNSUPPORTED_VERSION)
+        if side.embedded is target.embedded or target.release != "2.8":
+            (count,) = struct.unpack(">i", answer[6:10])
+            listed = {struct.unpack(">hhh", answer[10 + 6 * place : 16 + 6 * place])[0] for place in range(count)}
+            assert 18 in listed
+
+
+@pytest.mark.parametrize("frame", [struct.pack(">hhih", 9999, 0, 7, -1), struct.pack(">hhih", 3, 99, 7, -1)])
+def test_an_unknown_api_ends_the_connection(target: Target, frame: bytes) -> None:
+    for side in target.sides():
+        assert side.embedded.exchange(frame) == b""
