@@ -103,7 +103,7 @@ def test_the_brokers_refusal_is_in_their_words_and_the_rest_waits(kac: Any, name
 
 
 def test_a_script_on_standard_input_and_in_a_file(kac: Any, tmp_path: Path) -> None:
-    script = "# who is there\nlist brokers\n"
+    script = "# what is set\nlist quotas\n"
     file = tmp_path / "script"
     file.write_text(script)
     assert kac("run", "-f", "-", text=script)[:2] == kac("run", "-f", str(file))[:2]
