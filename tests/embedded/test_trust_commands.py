@@ -15,12 +15,24 @@ from typing import NamedTuple
 import pytest
 
 from console import cli
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.commands.look import read_again
+from console.commands.past import stage_revert
+from console.commands.session import Session
+from console.contexts.context import Context
+from console.embedded.cluster import EmbeddedCluster
 from console.embedded.faults.effects import Delay, Meanwhile
 from console.embedded.faults.faults import Fault
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec
+from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.state.placement import new_topic, striped
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import topic_resource
+from console.model.secret import Secret
+from console.plan.edits import SetConfig
+from console.plan.reversal import losses
 
 ROOT = Path(__file__).parents[2]
 ORDERS = topic_resource("orders")
@@ -106,8 +118,6 @@ def test_what_was_set_for_a_time(kac: Kac, cluster: ThreadedCluster) -> None:
 
 def test_somebody_else(kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the read of a script and its apply somebody changes the same key: three ways, and not gone over."""
-    from console.commands.session import Session
-
     stage, values = Session.stage, iter(("4711", "4712"))
 
     def staged_and_changed(self: Session, *arguments: object) -> object:
@@ -181,3 +191,35 @@ def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path:
     assert own(cluster) == {"retention.ms": "86400000"}
     kinds = [json.loads(line)["kind"] for line in journal().read_text().splitlines()]
     assert kinds == ["intent", "sending", "outcome"]
+
+
+async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -> None:
+    """Nothing was read, so nothing can have moved; and there is no way back to what nobody knows."""
+    users = {"alice": Secret("alice-secret")}
+    async with EmbeddedCluster(ClusterSpec(brokers=1, sasl=SaslSpec(plain=users))) as running:
+        state = running.state
+        state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+        state.alter_config(ORDERS, {"retention.ms": "1000"})
+        rights = (("DESCRIBE", "ALLOW"), ("ALTER_CONFIGS", "ALLOW"), ("DESCRIBE_CONFIGS", "DENY"))
+        for operation, permission in rights:
+            what = (AclResourceType(2), "orders", PatternType(3), "User:alice", "*", AclOperation.parse(operation))
+            state.add_acl(Acl(*what, Permission.parse(permission)))
+        sasl = SaslSettings(mechanism="PLAIN", username="alice", password=users["alice"])
+        settings = ConnectionSettings(tuple(running.addresses.values()), "SASL_PLAINTEXT", sasl)
+        client = AdminClient(settings)
+        client.start()
+        try:
+            session = Session(client, Context("test", "tests", client.settings))
+            edit = SetConfig(ORDERS, "retention.ms", "2000")
+            await read_again(session, [edit])
+            (staged,) = session.stage([edit]).added
+            assert losses([staged]) == ((staged, "what was there before was not read"),)
+            report = await session.apply()
+            assert report.ok, report
+            assert state.configs[ORDERS] == {"retention.ms": "2000"}
+            assert report.change is not None
+            back = await stage_revert(session, report.change)
+            assert not session.plan
+            assert "was not read" in back.notes[0]
+        finally:
+            client.close()
