@@ -159,6 +159,21 @@ async def _once(cluster: EmbeddedCluster, holds: Callable[[], bool]) -> None:
             await other.ask("heartbeat", 4, lambda m: m.HeartbeatRequest(group_id="x", generation_id=0, member_id=""))
 
 
+async def test_a_group_that_nobody_came_to_never_was(cluster: EmbeddedCluster, clock: ManualClock) -> None:
+    async with GroupClient(cluster) as client:
+        client.ask_to_join(type_="")
+        assert (await client.joined()).error_code == 23
+        await _once(cluster, lambda: not cluster.state.groups)
+        client.ask_to_join()
+        assert (await client.joined()).error_code == 79
+        assert "g" in cluster.state.groups
+        await clock.asleep()
+        clock.advance(11)
+        await _once(cluster, lambda: not cluster.state.groups)
+        client.ask_to_join()
+        assert (await client.joined()).error_code == UNKNOWN_MEMBER
+
+
 async def test_a_static_member_comes_back_without_a_rebalance(cluster: EmbeddedCluster) -> None:
     async with (
         GroupClient(cluster, instance_id="i") as was,

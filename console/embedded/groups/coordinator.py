@@ -62,3 +62,6 @@ async def _pass_time(cluster: EmbeddedCluster, group: Group) -> None:
             group.pass_time(cluster.clock.time())
     finally:
         group.watched = False
+    groups = cluster.state.groups
+    if not (group.members or group.written) and groups.get(group.id) is group:  # nobody came: it never was
+        del groups[group.id]
