@@ -1,0 +1,77 @@
+"""Clients above their quotas: how long they are told to wait (KIP-13, KIP-219)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.contract.client import Client
+from tests.contract.target import ALICE, Server, Target
+from tests.contract.verbs import alter_quotas
+from tests.embedded.record_batches import START, batch, fetch_request, produce_request
+
+LIMIT, SIZE = 1000.0, 9_000
+ABOUT = 0.15
+"""How far times may be apart: windows begin with the first request, and a busy machine is slow."""
+
+
+@contextmanager
+def limited(target: Target, key: str) -> Iterator[None]:
+    """Inside, alice has a quota."""
+    assert alter_quotas(target, [({"user": ALICE}, {key: LIMIT})]) == [("NONE", None)]
+    yield
+    assert alter_quotas(target, [({"user": ALICE}, {key: None})]) == [("NONE", None)]
+
+
+def waits(target: Target, ask: Callable[[Client], Any]) -> list[float]:
+    """What alice is told by each cluster the first time that she has to wait, in seconds."""
+    told = []
+    for server in (target.embedded, target.real):
+        if server is not None:
+            client = Client(server.addresses[1], (ALICE, server.users[ALICE]))
+            wait = 0.0
+            while not wait:
+                wait = ask(client).throttle_time.total_seconds()
+            told.append(wait)
+            client.close()
+    return told
+
+
+def test_a_producer(target: Target, topic: str) -> None:
+    data = batch(b"x" * SIZE, times=[START])
+    with limited(target, "producer_byte_rate"):
+        told = waits(target, lambda alice: alice.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1)))
+        assert_about_the_same(told)
+
+
+def test_a_consumer(target: Target, topic: str) -> None:
+    data = batch(b"x" * SIZE, times=[START])
+    for server in (target.embedded, target.real):
+        if server is not None:
+            _write(server, topic, data)
+    with limited(target, "consumer_byte_rate"):
+        answers: list[Any] = []
+
+        def fetch(alice: Client) -> Any:
+            answers.append(alice.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic)))
+            return answers[-1]
+
+        assert_about_the_same(waits(target, fetch))
+        throttled = [answer for answer in answers if answer.throttle_time.total_seconds()]
+        assert [answer.responses for answer in throttled] == [()] * len(throttled)
+
+
+def _write(server: Server, topic: str, data: bytes) -> None:
+    client = Client(server.addresses[1], (ALICE, server.users[ALICE]))
+    answer = client.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, 1))
+    while answer.responses[0].partition_responses[0].error_code:
+        answer = client.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, 1))
+    client.close()
+
+
+def assert_about_the_same(told: list[float]) -> None:
+    """Two requests of 9 kB in ten seconds at 1 kB a second: eight more seconds."""
+    for wait in told:
+        assert 2 * SIZE / LIMIT - 10 - 1 < wait < 2 * SIZE / LIMIT - 10 + 1
+    assert max(told) - min(told) < ABOUT * max(told)
