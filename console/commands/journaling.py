@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from console.commands.opening_journal import journal_of
 from console.commands.sending import StepResult, api_name
 from console.commands.sensitive import looks_sensitive
 from console.journal.errors import JournalError
-from console.journal.file import JournalFile, journal_path
+from console.journal.file import JournalFile
 from console.journal.identity import origin, who
 from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending
-from console.log_file import state_directory
 from console.model.changes import AlterConfigs, Outcome
 from console.model.config import topic_resource
 from console.model.failure import Failure
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 log = logging.getLogger(__name__)
-
-
-async def journal_of(session: Session) -> JournalFile:
-    """The journal of the session's cluster. Raises JournalError, and AdminError where the cluster is lost."""
-    if not session.snapshot.cluster.cluster_id:
-        await session.read_cluster()
-    return JournalFile(journal_path(state_directory(os.environ), session.snapshot.cluster.cluster_id or ""))
 
 
 class Recording:

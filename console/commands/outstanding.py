@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,21 +41,24 @@ def any_journal(environ: Mapping[str, str]) -> bool:
 
 
 async def outstanding(session: Session) -> Outstanding:
-    """Read the journal, look what became of what is unfinished, and say so. A journal that can't be read is a line of
-    its own. Raises AdminError where the cluster is lost."""
+    """Read the journal, look what became of what is unfinished, and say so. A journal that can't be opened is a
+    line of its own. Raises AdminError where the cluster is lost, Refused."""
     if not any_journal(os.environ):
         return NOTHING
-    from console.commands.history_results import due_line, found_lines
-    from console.commands.past import anything_open, read_history, settle_unfinished
-    from console.commands.session import Refused
-    from console.present.failures import failure_text
+    from console.commands.opening_journal import journal_of
+    from console.journal.errors import JournalError
 
     try:
-        if not await anything_open(session):
+        journal = await journal_of(session)
+        if not await asyncio.to_thread(journal.anything_open):
             return NOTHING
-        past = await read_history(session)
-    except Refused as refused:
-        return Outstanding((failure_text(refused.failure),))
+    except JournalError as error:
+        return Outstanding((str(error.failure),))
+    # What follows is more to import, and seldom needed.
+    from console.commands.history_results import due_line, found_lines
+    from console.commands.past import read_history, settle_unfinished
+
+    past = await read_history(session)
     lines = list(past.problems)
     for found in await settle_unfinished(session, past):
         lines += found_lines(found)

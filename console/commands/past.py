@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from console.commands.journaling import journal_of
 from console.commands.look import look, read_again
+from console.commands.opening_journal import journal_of
 from console.journal.errors import JournalError
 from console.journal.history import Change, Due, History, State, history
 from console.journal.identity import at_work, who
@@ -47,16 +47,6 @@ async def read_history(session: Session) -> History:
     except JournalError as error:
         raise Refused(error.failure) from error
     return history(contents.records, contents.problems, at_work)
-
-
-async def anything_open(session: Session) -> bool:
-    """Whether the journal has anything unfinished or expiring, or that can't be read. Raises Refused."""
-    from console.commands.session import Refused
-
-    try:
-        return await asyncio.to_thread((await journal_of(session)).anything_open)
-    except JournalError as error:
-        raise Refused(error.failure) from error
 
 
 @dataclass(frozen=True, slots=True)
