@@ -132,7 +132,7 @@ class ConfigSet:
 
     def count_overrides(self, resource: ConfigResource) -> int:
         """How many there are; counted once for all resources that share the set."""
-        return self._by_source[own_source(resource)]
+        return self._by_source.get(own_source(resource), 0)
 
     def __iter__(self) -> Iterator[ConfigEntry]:
         return iter(self.entries)

@@ -172,7 +172,7 @@ def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[Quota
     matches = [match for wanted in filters for match in wanted.components]
     names = {match.name if match.match == Match.EXACT else None for match in matches}
     by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
-    near = [e for e in known if e[0].name in names or e[-1].name in names] if by_name else known
+    near = [e for e in known if e and (e[0].name in names or e[-1].name in names)] if by_name else known
     return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
 
 

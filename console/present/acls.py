@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import itemgetter
+from functools import cache
+from itertools import chain, repeat
+from operator import itemgetter, ne
 from typing import Any, Literal, NamedTuple
 
 from console.model.acl import Acl
-from console.model.codes import AclResourceType, PatternType, Permission
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.plan import Plan
 from console.present.sanitize import clean
@@ -35,6 +37,7 @@ def _order(*fields: str) -> itemgetter[Any]:
 _LAST = ("permission", "operation", "host")
 _BY_PRINCIPAL = _order("principal", "resource_type", "resource_name", "pattern_type", *_LAST)
 _BY_RESOURCE = _order("resource_type", "resource_name", "pattern_type", "principal", *_LAST)
+_GROUP = {"principal": _order("principal"), "resource": _order("resource_type", "resource_name", "pattern_type")}
 
 
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
@@ -46,14 +49,28 @@ def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
         elif isinstance(item.edit, RemoveAcl):
             staged[item.edit.acl] = "-"
     there = {*acls, *staged} if staged else acls
-    order = _BY_PRINCIPAL if by == "principal" else _BY_RESOURCE
-    rows: list[AclRow] = []
-    group: object = None
-    for acl in sorted(there, key=order):
-        mine = acl.principal if by == "principal" else acl[:3]
-        rows.append(AclRow(acl, staged.get(acl, ""), mine != group))
-        group = mine
-    return rows
+    ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
+    groups = [*map(_GROUP[by], ordered)]
+    begins = map(ne, groups, chain((None,), groups))
+    marks = map(staged.get, ordered, repeat("")) if staged else repeat("")
+    return [*map(AclRow, ordered, marks, begins)]
+
+
+def search_text(binding: Acl) -> str:
+    """What a filter looks at: as the grammar writes it, made quickly, since there may be 100,000."""
+    type_, name, pattern, principal, host, operation, permission = binding
+    verb, where = _verb(permission, operation), _where(type_, pattern)
+    return f"{verb[0]} {principal} {verb[1]} on {where[0]} {name}{where[1]}{'' if host == '*' else f' from {host}'}"
+
+
+@cache
+def _verb(permission: Permission, operation: AclOperation) -> tuple[str, str]:
+    return permission.name.lower(), operation.name
+
+
+@cache
+def _where(type_: AclResourceType, pattern: PatternType) -> tuple[str, str]:
+    return type_.name.lower().replace("_", "-"), "" if pattern == LITERAL else f" {pattern.name.lower()}"
 
 
 def touches_topic(acl: Acl, topic: str) -> bool:

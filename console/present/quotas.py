@@ -56,7 +56,7 @@ class QuotaTree:
         if before is not None and before._edge == self._edge:
             self.roots: Sequence[QuotaEntity] = before.roots
         else:
-            self.roots = sorted(roots, key=_order)
+            self.roots = _in_order(roots)
         self._children = {user: sorted(dict.fromkeys(below), key=_order) for user, below in children.items()}
 
     def children(self, entity: QuotaEntity) -> Sequence[QuotaEntity]:
@@ -74,8 +74,25 @@ def _order(entity: QuotaEntity) -> str:
     return "\0".join(parts)
 
 
+def _in_order(edge: Iterable[QuotaEntity]) -> list[QuotaEntity]:
+    """As `_order` has it. Names of one type are put in order as they are: of 200,000 users none needs a key."""
+    named: dict[str, list[QuotaEntity]] = {}
+    others: dict[str, list[QuotaEntity]] = {}
+    for entity in edge:
+        type_, name = entity[0] if entity else ("", None)  # brokers send no empty ones, and yet
+        (named if name is not None and len(entity) == 1 else others).setdefault(type_, []).append(entity)
+    ordered: list[QuotaEntity] = []
+    for type_ in sorted({*named, *others}, key=lambda type_: (_RANKS.get(type_, "9"), type_)):
+        ordered += sorted(others.get(type_, ()), key=_order)
+        ordered += sorted(named.get(type_, ()))
+    return ordered
+
+
 def search_text(entity: QuotaEntity) -> str:
     """What a filter looks at: as the entity is shown, made quickly, since there may be 200,000."""
+    if len(entity) == 1:
+        type_, name = entity[0]
+        return f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}"
     return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in entity])
 
 

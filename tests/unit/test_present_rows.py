@@ -41,7 +41,7 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.plan import EMPTY, Plan, stage
-from console.present.acls import acl_cells, acl_rows, touches_topic
+from console.present.acls import acl_cells, acl_rows, search_text, touches_topic
 from console.present.brokers import broker_cells, broker_loads, broker_rows, disk
 from console.present.changed import Change, Changed, changes
 from console.present.config_details import beneath, chain, details, headline, per_broker
@@ -49,6 +49,7 @@ from console.present.configs import ConfigRow, config_cells, config_rows, flags,
 from console.present.documentation import plain_text
 from console.present.failures import unread
 from console.present.header import Who, controller, facts, header
+from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.sanitize import cell_width
@@ -472,3 +473,34 @@ def test_what_could_not_be_read_is_counted_and_named() -> None:
     whole = snapshot(failures=(ReadFailure("acls", "", Failure("SECURITY_DISABLED", "No Authorizer")),))
     assert plain(unread(whole, {"acls"})) == "acls not read: SECURITY_DISABLED: No Authorizer"
     assert unread(one, {"groups"}) == []
+
+
+def test_the_tree_is_in_order_whatever_a_broker_sends() -> None:
+    names = [
+        {"user": "b"},
+        {"ip": "x"},
+        {},
+        {"user": "a", "client-id": "c"},
+        {"kind": "z"},
+        {"client-id": None, "ip": "y"},
+    ]
+    entities = [QuotaEntity.of(parts) for parts in names]
+    roots = QuotaTree({entity: {} for entity in entities}).roots
+    assert [entity.as_dict() for entity in roots if entity] == [
+        {"user": None},
+        {"user": "a"},
+        {"user": "b"},
+        {"client-id": None},
+        {"client-id": None, "ip": "y"},
+        {"ip": None},
+        {"ip": "x"},
+        {"kind": "z"},
+    ]
+    assert len(roots) == 9
+
+
+def test_a_filter_of_acls_looks_at_what_the_grammar_writes() -> None:
+    some = acl("User:a", "pay", "PREFIXED"), acl("User:b", "t", permission="DENY"), acl("User:c", "g", type_="GROUP")
+    for each in some:
+        assert search_text(each) == acl_text(each)
+    assert search_text(acl("User:a", "t")._replace(host="10.0.0.1")).endswith(" on topic t from 10.0.0.1")

@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import RemoveAcl
-from console.present.acls import AclRow, By, acl_cells, acl_rows, touches_topic
+from console.present.acls import AclRow, By, acl_cells, acl_rows, search_text, touches_topic
 from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.spans import Cell, Line
@@ -76,7 +76,7 @@ class AclsView(TableView[AclRow]):
 
     def words(self, row: AclRow) -> str:
         """The binding as the grammar writes it."""
-        return acl_text(row.acl)
+        return search_text(row.acl)
 
     def cells(self, row: AclRow) -> list[Cell]:
         """A row."""
