@@ -198,7 +198,6 @@ MESSAGES: Mapping[str, Mapping[str, Error]] = {
     },
     # AlterConfigs
     "legacy null": {
-        "2.8": ("UNKNOWN_SERVER_ERROR", None),
         "kraft": ("INVALID_REQUEST", "Null value not supported for : {keys}"),
     },
     "legacy logger": {

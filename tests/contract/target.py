@@ -74,7 +74,7 @@ class Target:
     thread: ThreadedCluster
     real: Server | None = None
     _differing: str | None = None
-    _controller: int = 1
+    _controller: int | None = None
 
     @property
     def kraft(self) -> bool:
@@ -89,7 +89,7 @@ class Target:
     def controller(self) -> int:
         """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""
         if self.kraft or self.real is None:
-            return self._controller
+            return self._controller or self.thread.call(lambda cluster: cluster.state.controller_id)
         told = self.real.ask("metadata", 7, lambda m: m.MetadataRequest(topics=()), 1, ADMIN)
         controller: int = told["controller_id"]
         self.thread.call(lambda cluster: cluster.state.move_controller(controller))

@@ -27,7 +27,8 @@ def test_what_it_refuses(target: Target, topic: str) -> None:
     bad = "Invalid value x for configuration retention.ms: Not a number of type LONG"
     parts = {"kind": "TOPIC", "name": topic, "what": bad}
     assert refused(TOPIC, topic, {"retention.ms": "x"}) == told(target, "bad topic value", **parts)
-    assert refused(TOPIC, topic, {"retention.ms": None}) == told(target, "legacy null", keys="retention.ms")
+    if target.kraft:  # 2.8 closes the connection over it where its request log is on, as here
+        assert refused(TOPIC, topic, {"retention.ms": None}) == told(target, "legacy null", keys="retention.ms")
     missing = f"{topic}-no"
     assert refused(TOPIC, missing, {"retention.ms": "1"}) == told(target, "altered topic is missing", name=missing)
     assert refused(BROKER_LOGGER, "1", {"root": "INFO"}) == told(target, "legacy logger")
