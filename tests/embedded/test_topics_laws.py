@@ -92,7 +92,7 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
 
 
 @given(st.sampled_from(("4.3", "2.8")), st.lists(STEPS, max_size=30))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_partitions_stay_sound(release: str, steps: list[tuple[object, ...]]) -> None:
     async def run() -> None:
         clock = ManualClock()
