@@ -21,6 +21,7 @@ Skim = Callable[[bytes, int], int]
 
 _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 _PRESENT = 1
+_LONGEST_TEXT = 2**15 - 1
 
 
 def check_message(message: Any, payload: bytes) -> None:
@@ -37,14 +38,15 @@ def check_message(message: Any, payload: bytes) -> None:
 @cache
 def _entity(entity: Any) -> Skim:
     flexible: bool = entity.__flexible__
+    text = _request_text if entity.__module__.endswith(".request") else _compact_text
     steps: list[Skim] = []
     fixed = 0
     tagged: dict[int, Skim] = {}
     for field in fields(entity):
         if "tag" in field.metadata:
-            tagged[field.metadata["tag"]] = _field(field, flexible)[0] or _nothing
+            tagged[field.metadata["tag"]] = _field(field, flexible, text)[0] or _nothing
             continue
-        step, size = _field(field, flexible)
+        step, size = _field(field, flexible, text)
         if step is None:
             fixed += size
             continue
@@ -67,8 +69,9 @@ def _entity(entity: Any) -> Skim:
     return skim
 
 
-def _field(field: Field[Any], flexible: bool) -> tuple[Skim | None, int]:
-    """How to pass over a field: a step, or None and its size in bytes where that is always the same."""
+def _field(field: Field[Any], flexible: bool, text: Skim) -> tuple[Skim | None, int]:
+    """How to pass over a field: a step, or None and its size in bytes where that is always the same. text: for one in a
+    flexible version."""
     type_: Any = field.type
     nullable = get_origin(type_) is UnionType
     if nullable:
@@ -76,24 +79,24 @@ def _field(field: Field[Any], flexible: bool) -> tuple[Skim | None, int]:
     if get_origin(type_) is tuple:
         element = get_args(type_)[0]
         inner, size = (
-            (_entity(element), 0) if _is_entity(element) else _primitive(field.metadata["kafka_type"], flexible)
+            (_entity(element), 0) if _is_entity(element) else _primitive(field.metadata["kafka_type"], flexible, text)
         )
         return _array(field.name, inner, size, nullable, flexible), 0
     if _is_entity(type_):
         inner = _entity(type_)
         return (_perhaps(inner) if nullable else inner), 0
-    return _primitive(field.metadata["kafka_type"], flexible)
+    return _primitive(field.metadata["kafka_type"], flexible, text)
 
 
 def _is_entity(type_: Any) -> bool:
     return isinstance(type_, type) and is_dataclass(type_)
 
 
-def _primitive(kind: str, flexible: bool) -> tuple[Skim | None, int]:
+def _primitive(kind: str, flexible: bool, text: Skim) -> tuple[Skim | None, int]:
     if kind in SIZES:
         return None, SIZES[kind]
     if flexible:
-        return _compact_text, 0
+        return (text if kind == "string" else _compact_text), 0
     return (_text if LENGTHS[kind] == _INT16.format else _bytes), 0
 
 
@@ -122,6 +125,14 @@ def _compact_text(data: bytes, at: int) -> int:
     else:
         at += 1
     return at + length - 1 if length else at
+
+
+def _request_text(data: bytes, at: int) -> int:
+    """A broker takes no text that would not fit in the versions before (MessageGenerator: "had invalid length")."""
+    end = _compact_text(data, at)
+    if end - at > _LONGEST_TEXT + 3:
+        raise MalformedFrame(f"a text of more than {_LONGEST_TEXT} bytes")
+    return end
 
 
 def _perhaps(inner: Skim) -> Skim:

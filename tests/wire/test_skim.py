@@ -73,3 +73,22 @@ def test_it_is_quick() -> None:
     began = time.perf_counter()
     check_message(type(request), data)
     assert time.perf_counter() - began < 0.5
+
+
+@pytest.mark.parametrize(("size", "good"), [(32767, True), (32768, False)])
+def test_no_text_in_a_request_is_longer_than_a_broker_takes(size: int, good: bool) -> None:
+    kio = request_module("metadata", 12)
+    topic = kio.MetadataRequestTopic(topic_id=None, name="t" * size)
+    request = kio.MetadataRequest(topics=(topic,), include_topic_authorized_operations=False)
+    data = written(kio.MetadataRequest, request)
+    if good:
+        check_message(kio.MetadataRequest, data)
+    else:
+        with pytest.raises(MalformedFrame, match="a text of more than 32767 bytes"):
+            check_message(kio.MetadataRequest, data)
+
+
+def test_what_is_no_text_may_be_long() -> None:
+    kio = request_module("sasl_authenticate", 2)
+    data = written(kio.SaslAuthenticateRequest, kio.SaslAuthenticateRequest(auth_bytes=b"x" * 100_000))
+    check_message(kio.SaslAuthenticateRequest, data)
