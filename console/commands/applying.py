@@ -17,6 +17,7 @@ from console.model.failure import Failure
 from console.plan.compile import compile_plan
 from console.plan.conflicts import Conflict, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
+from console.plan.effects.risks import Risk, risks, unaccepted
 from console.plan.plan import Plan, with_outcomes
 from console.plan.settle import record_check, settle
 from console.plan.staged import Staged
@@ -34,7 +35,8 @@ class ApplyReport:
     sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, so that
     it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what was
     found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
-    kept. unrecorded: why the journal does not say how all of it went.
+    kept. unrecorded: why the journal does not say how all of it went. risks: warnings that nobody accepted, for which
+    nothing was sent.
     """
 
     results: tuple[StepResult, ...]
@@ -44,11 +46,12 @@ class ApplyReport:
     surprises: tuple[Conflict, ...] = ()
     change: int | None = None
     unrecorded: Failure | None = None
+    risks: tuple[Risk, ...] = ()
 
     @property
     def ok(self) -> bool:
         """Whether nothing failed and nothing stood in the way."""
-        return not self.conflicts and not any(result.failed for result in self.results)
+        return not self.conflicts and not self.risks and not any(result.failed for result in self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +66,13 @@ class Applied:
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """How to apply. valid_only: send what passed the check where something did not. force: go over whatever somebody
-    changed meanwhile. accepted: go over these changes, which the operator has seen, and no others."""
+    changed meanwhile. accepted: go over these changes, which the operator has seen, and no others. risks: the names of
+    the warnings (console.plan.effects.risks) that are no hindrance."""
 
     valid_only: bool = False
     force: bool = False
     accepted: tuple[Conflict, ...] = ()
+    risks: tuple[str, ...] = ()
 
 
 async def check_plan(session: Session) -> ApplyReport:
@@ -96,6 +101,9 @@ async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
         return checked
     valid = tuple(staged for staged in session.plan.staged if _valid(session.plan, staged))
     fresh = await look(session, (staged.edit for staged in valid))
+    warned = unaccepted(risks(valid, fresh), wishes.risks)
+    if warned:
+        return replace(checked, risks=warned)
     found = conflicts(valid, fresh)
     standing = () if wishes.force else left_over(found, wishes.accepted)
     if standing:

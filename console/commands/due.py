@@ -14,6 +14,7 @@ from console.commands.results import Column, Data, Result, Row, Table
 from console.journal.history import Due, History
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan.effects.risks import NAMES
 from console.plan.sides import after
 from console.present import names
 
@@ -69,7 +70,7 @@ async def _take_back(
         tell(_refused(report.notes, (f"{r.reason}. {r.remedy}" for r in report.staging.refused), number))
     good = not report.notes and not report.staging.refused
     while session.plan:
-        applied = await session.apply()
+        applied = await session.apply(risks=NAMES)
         for table in (*conflict_tables(applied), report_table(applied, "apply")):
             tell(table)
         good = good and applied.ok

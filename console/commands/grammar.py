@@ -23,6 +23,7 @@ from console.commands.entities import entity, named
 from console.commands.errors import ParseError, did_you_mean
 from console.commands.reader import Expected, Mark, Reader, Role, What
 from console.commands.statements import (
+    ACCEPT,
     RUNBOOK,
     Alter,
     Apply,
@@ -50,6 +51,7 @@ from console.commands.statements import (
 )
 from console.commands.verbs import INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
 from console.commands.words import Places, RawStatement, Span, Word, scan
+from console.plan.effects.risks import NAMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +243,26 @@ def _plan(reader: Reader, verb: str) -> ShowPlan:
 
 
 def _apply(reader: Reader, _verb: str) -> Apply:
-    flags = {"--yes": False, "--valid-only": False, "--force": False}
+    flags = {"--yes": False, "--valid-only": False, "--force": False, ACCEPT: False}
+    accepted: tuple[str, ...] = ()
     while True:
         left = tuple(flag for flag, given in flags.items() if not given)
         flag = reader.take_keyword(*left, role=Role.FLAG) if left else None
         if flag is None:
-            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"])
+            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"], accept=accepted)
         flags[flag] = True
+        if flag == ACCEPT:
+            accepted = _warnings(reader)
+
+
+def _warnings(reader: Reader) -> tuple[str, ...]:
+    """Names of warnings, parted by commas."""
+    word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
+    names = tuple(name for name in word.text.split(",") if name)
+    for name in names:
+        if name not in NAMES:
+            reader.fail(f"there is no warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
+    return names
 
 
 def _discard(reader: Reader, verb: str) -> Discard:

@@ -11,6 +11,9 @@ from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.diff import DiffLine, Side, diff
+from console.plan.edits import Slot
+from console.plan.effects.effects import effects
+from console.plan.effects.risks import Risk, risks
 from console.plan.plan import Plan, StageReport
 from console.plan.reversal import losses
 from console.plan.staged import Staged
@@ -31,8 +34,24 @@ def plan_table(plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = N
         for line in group.lines
         if wanted is None or line.staged.edit.slot in wanted
     )
-    notes = tuple(loss_lines(plan.staged)) if wanted is None else ()
+    notes = _notes(plan, snapshot) if wanted is None else ()
     return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=notes)
+
+
+def _notes(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
+    """Who else is changed, what is legal but wrong, what there is no way back from."""
+    found = effects(plan.staged, snapshot)
+    others = [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
+    return (*others, *risk_lines(risks(plan.staged, snapshot)), *loss_lines(plan.staged))
+
+
+def risk_lines(found: Iterable[Risk]) -> list[str]:
+    """A line for each warning, with its name."""
+    return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in found]
+
+
+def _slot(slot: Slot) -> str:
+    return f"{names.target(slot.target)} {slot.key}".rstrip()
 
 
 def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
@@ -102,6 +121,7 @@ def report_table(report: ApplyReport, verb: str) -> Table:
     rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
+    notes += risk_lines(report.risks)
     if verb == "apply" and not report.sent:
         notes.append("nothing was sent to change the cluster" + _reason(report))
     requests = names.plural(len(report.results), "request")
@@ -115,6 +135,8 @@ def report_table(report: ApplyReport, verb: str) -> Table:
 def _reason(report: ApplyReport) -> str:
     if report.conflicts:
         return ": somebody changed what it touches"
+    if report.risks:
+        return ": there are warnings that nobody accepted"
     return "" if report.ok else ": the check failed"
 
 

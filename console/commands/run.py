@@ -36,6 +36,7 @@ from console.commands.statements import (
     View,
 )
 from console.model.secret import Secret
+from console.plan.effects.risks import NAMES, risks, unaccepted
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -234,8 +235,9 @@ class Runner:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
+        await self._let_accept(statement)
         await self._let_confirm(statement)
-        report = await self.session.apply(statement.valid_only, statement.force)
+        report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)
         self.failed += not report.ok
         for table in (*conflict_tables(report), report_table(report, "apply")):
             self._print(table)
@@ -260,6 +262,21 @@ class Runner:
 
         past = await read_history(self.session)
         self._print(history_table(past, statement.entity, statement.filter, all_=self.output == "json"))
+
+    async def _let_accept(self, statement: Apply) -> None:
+        """What is legal but wrong has to be accepted by its name, or where somebody is there by them."""
+        from console.commands.plan_results import risk_lines
+
+        found = unaccepted(risks(self.session.plan.staged, self.session.snapshot), statement.accept)
+        if not found:
+            return
+        for line in risk_lines(found):
+            complain(line)
+        names = ",".join(dict.fromkeys(risk.name for risk in found))
+        asks = self.asking.answers and not statement.yes
+        if not asks or await self.asking.line("Type accept to go on: ") != "accept":
+            hint = f"if it is meant, write apply --accept {names}"
+            raise CommandError("nothing was sent: there are warnings that nobody accepted", hint, statement.span)
 
     async def _let_confirm(self, statement: Apply) -> None:
         """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""
@@ -317,7 +334,7 @@ def say_error(error: LanguageError, text: str) -> None:
 
     complain(str(error))
     lines = text.split("\n")
-    if error.span is None or error.span.line > len(lines):
+    if error.span is None or not text or error.span.line > len(lines):
         return
     line = lines[error.span.line - 1]
     shown = redact(line)

@@ -389,16 +389,20 @@ class Session:
         return await self._working(check_plan)
 
     async def apply(
-        self, valid_only: bool = False, force: bool = False, accepted: Iterable[Conflict] = ()
+        self,
+        valid_only: bool = False,
+        force: bool = False,
+        accepted: Iterable[Conflict] = (),
+        risks: Iterable[str] = (),
     ) -> ApplyReport:
         """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where somebody changed
-        what it touches since it was read, unless `force`, or the change is one of those `accepted`. It is written into
-        the journal first. Settles the plan and describes again what it touched. Never cancelled midway. Raises
-        Refused, AdminError: nothing was sent."""
+        what it touches since it was read, unless `force`, or the change is one of those `accepted`; nothing where
+        there are warnings but those named in `risks`. It is written into the journal first. Settles the plan and
+        describes again what it touched. Never cancelled midway. Raises Refused, AdminError: nothing was sent."""
         from console.commands.applying import Wishes, apply_plan
 
         async def work(session: Session) -> ApplyReport:
-            return await apply_plan(session, Wishes(valid_only, force, tuple(accepted)))
+            return await apply_plan(session, Wishes(valid_only, force, tuple(accepted), tuple(risks)))
 
         applying = asyncio.ensure_future(self._working(work))
         try:

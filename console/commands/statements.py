@@ -193,6 +193,7 @@ class EffectiveQuota(_Statement):
 
 
 RUNBOOK = "--runbook"
+ACCEPT = "--accept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +211,13 @@ class Check(_Statement):
 
 @dataclass(frozen=True, slots=True)
 class Apply(_Statement):
-    """``apply``. yes: without asking. force: over what somebody changed meanwhile."""
+    """``apply``. yes: without asking. force: over what somebody changed meanwhile. accept: names of warnings that are
+    no hindrance."""
 
     yes: bool = False
     valid_only: bool = False
     force: bool = False
+    accept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from console.commands.durations import duration_text
 from console.commands.entities import ACL_CLUSTER, ACL_TYPES
 from console.commands.quoting import can_stand_bare, quote, quote_beside_equals, quoted
 from console.commands.statements import (
+    ACCEPT,
     RUNBOOK,
     Access,
     Alter,
@@ -106,7 +107,8 @@ def _plan_or_bar(statement: Statement) -> str:
             return "check"
         case Apply():
             given = {"--yes": statement.yes, "--valid-only": statement.valid_only, "--force": statement.force}
-            return _join("apply", *(flag for flag, on in given.items() if on))
+            accept = f"{ACCEPT} {','.join(statement.accept)}" if statement.accept else ""
+            return _join("apply", *(flag for flag, on in given.items() if on), accept)
         case Discard():
             key = _key(statement.key) if statement.key else ""
             return _join("discard", _entity(statement.entity), key)

@@ -240,11 +240,13 @@ _ALL = (
     Verb(
         "apply",
         PLAN,
-        ("apply [--yes] [--valid-only] [--force]",),
+        ("apply [--yes] [--valid-only] [--force] [--accept NAME{,NAME}]",),
         "Check the plan, ask, and send it",
         "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
         "touches is described again right before: what somebody changed since it was read stops the apply and is shown "
-        "as it was, theirs and mine; --force goes over it and names what it went over. Every change is written into a "
+        "as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong has a "
+        "named warning, which is asked about; --accept takes it: isr-above-replication, unclean-election, "
+        "retention-zero, throttles-everyone, needs-restart. Every change is written into a "
         "journal first, with a number that revert takes.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
     ),

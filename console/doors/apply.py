@@ -24,6 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--valid-only", action="store_true", help="send the rest where something can't be or is refused"
     )
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
     parser.add_argument("--force", action="store_true", help="go over what somebody changed meanwhile, and name it")
 
 
@@ -63,7 +64,9 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     if not session.plan:
         return DONE
     runner = Runner(session, "", options.output)
-    await runner.carry_out((Apply(yes=options.yes, valid_only=options.valid_only, force=options.force),))
+    accept = tuple(name for name in options.accept.split(",") if name)
+    wish = Apply(yes=options.yes, valid_only=options.valid_only, force=options.force, accept=accept)
+    await runner.carry_out((wish,))
     return FAILED if runner.failed else DONE
 
 

@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from console.commands.applying import ApplyReport
-from console.commands.plan_results import loss_lines, with_source
+from console.commands.plan_results import loss_lines, risk_lines, with_source
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.plan.edits import DeleteTopic
+from console.plan.effects.risks import NAMES, risks
 from console.present.failures import failure_text
 from console.present.names import plural, target
 from console.present.requests import request_lines
@@ -51,6 +52,9 @@ class Applying:
         ]
         if context.confirm:
             names.insert(0, ("the name of the context", context.name))
+        found = risks(plan.staged, app.session.snapshot)
+        if found:
+            names.append((f"accept, for {plural(len(found), 'warning')}", "accept"))
         cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
         title = f"Apply {plural(len(plan), 'edit')} to {clean(context.name or cluster, 80)} ({clean(cluster, 60)})?"
 
@@ -63,14 +67,15 @@ class Applying:
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever somebody changed meanwhile" if force else ""
         lost: list[Line] = [[(clean(line, 400), "danger")] for line in loss_lines(plan.staged)[:MOST_LINES]]
-        app.push_screen(Confirm(title, [*request_lines(steps), *lost], what, names), answered)
+        warned: list[Line] = [[(clean(line, 400), "danger")] for line in risk_lines(found)[:MOST_LINES]]
+        app.push_screen(Confirm(title, [*request_lines(steps), *warned, *lost], what, names), answered)
 
     def _send(self, valid_only: bool, force: bool, accepted: tuple[Conflict, ...] = ()) -> None:
         app = self._app
         app.say("applying…", "pending")
 
         async def send() -> ApplyReport:
-            report = await app.session.apply(valid_only, force, accepted)
+            report = await app.session.apply(valid_only, force, accepted, NAMES)
             if report.conflicts:
                 self._ask_to_go_over(report.conflicts, valid_only)
             if report.sent:

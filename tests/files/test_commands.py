@@ -67,8 +67,12 @@ def test_what_was_exported_changes_nothing(kac: Kac, exported: Path) -> None:
 
 def test_an_empty_cluster_becomes_what_was_exported(kac: Kac, exported: Path) -> None:
     with run_in_thread(ClusterSpec(brokers=3)) as empty:
-        code, out, complaints = kac("apply", "-f", str(exported), "--yes", on=empty)
-        assert (code, complaints) == (0, "")
+        code, _, complaints = kac("apply", "-f", str(exported), "--yes", on=empty)
+        assert code == 1
+        assert "! throttles-everyone: " in complaints
+        assert "write apply --accept throttles-everyone" in complaints
+        code, out, _ = kac("apply", "-f", str(exported), "--yes", "--accept", "throttles-everyone", on=empty)
+        assert code == 0
         assert "0 failed" in out
         _, again, _ = kac("export", on=empty)
         assert again.splitlines()[1:] == exported.read_text().splitlines()[1:]

@@ -89,7 +89,7 @@ def put(text, chosen, snapshot=SNAPSHOT):
         ("effective user alice client |", ["'<default>'", "'check out'"]),
         ("effective user alice client x con|", ["consumer_byte_rate", "controller_mutation_rate"]),
         ("apply --y|", ["--yes"]),
-        ("apply --yes |", ["--valid-only", "--force"]),
+        ("apply --yes |", ["--valid-only", "--force", "--accept"]),
         ("ctx |", ["prod", "dev"]),
         ("help desc|", ["describe"]),
         ("# set topic |", []),

@@ -21,6 +21,7 @@ from console.commands.kafka_configs.request import ConfigsRequest
 from console.commands.session import Refused, Session
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
 from console.plan.edits import ConfigEdit, QuotaEdit, ScramEdit, SetConfig, SetQuota
+from console.plan.effects.risks import NAMES
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
@@ -78,7 +79,7 @@ async def _send(session: Session, request: ConfigsRequest, staged: Sequence[Stag
     if not staged:
         return None
     session.replan(Plan(tuple(staged)))
-    return await (session.check() if request.validate_only else session.apply(force=request.force))
+    return await (session.check() if request.validate_only else session.apply(force=request.force, risks=NAMES))
 
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:

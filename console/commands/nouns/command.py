@@ -14,10 +14,12 @@ from console.commands.grammar import parse
 from console.commands.needs import needs_of_script
 from console.commands.nouns.noun import Noun, OptionsError, Statements
 from console.commands.nouns.output import write
+from console.commands.plan_results import risk_lines
 from console.commands.reading import read_needs
 from console.commands.session import Refused, Session
 from console.commands.statements import EditStatement, QueryStatement, Statement
 from console.model.secret import Secret
+from console.plan.effects.risks import NAMES, risks
 from console.present.failures import failure_text
 from console.present.sanitize import clean
 
@@ -119,8 +121,10 @@ class NounCommand:
             return DONE
         if self.given.validate_only:
             return self._tell(await session.check(), "check")
+        for line in risk_lines(risks(session.plan.staged, session.snapshot)):
+            self._complain(line)
         self._let_confirm(session.context, action, texts)
-        return self._tell(await session.apply(), "apply")
+        return self._tell(await session.apply(risks=NAMES), "apply")
 
     def _refusals(self, report: StageReport) -> bool:
         from console.present import names

@@ -1,0 +1,152 @@
+"""What a plan means beyond its lines: counted against a model that applies it, and named where it is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.changes import NewTopic
+from console.model.codes import BROKER
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.effective_quota import effective
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
+from console.plan.effects.effects import effects, level_of, overlap
+from console.plan.effects.risks import (
+    ISR_ABOVE_REPLICATION,
+    NEEDS_RESTART,
+    RETENTION_ZERO,
+    THROTTLES_EVERYONE,
+    UNCLEAN_ELECTION,
+    risks,
+    unaccepted,
+)
+from console.plan.plan import EMPTY, stage
+from console.plan.staged import Staged
+from tests.support.model_cluster import ModelCluster
+
+RATE = "producer_byte_rate"
+NAMES = st.none() | st.sampled_from(["a", "b"])
+ENTITIES = st.one_of(
+    st.fixed_dictionaries({"user": NAMES}),
+    st.fixed_dictionaries({"client-id": NAMES}),
+    st.fixed_dictionaries({"user": NAMES, "client-id": NAMES}),
+).map(QuotaEntity.of)
+CLIENTS = [(user, client) for user in ("a", "b", "c") for client in ("a", "b", "c")]
+
+
+def model() -> ModelCluster:
+    return ModelCluster(
+        topics={"t1": 3, "t2": 1},
+        configs={topic_resource("t1"): {"retention.ms": "5"}, broker_resource(2): {"log.retention.ms": "7"}},
+        quotas={QuotaEntity.of({"user": "alice"}): {RATE: 1024.0}},
+    )
+
+
+def described() -> Snapshot:
+    """The model's cluster; t1 has two replicas, t2 one."""
+    snapshot = model().describe()
+    replicas = {"t1": (1, 2), "t2": (1,)}
+    topics = {
+        name: replace(topic, partitions=tuple(part._replace(replicas=replicas[name]) for part in topic.partitions))
+        for name, topic in snapshot.topics.items()
+    }
+    return replace(snapshot, topics=topics)
+
+
+def names(*edits: Edit) -> list[str]:
+    snapshot = described()
+    return [risk.name for risk in risks((Staged(edit, None) for edit in edits), snapshot)]
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        (SetConfig(topic_resource("t1"), "min.insync.replicas", "9"), [ISR_ABOVE_REPLICATION]),
+        (SetConfig(topic_resource("t1"), "min.insync.replicas", "2"), [ISR_ABOVE_REPLICATION]),
+        (SetConfig(topic_resource("t1"), "min.insync.replicas", "1"), []),
+        (SetConfig(topic_resource("t2"), "min.insync.replicas", "1"), []),
+        (SetConfig(CLUSTER_DEFAULT, "min.insync.replicas", "9"), [ISR_ABOVE_REPLICATION]),
+        (SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
+        (SetConfig(topic_resource("t1"), "unclean.leader.election.enable", "false"), []),
+        (SetConfig(topic_resource("t1"), "retention.ms", "0"), [RETENTION_ZERO]),
+        (SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "0"), [RETENTION_ZERO]),
+        (SetConfig(topic_resource("t1"), "retention.ms", "1"), []),
+        (SetConfig(ConfigResource(BROKER, "1"), "log.dirs", "/b"), [NEEDS_RESTART]),
+        (SetQuota(QuotaEntity.of({"user": None}), RATE, 1.0), [THROTTLES_EVERYONE]),
+        (SetQuota(QuotaEntity.of({"user": None, "client-id": None}), RATE, 1.0), [THROTTLES_EVERYONE]),
+        (SetQuota(QuotaEntity.of({"user": None, "client-id": "a"}), RATE, 1.0), []),
+        (SetQuota(QuotaEntity.of({"user": "alice"}), RATE, 1.0), []),
+        (CreateTopic(NewTopic("n", 3, 2, configs={"min.insync.replicas": "2"})), [ISR_ABOVE_REPLICATION]),
+        (CreateTopic(NewTopic("n", 3, 3, configs={"min.insync.replicas": "2"})), []),
+    ],
+)
+def test_what_is_legal_but_wrong_has_a_name(edit: Edit, named: list[str]) -> None:
+    assert names(edit) == named
+
+
+def test_a_raised_default_throttles_nobody_more() -> None:
+    entity = QuotaEntity.of({"user": None})
+    snapshot = model().describe()
+    assert not risks([Staged(SetQuota(entity, RATE, 10.0), 5.0)], snapshot)
+    assert risks([Staged(SetQuota(entity, RATE, 1.0), 5.0)], snapshot)
+
+
+def test_what_is_accepted_is_no_hindrance() -> None:
+    found = risks([Staged(SetConfig(topic_resource("t1"), "retention.ms", "0"), None)], model().describe())
+    assert unaccepted(found, ["unclean-election"]) == found
+    assert unaccepted(found, [RETENTION_ZERO]) == ()
+
+
+def test_who_inherits_a_default_and_who_shadows_it() -> None:
+    (lines,) = effects([Staged(SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], model().describe()).values()
+    assert lines == ("1 broker inherits it, 1 shadows it", "1 topic inherits it, 1 shadows it")
+
+
+def test_what_was_not_read_is_not_counted() -> None:
+    cluster = model()
+    snapshot = cluster.describe()
+    partly = {key: value for key, value in snapshot.configs.items() if key != topic_resource("t2")}
+    found = effects(
+        [Staged(SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], replace(snapshot, configs=partly)
+    )
+    assert "at least 0 topics inherit it, at least 1 shadows it" in next(iter(found.values()))
+
+
+def test_growth_moves_keys() -> None:
+    assert effects([Staged(GrowTopic("t1", 6), None)], model().describe())
+
+
+@given(st.dictionaries(ENTITIES, st.sampled_from([1.0, 2.0, 3.0]), max_size=8), ENTITIES, st.sampled_from([5.0, None]))
+def test_only_entities_told_of_keep_their_limit(
+    quotas: dict[QuotaEntity, float], entity: QuotaEntity, value: float | None
+) -> None:
+    """A client that falls under the entity moves to its limit, unless something stronger, which was counted, holds."""
+    before = {each: {RATE: limit} for each, limit in quotas.items()}
+    after = {**before, entity: {RATE: value}} if value is not None else {k: v for k, v in before.items() if k != entity}
+    stronger = [
+        each for each in before if each != entity and level_of(each) < level_of(entity) and overlap(entity, each)
+    ]
+    cluster = ModelCluster(quotas={each: dict(limits) for each, limits in before.items()})
+    edit = SetQuota(entity, RATE, value) if value is not None else UnsetQuota(entity, RATE)
+    told = " ".join(effects([Staged(edit, None)], cluster.describe()).get(edit.slot, ()))
+    assert (f"{len(stronger)} entit" in told) == bool(stronger)
+    names_ = {part.type: part.name for part in entity}
+    for user, client in CLIENTS:
+        under = names_.get("user", user) in (user, None) and names_.get("client-id", client) in (client, None)
+        now = effective(after, user, client, RATE)
+        if not under:
+            assert now == effective(before, user, client, RATE)
+        elif value is not None:
+            assert now is not None
+            assert now.entity == entity or now.entity in stronger
+
+
+def test_staged_edits_are_what_is_judged() -> None:
+    cluster = model()
+    plan = stage(EMPTY, [SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
+    assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [RETENTION_ZERO]
