@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,6 +109,37 @@ def test_a_compacted_topic(target: Target, name: str) -> None:
         refused = produce(target, name, batch(b"a", b"b", key=None, times=[NOW] * 2))
         assert code(refused) == "INVALID_RECORD"
         assert code(produce(target, name, batch(b"a", times=[NOW]))) == "NONE"
+
+
+def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) -> None:
+    old = target.by_release(
+        v2_8="message_timestamp_difference_max_ms",
+        v3_9="message_timestamp_before_max_ms",
+        v4_3="message_timestamp_before_max_ms",
+    )
+    now, hour = int(time.time() * 1000), 3_600_000
+    with topic_with(target, name, **{old: str(24 * hour)}):
+        for codec in (0, 1):
+            told = refused_alike(target, name, batch(b"a", b"b", times=[now, now - 25 * hour], codec=codec))
+            assert told == ("INVALID_TIMESTAMP", [1])
+        ahead = batch(b"a", times=[now + 25 * hour])
+        expected = target.by_release(v2_8="INVALID_TIMESTAMP", v3_9="NONE", v4_3="INVALID_TIMESTAMP")
+        assert refused_alike(target, name, ahead)[0] == expected
+        assert code(produce(target, name, batch(b"a", times=[now]))) == "NONE"
+
+
+def refused_alike(target: Target, topic: str, data: bytes) -> tuple[str, list[int]]:
+    """The error, and the places of the records at fault: the same everywhere, in words that tell each broker's time."""
+    told = []
+    for server in (target.embedded, target.real):
+        if server is not None:
+            answer = server.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1), 1, ADMIN)
+            (part,) = answer["responses"][0]["partition_responses"]
+            words = [re.sub(r"-?\d{9,}", "N", each["batch_index_error_message"]) for each in part["record_errors"]]
+            places = [each["batch_index"] for each in part["record_errors"]]
+            told.append((code(part), places, words, part["error_message"], part["log_start_offset"]))
+    assert told[0] == told[-1]
+    return told[0][:2]
 
 
 def test_idempotent_producers(target: Target, name: str) -> None:

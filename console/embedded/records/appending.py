@@ -12,9 +12,10 @@ from console.embedded.records.log import NO_OFFSET
 from console.embedded.records.partitions import Held
 from console.embedded.records.producers import FencedProducer, OutOfOrderSequence
 from console.embedded.records.retention import ROOM_STEP, apply_retention, make_room
+from console.embedded.records.timestamps import limits, out_of_range
 
 _CORRUPT, _TOO_LARGE, _NOT_ENOUGH_REPLICAS = 2, 10, 19
-_UNSUPPORTED_COMPRESSION, _INVALID_RECORD, _OUT_OF_ORDER, _INVALID_EPOCH = 76, 87, 45, 47
+_UNSUPPORTED_COMPRESSION, _INVALID_RECORD, _OUT_OF_ORDER, _INVALID_EPOCH, _INVALID_TIMESTAMP = 76, 87, 45, 47, 32
 _ZSTD_FROM = 7
 """Produce's first version that may carry zstd (KIP-110)."""
 _NO_MORE_THAN_REPLICAS_FROM = (3, 0)
@@ -59,9 +60,13 @@ def append(context: RequestContext, held: Held, data: bytes, acks: int) -> Appen
         return Appended(_OUT_OF_ORDER, start=start)
     if known is not None:  # told with its own time, as Kafka does
         return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
-    append_time = None
+    append_time, now = None, int(context.clock.time() * _MILLISECONDS)
     if _config(context, name, "message.timestamp.type") == "LogAppendTime":
-        append_time = int(context.clock.time() * _MILLISECONDS)
+        append_time = now
+    else:
+        allowed = limits(context.cluster.release.number, lambda key: _config(context, name, key))
+        if errors := out_of_range(batch, allowed, now):
+            return Appended(_INVALID_TIMESTAMP, start=start, message=messages.INVALID_TIMESTAMP, rejected=errors)
     offset = _appended(context, held, batch, append_time)
     return Appended(0, offset, append_time, held.log.start)
 

@@ -170,9 +170,9 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
     """
     if batch.attributes & _LOG_APPEND_TIME:
         return batch.max_timestamp, batch.base_offset
-    for record_time, offset in _times(batch):
+    for place, record_time in enumerate(record_times(batch)):
         if record_time >= timestamp:
-            return record_time, offset
+            return record_time, batch.base_offset + place
     return batch.base_timestamp, batch.base_offset
 
 
@@ -181,12 +181,13 @@ def newest(batch: Batch) -> tuple[int, int]:
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
-def _times(batch: Batch) -> list[tuple[int, int]]:
+def record_times(batch: Batch) -> list[int]:
+    """Timestamps of the records, in their order; none where the batch's codec is not at hand here."""
     from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
     from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
 
     try:
-        return [(record.timestamp, record.offset) for record in DefaultRecordBatch(batch.data)]
+        return [record.timestamp for record in DefaultRecordBatch(batch.data)]
     except (KafkaError, RuntimeError, ValueError):  # a codec that is not installed; records that are none
         return []
 

@@ -13,6 +13,9 @@ _ALL = (
 )
 
 
+INVALID_TIMESTAMP = "One or more records have been rejected due to invalid timestamp"
+
+
 class _Words(NamedTuple):
     keyless: str
     rejected: str
