@@ -60,7 +60,7 @@ BROKER_VALUES = {
     "background.threads": ("11", "0", "x"),
     "broker.rack": ("x",),
     "compression.type": ("gzip", "producer", "rar"),
-    "listener.name.plaintext.max.connections": ("100", "x"),
+    "listener.name.sasl_plaintext.max.connections": ("100", "x"),
     "log.cleaner.backoff.ms": ("20000", "-1"),
     "log.cleanup.policy": ("compact", "delete", "delete,compact", "x"),
     "log.retention.ms": ("5000", "-1", "x"),

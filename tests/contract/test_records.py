@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -263,3 +264,20 @@ def test_records_of_a_topic_that_was_deleted_are_gone(target: Target, name: str)
     for _ in range(2 if target.kraft else 1):  # with ZooKeeper it goes in its own time
         with topic_with(target, name):
             assert produce(target, name, batch(b"a", times=[NOW]))["base_offset"] == 0
+
+
+def test_no_fetch_sessions(target: Target, topic: str) -> None:
+    with target.differing("no fetch sessions") as real:
+        answer = target.ask("fetch", 12, lambda m: replace(fetch_request(m, 0, topic=topic), session_epoch=0), broker=1)
+        assert bool(answer["session_id"]) is real
+
+
+def test_no_transactions(target: Target, name: str) -> None:
+    with target.differing("no transactions") as real:
+        answer = target.ask(
+            "init_producer_id",
+            4,
+            lambda m: m.InitProducerIdRequest(transactional_id=name, transaction_timeout=timedelta(seconds=1)),
+            broker=1,
+        )
+        assert (answer["error_code"] == "UNSUPPORTED_VERSION") is not real

@@ -27,11 +27,14 @@ public class ConfigDefinitions {
             "kafka.server.DynamicConfig$Broker$", "configKeys",
             "kafka.server.DynamicConfig$Broker$", "brokerConfigDef");
         Map<String, ConfigDef.ConfigKey> dynamic = new TreeMap<>();
+        List<Object> checked = new ArrayList<>();
         for (Map.Entry<?, ?> entry : (dynamicKeys instanceof ConfigDef d ? d.configKeys() : (Map<?, ?>) dynamicKeys).entrySet()) {
             String name = (String) entry.getKey();
+            checked.add(name);
             if (!broker.configKeys().containsKey(name)) dynamic.put(name, (ConfigDef.ConfigKey) entry.getValue());
         }
         all.put("broker_dynamic_only", definitions(dynamic));
+        all.put("checked", checked);
         if (has("org.apache.kafka.coordinator.group.GroupConfig")) {
             all.put("group", definitions(section("group").configKeys()));
             Map<String, Object> synonyms = new TreeMap<>();

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from console.embedded.configs.broker_file import changed_layers
 from console.embedded.configs.definitions import ReleaseConfigs
@@ -65,14 +65,28 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: C
     after = changed_layers(layers, values, own=own)
     _check_together(layers, after)
     _check_running(layers, after)
+    _check_hidden(configs, values, _listener_names(after))
 
 
 def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
-    """Values of dynamic keys, with or without a listener's name, in the order of the definitions."""
-    bare = {without_listener(name) or name: text for name, text in values.items()}
-    for name, definition in (*configs.broker.items(), *configs.broker_dynamic_only.items()):
-        if name in bare and (name in configs.dynamic or name in configs.broker_dynamic_only):
-            checked(definition, bare[name])
+    """Values of dynamic keys, with or without a listener's name; one without hides one with it."""
+    of_listeners = {without_listener(name) or name: text for name, text in values.items()}
+    bare = {**of_listeners, **values}
+    for name in configs.checked:
+        if name in bare:
+            checked(configs.broker.get(name) or configs.broker_dynamic_only[name], bare[name])
+
+
+def _check_hidden(configs: ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
+    """What listeners make of their own values, which others hid before (SocketServer.validateReconfiguration)."""
+    for key, text in values.items():
+        base = without_listener(key)
+        definition = configs.broker.get(base or "")
+        if definition is not None and key.split(".")[2].upper() in names:
+            try:
+                checked(definition, text)
+            except InvalidValue as wrong:
+                raise ValueError(_WRAPPED.format(reason=wrong)) from wrong
 
 
 def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
@@ -148,9 +162,12 @@ def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
             protocol = pair.rpartition(":")[2].strip()
             if protocol.upper() not in _PROTOCOLS:
                 raise ValueError(f"Invalid security protocol `{protocol}` defined in listener.security.protocol.map")
-    names = {listener.partition("://")[0].strip().upper() for listener in _list(after, "listeners")}
-    if after.value("process.roles") and names.isdisjoint(_list(after, "controller.listener.names")):
+    if after.value("process.roles") and _listener_names(after).isdisjoint(_list(after, "controller.listener.names")):
         raise ValueError(_NO_CONTROLLER_LISTENER)
+
+
+def _listener_names(layers: BrokerLayers) -> set[str]:
+    return {listener.partition("://")[0].strip().upper() for listener in _list(layers, "listeners")}
 
 
 def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:

@@ -54,6 +54,7 @@ class ReleaseConfigs:
     broker: what a broker's file may hold; broker_dynamic_only: what can only be set at run time (KIP-73's rates).
     topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: alike, None where nothing is.
     broker_synonyms: broker key -> all keys for the same thing, the strongest first.
+    checked: broker keys whose values are looked at when they are changed, in that order (3.9 has one of its own).
     dynamic: broker keys that are told not to be read-only. not_dynamic: those that can't be changed at run time.
     per_broker: not as a default of the cluster. per_listener: only with a listener's prefix. listener_mechanism: with
     a mechanism's name too. cluster_level_listener: of all listeners, as a default of the cluster too. loggers: names,
@@ -68,6 +69,7 @@ class ReleaseConfigs:
     topic_synonyms: Mapping[str, str]
     group_synonyms: Mapping[str, str | None]
     broker_synonyms: Mapping[str, tuple[str, ...]]
+    checked: tuple[str, ...]
     dynamic: frozenset[str]
     not_dynamic: frozenset[str]
     per_broker: frozenset[str]
@@ -98,6 +100,7 @@ def release_configs(release: str) -> ReleaseConfigs:
         topic_synonyms=data["topic_synonyms"],
         group_synonyms=data.get("group_synonyms", {}),
         broker_synonyms={key: tuple(names) for key, names in data["broker_synonyms"].items()},
+        checked=tuple(data["checked"]),
         dynamic=keys("dynamic"),
         not_dynamic=keys("not_dynamic"),
         per_broker=keys("per_broker"),
