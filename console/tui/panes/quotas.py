@@ -294,16 +294,18 @@ class QuotasView(View):
         if not self.looked_at(_edge(entity)):
             self.below.set([(" ", ""), *rule(f"effective for {_who(entity)}", width)], [(" reading…", "muted")])
             return
-        lines = [rule(f"effective for {_who(entity)}", width), *self._effective(entity, width)]
-        self.below.set(*([(" ", ""), *line] for line in clipped(lines, max(1, self.below.size.height))))
+        height = max(1, self.below.size.height)
+        told = self._effective(entity)
+        wrapped = _wrapped(told, width)
+        # Every key is more than all that one of them beats: where there is no room for both, lines are cut.
+        lines = [rule(f"effective for {_who(entity)}", width), *(wrapped if len(wrapped) < height else told)]
+        self.below.set(*([(" ", ""), *line] for line in clipped(lines, height)))
 
-    def _effective(self, entity: QuotaEntity, width: int, *, sharing: bool = False) -> list[Line]:
+    def _effective(self, entity: QuotaEntity, *, sharing: bool = False) -> list[Line]:
         quotas, brokers = self.snapshot.quotas, len(self.snapshot.cluster.brokers)
         if entity.has(IP):
-            lines = [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
-        else:
-            lines = effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
-        return [part for line in lines for part in wrap(line, width, indent=22)]
+            return [effective_ip_line(quotas, entity.name_of(IP) or OTHER, brokers)]
+        return effective_lines(quotas, *whose(entity), brokers, sharing=sharing)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -374,8 +376,13 @@ class QuotasView(View):
         entity = self.target()
         if entity is not None:
             self.console.show_text(
-                f"effective for {_who(entity)}", lambda width: self._effective(entity, width, sharing=True)
+                f"effective for {_who(entity)}", lambda width: _wrapped(self._effective(entity, sharing=True), width)
             )
+
+
+def _wrapped(lines: Sequence[Line], width: int) -> list[Line]:
+    """Each line in as many as it takes."""
+    return [part for line in lines for part in wrap(line, width, indent=22)]
 
 
 def _edge(entity: QuotaEntity) -> QuotaEntity:
