@@ -67,10 +67,10 @@ class Change:
             return _OF_STATUS.get(ended.status, State.UNCLEAR)
         if place in self.found:
             return _FOUND.get(self.found[place], State.UNCLEAR)
-        if ended is not None:
-            return State.UNFINISHED
         if self.alive:
             return State.UNDER_WAY
+        if ended is not None:
+            return State.UNFINISHED
         return State.UNFINISHED if self.request_of.get(place) in self.sent else State.NOT_SENT
 
     def failure(self, place: int) -> Failure | None:

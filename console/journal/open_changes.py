@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from console.journal.lines import BadLine, record
 from console.journal.records import Answered, Closed, Sending, Settled
 from console.model.changes import Status
+from console.plan.staged import Place
 
 _INTENT = re.compile(rb'\{"v":\s*1,\s*"kind":\s*"intent",\s*"change":\s*(\d{1,18}),')
 _REVERTS = re.compile(rb'"reverts":\s*\[(\d{1,18}),\s*(\d{1,9})\]')
+_REQUEST = re.compile(rb'"api":')
 _UNTIL = re.compile(rb'"until":')
 
 
@@ -22,13 +25,15 @@ def anything_open(lines: Iterable[bytes]) -> bool:
     doubtful: set[int] = set()
     settled: set[int] = set()
     until: dict[int, int] = {}
-    back: dict[int, set[int]] = {}
+    requests: dict[int, int] = {}
+    reverts: dict[int, list[Place]] = {}
+    back: set[Place] = set()
     for line in lines:
         if found := _INTENT.match(line):
             if count := len(_UNTIL.findall(line)):
                 until[int(found[1])] = count
-            for change, edit in _REVERTS.findall(line):
-                back.setdefault(int(change), set()).add(int(edit))
+            requests[int(found[1])] = len(_REQUEST.findall(line))
+            reverts[int(found[1])] = [Place(int(change), int(edit)) for change, edit in _REVERTS.findall(line)]
         elif line:
             try:
                 note = record(line)
@@ -37,13 +42,21 @@ def anything_open(lines: Iterable[bytes]) -> bool:
             match note:
                 case Sending():
                     sent.add((note.change, note.request))
+                    settled.discard(note.change)
                 case Answered():
                     answered.add((note.change, note.request))
-                    if any(ended.status is Status.UNKNOWN for ended in note.edits.values()):
+                    statuses = {ended.status for ended in note.edits.values()}
+                    if Status.UNKNOWN in statuses:
                         doubtful.add(note.change)
+                    if statuses - {Status.APPLIED}:
+                        reverts.pop(note.change, None)  # not all of it was taken back
                 case Settled():
                     settled.add(note.change)
                 case Closed():
-                    back.setdefault(note.place.change, set()).add(note.place.edit)
+                    back.add(note.place)
+    for number, places in reverts.items():
+        if all((number, request) in answered for request in range(requests[number])):
+            back.update(places)
+    taken_back = Counter(place.change for place in back)
     unheard = {number for number, _ in sent - answered} | doubtful
-    return bool(unheard - settled) or any(count > len(back.get(number, ())) for number, count in until.items())
+    return bool(unheard - settled) or any(count > taken_back[number] for number, count in until.items())

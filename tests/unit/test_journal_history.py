@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from console.commands.past import opposites
 from console.journal.history import Change, History, State, history
@@ -187,3 +189,36 @@ def test_who_it_was() -> None:
     assert found.os_user
     assert who("alice", {}).ssh_client == ""
     assert State.APPLIED.value == "applied"
+
+
+ENDS = st.sampled_from([APPLIED, FAILED, Ended(Status.UNKNOWN)])
+FOUND = st.sampled_from([Status.APPLIED, Status.UNKNOWN])
+PLACES = st.sampled_from([Place(1, 0), Place(2, 0), Place(2, 1), Place(3, 0)])
+"""Of three changes, the second of which has two edits, a request each."""
+NOTES = st.one_of(
+    st.builds(lambda place: Sending(*place, AT), PLACES),
+    st.builds(lambda place, end: Answered(*place, AT, {place.edit: end}), PLACES, ENDS),
+    st.builds(lambda place, one, other: Settled(place.change, AT, {0: one, 1: other}), PLACES, FOUND, FOUND),
+    st.builds(lambda place: Closed(place, AT, ""), PLACES),
+)
+
+
+@given(
+    hours=st.lists(st.none() | st.integers(1, 5), min_size=3, max_size=3),
+    backs=st.lists(st.none() | PLACES, min_size=3, max_size=3),
+    notes=st.lists(NOTES, max_size=12),
+)
+@settings(max_examples=300)
+def test_where_nothing_is_open_nothing_is_missed(
+    hours: list[int | None], backs: list[Place | None], notes: list[Note]
+) -> None:
+    """Whatever the records, in whatever order a journal of two consoles has them."""
+    intents = [
+        change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
+        for number, edits in ((1, (rate(1),)), (2, (rate(2), rate(2, BOB))), (3, (UnsetQuota(ALICE, rate(1).key),)))
+    ]
+    lines = [intent_line(*each) for each in intents] + [note_line(note) for note in notes]
+    past = history([*intents, *notes])
+    if not anything_open(b"".join(lines).split(b"\n")):
+        assert past.unfinished() == ()
+        assert past.expiring() == ()
