@@ -135,8 +135,8 @@ class Reading:
         pace = Pace(self._sweep_every)
         while True:
             await asyncio.sleep(0.5)
-            if self.live.paused or self.lost or self.held or not pace.due():
-                continue
+            if self.live.paused or self.lost or self.held or not pace.due() or not self._view().known():
+                continue  # of what is not known yet, nothing more can be read
             try:
                 with pace:
                     await self._view().read_more()
