@@ -56,6 +56,22 @@ def test_a_log_gives_from_any_offset_what_was_appended_there(
         assert bool(limited) == bool(everything)
 
 
+@given(st.integers(0, 1), st.lists(st.integers(0, 2000), min_size=1, max_size=10))
+def test_what_memory_has_no_room_for_counts_where_more_is_said_to_be_on_disk(older: int, limits: list[int]) -> None:
+    log = PartitionLog(0, older * 10_000)
+    for number in range(20):
+        log.append(produced(batch(b"%d" % number * 50, times=[START])), 0)
+    whole = log.size + log.older_bytes
+    for most in limits:
+        log.evict(most)
+        assert log.size <= max(most, len(log.batches[-1].data))
+        assert log.end == 20
+        if older:
+            assert (log.start, log.size + log.older_bytes) == (0, whole)
+        else:
+            assert log.start == log.batches[0].base_offset
+
+
 @given(st.lists(st.integers(0, 100), min_size=1, max_size=10), st.integers(0, 100))
 def test_a_moment_is_found_where_the_first_record_is_no_older(times: list[int], wanted: int) -> None:
     log = PartitionLog()

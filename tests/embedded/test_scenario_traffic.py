@@ -15,6 +15,7 @@ from console.embedded.records.log_sizes import partition_size
 from console.embedded.scenarios.incident import BEHIND, LOADED, THROTTLED
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
 
@@ -75,12 +76,18 @@ async def test_groups_and_the_newest_records_are_there_after_a_restart(tmp_path:
             now = int(cluster.clock.time() * 1000)
             for place in range(100):
                 await produce(client, batch(b"%d" % place * 1000, times=[now]), LOADED)
-        groups, end = dict(cluster.state.groups), cluster.state.logs[LOADED, 0].end
+            cluster.state.put_topic(new_topic("small", [(leader,)], cluster.state.alive()))
+            for place in range(100):
+                await produce(client, batch(b"%d" % place * 1000, times=[now]), "small")
+        groups, was = dict(cluster.state.groups), cluster.state.logs[LOADED, 0]
+        end, size = was.end, partition_size(cluster, LOADED, 0)
     assert (tmp_path / "state").stat().st_size < 500_000
     async with EmbeddedCluster(spec) as again:
         log = again.state.logs[LOADED, 0]
-        assert log.end == end
-        assert end - 100 < log.start < end
+        assert (log.start, log.end, partition_size(again, LOADED, 0)) == (was.start, end, size)
+        assert end - 100 < log.batches[0].base_offset < end
+        small = again.state.logs["small", 0]
+        assert 0 < small.start == small.batches[0].base_offset < small.end == 100
         for name, group in groups.items():
             found = again.state.groups[name]
             assert (found.offsets, found.state, list(found.members)) == (

@@ -51,7 +51,7 @@ class PartitionLog:
         self._batches.append(batch)
         self.size += len(batch.data)
         self.end = batch.last_offset + 1
-        self.trim(MAX_BYTES)
+        self.evict(MAX_BYTES)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
         """Whole batches from the one with this offset on; the first even where it alone is too large, if wanted."""
@@ -105,11 +105,25 @@ class PartitionLog:
 
     def trim(self, max_bytes: int) -> None:
         """Drop the oldest batches while there are more bytes than these; the newest stays."""
-        size, place = self.size, 0
-        while size > max_bytes and place < len(self._batches) - 1:
-            size -= len(self._batches[place].data)
-            place += 1
-        self._drop(place)
+        self._drop(self._too_many(max_bytes))
+
+    def evict(self, max_bytes: int) -> None:
+        """The same for want of memory: where a scenario says that there is more on disk, there is still more then."""
+        count = self._too_many(max_bytes)
+        if not self.older_bytes:
+            self._drop(count)
+            return
+        gone = sum(len(batch.data) for batch in self._batches[:count])
+        self.size, self.older_bytes = self.size - gone, self.older_bytes + gone
+        del self._batches[:count]
+
+    def _too_many(self, max_bytes: int) -> int:
+        """How many of the oldest batches to drop until there are no more bytes than these; never the newest."""
+        size, count = self.size, 0
+        while size > max_bytes and count < len(self._batches) - 1:
+            size -= len(self._batches[count].data)
+            count += 1
+        return count
 
     def expire(self, oldest: int) -> None:
         """Drop the batches whose newest record is older than a moment, up to the first that is not."""

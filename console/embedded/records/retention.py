@@ -42,7 +42,7 @@ def make_room(state: ClusterState) -> None:
         return
     for log in sorted(state.logs.values(), key=lambda each: each.size, reverse=True):
         was = log.size
-        log.trim(was // 2)
+        log.evict(was // 2)
         total -= was - log.size
         if total <= MAX_TOTAL_BYTES * _LEFT:
             return

@@ -32,9 +32,12 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
         kept = _newest(log.batches, min(KEPT_BYTES, left))
         data = b"".join(batch.data for batch in kept)
         left -= len(data)
-        whole = len(kept) == len(log.batches)
-        start = log.start if whole else (kept[0].base_offset if kept else log.end)
-        logs.append([topic, partition, start, log.end, log.older_bytes if whole else 0, b64encode(data).decode()])
+        start, older_bytes = log.start, log.older_bytes
+        if older_bytes:  # what is not kept is like what a scenario says is on disk
+            older_bytes += log.size - len(data)
+        elif len(kept) < len(log.batches):
+            start = kept[0].base_offset if kept else log.end
+        logs.append([topic, partition, start, log.end, older_bytes, b64encode(data).decode()])
     return {"groups": [_group(group) for group in state.groups.values()], "logs": logs}
 
 
