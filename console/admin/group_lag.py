@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from datetime import timedelta
 from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-from console.admin.error_codes import NOT_LEADER_OR_FOLLOWER, failure
-from console.admin.errors import AdminError, BrokerError
+from console.admin.error_codes import failure
+from console.admin.errors import BrokerError
 from console.admin.group_describe import MOVING, SETTLE_SECONDS, Places, describe_groups, find_coordinators
 from console.admin.link import Link
+from console.admin.list_offsets import LATEST, Place, list_offsets
 from console.admin.retry import until_settled
 from console.admin.routing import broker
-from console.admin.topics import describe_topics
 from console.model.cluster import GroupLag, PartitionLag
 from console.model.failure import Failure
 
-LATEST = -1
-"""The timestamp that asks ListOffsets for the end of a partition."""
-
 _UNSTABLE_OFFSET_COMMIT = 88
-_LEADER_NOT_AVAILABLE = 5
-_MOVED = frozenset({_LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER})
 _BY_TOPIC_ID = 10
 _SEVERAL_GROUPS = 8
-
-Place = tuple[str, int]
 
 
 async def group_lag(link: Link, name: str) -> GroupLag:
@@ -48,7 +40,7 @@ async def group_lag(link: Link, name: str) -> GroupLag:
         raise BrokerError(described.failures[name])
     members = {place: member.member_id for member in (group and group.members) or () for place in member.assignment}
     places = tuple(sorted(committed.keys() | members.keys()))
-    ends, more = await _ends(link, places)
+    ends, more = await list_offsets(link, dict.fromkeys(places, LATEST))
     return GroupLag(lags(places, committed, ends, members), (*problems, *more))
 
 
@@ -122,80 +114,3 @@ async def _names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
 
     response = await link.call("metadata", ask)
     return {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
-
-
-async def _ends(link: Link, places: Places) -> tuple[dict[Place, int], list[Failure]]:
-    """(topic, partition) -> the offset after the last record, and why for those that have none to tell."""
-    ends: dict[Place, int] = {}
-    problems: list[Failure] = []
-    left = places
-    for last in (False, True):  # a leader that has just moved is looked for once more
-        if not left:
-            break
-        leaders, leaderless = await _leaders(link, left)
-        answers = await asyncio.gather(*(_ends_at(link, leader, mine) for leader, mine in leaders.items()))
-        left = ()
-        for answer in answers:
-            if isinstance(answer, Failure):
-                problems.append(answer)
-                continue
-            for place, (code, end) in answer.items():
-                if not code:
-                    ends[place] = end
-                elif code in _MOVED and not last:
-                    left = (*left, place)
-                else:
-                    problems.append(_of_place(place, code))
-        problems += leaderless
-    return ends, problems
-
-
-async def _leaders(link: Link, places: Places) -> tuple[dict[int, list[Place]], list[Failure]]:
-    """Leader -> the partitions that it leads, and a failure for those without one."""
-    listing = await describe_topics(link, [topic for topic, _ in places])
-    leading = {
-        (topic.name, partition.number): partition.leader
-        for topic in listing.topics.values()
-        for partition in topic.partitions
-    }
-    by_leader: dict[int, list[Place]] = {}
-    problems = []
-    for place in places:
-        leader = leading.get(place, -1)
-        if leader >= 0:
-            by_leader.setdefault(leader, []).append(place)
-        else:
-            problems.append(listing.failures.get(place[0]) or _of_place(place, _LEADER_NOT_AVAILABLE))
-    return by_leader, list(dict.fromkeys(problems))
-
-
-async def _ends_at(link: Link, leader: int, places: list[Place]) -> dict[Place, tuple[int, int]] | Failure:
-    """(topic, partition) -> (error code, end), or why the leader could not be asked."""
-
-    def ask(kio: ModuleType) -> Any:
-        from console.wire.schemas import for_version
-
-        by_topic: dict[str, list[Any]] = {}
-        for topic, number in places:
-            partition = for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=LATEST)
-            by_topic.setdefault(topic, []).append(partition)
-        return for_version(
-            kio.ListOffsetsRequest,
-            replica_id=-1,
-            isolation_level=0,
-            topics=tuple(kio.ListOffsetsTopic(name=name, partitions=tuple(mine)) for name, mine in by_topic.items()),
-            timeout=timedelta(seconds=SETTLE_SECONDS),
-        )
-
-    try:
-        response = await link.call("list_offsets", ask, to=broker(leader))
-    except AdminError as error:
-        return error.failure
-    return {
-        (topic.name, p.partition_index): (p.error_code, p.offset) for topic in response.topics for p in topic.partitions
-    }
-
-
-def _of_place(place: Place, code: int) -> Failure:
-    topic, number = place
-    return failure(code, f"{topic}-{number}")

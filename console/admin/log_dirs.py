@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -17,14 +17,17 @@ from console.model.failure import Failure
 from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 
 
-async def describe_log_dirs(link: Link, brokers: Iterable[int] | None = None) -> LogDirListing:
-    """The log directories of these brokers, or of all; a broker that can't be asked is a failure.
+async def describe_log_dirs(
+    link: Link, brokers: Iterable[int] | None = None, topics: Mapping[str, Sequence[int]] | None = None
+) -> LogDirListing:
+    """The log directories of these brokers, or of all; a broker that can't be asked is a failure. topics: the
+    partitions that are asked for, by topic; None for all.
 
     Raises AdminError where the cluster can't be reached at all.
     """
     ids = sorted((await link.refresh()).brokers) if brokers is None else list(dict.fromkeys(brokers))
     with collector_off():
-        answers = await asyncio.gather(*(_of_broker(link, broker_id) for broker_id in ids))
+        answers = await asyncio.gather(*(_of_broker(link, broker_id, topics) for broker_id in ids))
     found = dict(zip(ids, answers, strict=True))
     return LogDirListing(
         {broker_id: answer for broker_id, answer in found.items() if not isinstance(answer, Failure)},
@@ -32,9 +35,14 @@ async def describe_log_dirs(link: Link, brokers: Iterable[int] | None = None) ->
     )
 
 
-async def _of_broker(link: Link, broker_id: int) -> tuple[LogDir, ...] | Failure:
+async def _of_broker(
+    link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None
+) -> tuple[LogDir, ...] | Failure:
     def ask(kio: ModuleType) -> Any:
-        return kio.DescribeLogDirsRequest(topics=None)
+        if topics is None:
+            return kio.DescribeLogDirsRequest(topics=None)
+        named = (kio.DescribableLogDirTopic(topic=name, partitions=tuple(each)) for name, each in topics.items())
+        return kio.DescribeLogDirsRequest(topics=tuple(named))
 
     try:
         response = await link.call("describe_log_dirs", ask, to=broker(broker_id))

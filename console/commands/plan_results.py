@@ -13,36 +13,50 @@ from console.plan.conflicts import Conflict
 from console.plan.diff import DiffLine, Side, diff
 from console.plan.edits import Slot
 from console.plan.effects.effects import effects
+from console.plan.effects.retention import Deletion
 from console.plan.effects.risks import Risk, risks
 from console.plan.plan import Plan, StageReport
 from console.plan.reversal import losses
 from console.plan.staged import Staged
 from console.plan.units import duration_text
 from console.present import names
+from console.present.deletions import deletion_text
 from console.present.failures import failure_text
 from console.present.values import side_text
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
 
-def plan_table(plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = None) -> Table:
-    """The staged edits, or some of them: old → new, where each comes from, and how the last check went."""
+Deletions = Mapping[Slot, Deletion]
+
+
+def plan_table(
+    plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = None, deletions: Deletions | None = None
+) -> Table:
+    """The staged edits, or some of them: old → new, where each comes from, and how the last check went. deletions: what
+    edits of the retention delete, where that was read (console.commands.retention_estimate)."""
+    gone = deletions or {}
     wanted = None if only is None else {staged.edit.slot for staged in only}
     rows = tuple(
-        _diff_row(group.target, line, plan)
+        _diff_row(group.target, line, plan, gone)
         for group in diff(plan, snapshot)
         for line in group.lines
         if wanted is None or line.staged.edit.slot in wanted
     )
-    notes = _notes(plan, snapshot) if wanted is None else ()
+    notes = _notes(plan, snapshot, gone) if wanted is None else ()
     return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=notes)
 
 
-def _notes(plan: Plan, snapshot: Snapshot) -> tuple[str, ...]:
-    """Who else is changed, what is legal but wrong, what there is no way back from."""
+def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions) -> tuple[str, ...]:
+    """Who else is changed, what is deleted, what is legal but wrong, what there is no way back from."""
     found = effects(plan.staged, snapshot)
     others = [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
-    return (*others, *risk_lines(risks(plan.staged, snapshot)), *loss_lines(plan.staged))
+    return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot)), *loss_lines(plan.staged))
+
+
+def deletion_lines(gone: Deletions) -> list[str]:
+    """What each edit of a retention deletes, a line for each."""
+    return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
 
 
 def risk_lines(found: Iterable[Risk]) -> list[str]:
@@ -54,7 +68,7 @@ def _slot(slot: Slot) -> str:
     return f"{names.target(slot.target)} {slot.key}".rstrip()
 
 
-def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
+def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Row:
     outcome = plan.outcome(line.staged.edit)
     state = outcome.status.value if outcome else "staged"
     old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
@@ -67,10 +81,18 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan) -> Row:
         "lasts_ms": line.staged.lasts_ms,
         "old": side_data(line.old),
         "new": side_data(line.new),
+        "deletes": _deletion_data(gone.get(line.staged.edit.slot)),
         "state": state,
         **_failure_data(outcome.failure if outcome else None),
     }
     return Row((*cells, state), data)
+
+
+def _deletion_data(found: Deletion | None) -> Data:
+    """``bytes`` of all replicas, roughly, of so many ``partitions``; null where nothing was estimated."""
+    if found is None:
+        return None
+    return {"bytes": found.size, "partitions": found.partitions, "partitions_unknown": found.unknown}
 
 
 def with_source(target: Target, key: str, side: Side) -> str:
@@ -116,12 +138,13 @@ def loss_lines(staged: Iterable[Staged]) -> list[str]:
     ]
 
 
-def report_table(report: ApplyReport, verb: str) -> Table:
-    """How each target of each request went; one line for a target, with the broker's words and the remedy."""
+def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
+    """How each target of each request went; one line for a target, with the broker's words and the remedy. deletions:
+    what is still to be deleted by what was checked."""
     rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
     failed = sum(1 for result in report.results for _ in result.failed)
     notes = [result.step.note for result in report.results if result.step.note]
-    notes += risk_lines(report.risks)
+    notes += [*deletion_lines(deletions or {}), *risk_lines(report.risks)]
     if verb == "apply" and not report.sent:
         notes.append("nothing was sent to change the cluster" + _reason(report))
     requests = names.plural(len(report.results), "request")

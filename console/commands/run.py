@@ -40,6 +40,8 @@ from console.plan.effects.risks import NAMES, risks, unaccepted
 
 if TYPE_CHECKING:
     from console.contexts import Context
+    from console.plan.edits import Slot
+    from console.plan.effects.retention import Deletion
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LONGEST_SHOWN = 2_000
@@ -174,11 +176,11 @@ class Runner:
             case ShowPlan(runbook=True):
                 self._runbook()
             case ShowPlan():
-                self._print(plan_table(session.plan, session.snapshot))
+                self._print(plan_table(session.plan, session.snapshot, deletions=await self._deletions()))
             case Check():
                 report = await session.check()
                 self.failed += not report.ok
-                self._print(report_table(report, "check"))
+                self._print(report_table(report, "check", await self._deletions()))
             case Apply():
                 await self._apply(statement)
             case Discard(entity=entity, key=key):
@@ -217,6 +219,13 @@ class Runner:
             found[slot.key] = secret or await self.asking.secret(slot.prompt)
         return found
 
+    async def _deletions(self) -> dict[Slot, Deletion]:
+        """What the plan's edits of retention delete."""
+        from console.commands.retention_estimate import deletions, read_retention
+
+        await read_retention(self.session)
+        return deletions(self.session)
+
     def _runbook(self) -> None:
         from console.commands.runbook_text import runbook_commands
         from console.plan.runbook import shell_text
@@ -226,7 +235,7 @@ class Runner:
         self._note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
-        from console.commands.plan_results import conflict_tables, report_table
+        from console.commands.plan_results import conflict_tables, deletion_lines, report_table
 
         if not self.session.plan:
             self._note("nothing is staged", {"outcomes": []})
@@ -235,6 +244,9 @@ class Runner:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
+        if self.asking.answers and (self.session.context.confirm or not statement.yes):
+            for line in deletion_lines(await self._deletions()):
+                complain(line)
         await self._let_accept(statement)
         await self._let_confirm(statement)
         report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)

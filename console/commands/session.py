@@ -26,6 +26,7 @@ from console.plan.plan import EMPTY, Plan, StageReport
 
 if TYPE_CHECKING:
     from console.commands.applying import Applied, ApplyReport
+    from console.commands.retention_estimate import RetentionReading
     from console.contexts import Context
     from console.plan.conflicts import Conflict
 
@@ -70,6 +71,7 @@ class Session:
         self.snapshot = Snapshot()
         self.plan: Plan = EMPTY
         self.applied: Applied | None = None
+        self.retention: RetentionReading | None = None
         self._listeners: list[Callable[[SessionEvent], None]] = []
         self._applying = False
 

@@ -57,10 +57,13 @@ def run(options: argparse.Namespace) -> int:
 async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.commands.plan_results import plan_table
     from console.commands.printing import Printer
+    from console.commands.retention_estimate import deletions, read_retention
     from console.commands.run import Runner
     from console.commands.statements import Apply
 
-    Printer(options.output)(replace(plan_table(session.plan, session.snapshot), empty=NO_CHANGES))
+    await read_retention(session)
+    table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+    Printer(options.output)(replace(table, empty=NO_CHANGES))
     if not session.plan:
         return DONE
     runner = Runner(session, "", options.output)

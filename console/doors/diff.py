@@ -30,10 +30,13 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
     from console.commands.plan_results import plan_table
     from console.commands.printing import Printer
+    from console.commands.retention_estimate import deletions, read_retention
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
-        Printer(options.output)(replace(plan_table(session.plan, session.snapshot), empty=NO_CHANGES))
+        await read_retention(session)
+        table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+        Printer(options.output)(replace(table, empty=NO_CHANGES))
         return code or (CHANGES if session.plan and options.exit_code else 0)
 
     return with_session(options, "diff", work)

@@ -31,13 +31,16 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
     from console.commands.plan_results import plan_table
     from console.commands.printing import Printer
+    from console.commands.retention_estimate import deletions, read_retention
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
         if session.plan and not session.context.read_only:
             report = await session.check()
             code = code or (0 if report.ok else FAILED)
-        Printer(options.output)(replace(plan_table(session.plan, session.snapshot), empty=NO_CHANGES))
+        await read_retention(session)
+        table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+        Printer(options.output)(replace(table, empty=NO_CHANGES))
         if options.out is not None and not _kept(session, options.out):
             return FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)

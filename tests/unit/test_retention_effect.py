@@ -1,0 +1,148 @@
+"""What a shorter retention deletes, against a log of segments that is cleaned as a broker cleans it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.failure import Failure
+from console.model.log_span import LogSpan
+from console.model.snapshot import Snapshot
+from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
+from console.plan.effects.retention import (
+    Deletion,
+    RetentionCut,
+    by_slot,
+    deleted_bytes,
+    retention_cuts,
+)
+from console.plan.plan import EMPTY, stage
+from console.plan.values import LONG
+from console.present.deletions import deletion_text
+from tests.support.model_cluster import ModelCluster
+
+NOW = 1_000_000
+RECORD = 10
+SLOT = Slot(topic_resource("t"), "retention.ms")
+
+
+def cut(ms: int = -1, size: int = -1, segment: int = 100) -> RetentionCut:
+    return RetentionCut(SLOT, "t", ms, size, segment, 10**9)
+
+
+def cleaned(ages: list[int], limits: RetentionCut) -> int:
+    """Bytes that a broker deletes (UnifiedLog.deleteOldSegments): by time, then by size. ages: of records of equal
+    size, oldest first."""
+    per_segment = limits.segment_bytes // RECORD
+    segments = [ages[start : start + per_segment] for start in range(0, len(ages), per_segment)]
+    gone = 0
+    while segments and limits.ms >= 0 and min(segments[0]) > limits.ms:
+        gone += len(segments.pop(0)) * RECORD
+    over = sum(map(len, segments)) * RECORD - limits.size
+    while segments and limits.size >= 0 and over - len(segments[0]) * RECORD >= 0:
+        over -= len(segments[0]) * RECORD
+        gone += len(segments.pop(0)) * RECORD
+    return gone
+
+
+@given(
+    ages=st.lists(st.integers(0, NOW), min_size=1, max_size=200).map(lambda found: sorted(found, reverse=True)),
+    ms=st.just(-1) | st.integers(1, NOW),
+    size=st.just(-1) | st.integers(0, 2_000),
+    replicas=st.integers(1, 3),
+)
+def test_the_estimate_is_within_a_segment_of_what_a_broker_deletes(
+    ages: list[int], ms: int, size: int, replicas: int
+) -> None:
+    limits = cut(ms, size)
+    since = next((place for place, age in enumerate(ages) if age <= ms), len(ages)) if ms >= 0 else 0
+    estimate = deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
+    assert abs(estimate - replicas * cleaned(ages, limits)) <= replicas * limits.segment_bytes
+
+
+def test_what_goes_by_time_by_size_and_altogether() -> None:
+    assert deleted_bytes(LogSpan(0, 100, 50), [1_000], cut(ms=500)) == 500
+    assert deleted_bytes(LogSpan(0, 100, 55), [1_000], cut(ms=500)) == 500  # a part of a segment stays
+    assert deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=1)) == 2_100
+    assert deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=500)) == 0
+    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=500, size=300)) == 700
+    assert deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == 0
+
+
+def test_where_little_is_written_time_ends_a_segment() -> None:
+    """1 GiB never fills: with a segment for each hour, half of a day goes when half of it is to be kept."""
+    day, hour = 86_400_000, 3_600_000
+    slow = RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
+    assert 450_000 <= deleted_bytes(LogSpan(0, 1_000, 500), [1_000_000], slow) <= 500_000
+    assert deleted_bytes(LogSpan(0, 1_000, 500), [1_000_000], slow._replace(segment_ms=7 * day)) == 0
+
+
+def described(size: str = "-1", **configs: str) -> Snapshot:
+    """Topics t and u; size: retention.bytes of t, a key that the model has not."""
+    mine = {key.replace("_", "."): value for key, value in configs.items()}
+    snapshot = ModelCluster(topics={"t": 2, "u": 1}, configs={topic_resource("t"): mine}).describe()
+    t = topic_resource("t")
+    source = DEFAULT_CONFIG if size == "-1" else DYNAMIC_TOPIC_CONFIG
+    entry = ConfigEntry(
+        "retention.bytes", size, source, type=LONG, synonyms=(Synonym("retention.bytes", size, source),)
+    )
+    entries = sorted((*snapshot.configs[t].entries, entry), key=lambda each: each.name)
+    return replace(snapshot, configs={**snapshot.configs, t: ConfigSet(tuple(entries))})
+
+
+def cuts(snapshot: Snapshot, *edits: Edit) -> tuple[RetentionCut, ...]:
+    return retention_cuts(stage(EMPTY, edits, snapshot).plan.staged, snapshot)
+
+
+def test_only_what_is_shorter_than_before_is_looked_at() -> None:
+    known = described("800", retention_ms="5000")
+    t = topic_resource("t")
+    assert [each.ms for each in cuts(known, SetConfig(t, "retention.ms", "4000"))] == [4_000]
+    assert cuts(known, SetConfig(t, "retention.ms", "6000")) == ()
+    assert cuts(known, SetConfig(t, "retention.ms", "-1")) == ()
+    assert cuts(known, UnsetConfig(t, "retention.ms")) == ()  # the default is longer
+    assert cuts(known, SetConfig(t, "max.message.bytes", "7")) == ()
+    (both,) = cuts(known, SetConfig(t, "retention.ms", "6000"), SetConfig(t, "retention.bytes", "0"))
+    assert (both.slot, both.ms, both.size) == (Slot(t, "retention.bytes"), 6_000, 0)
+    (from_none,) = cuts(described(), SetConfig(t, "retention.bytes", "9"))
+    assert from_none.size == 9
+
+
+def test_a_topic_that_is_compacted_deletes_nothing_until_it_does() -> None:
+    t = topic_resource("t")
+    known = described(cleanup_policy="compact", retention_ms="5000")
+    assert cuts(known, SetConfig(t, "retention.ms", "1")) == ()
+    (gains,) = cuts(known, AppendConfig(t, "cleanup.policy", "delete"))
+    assert (gains.slot.key, gains.ms) == ("cleanup.policy", 5_000)
+
+
+def test_the_brokers_default_shortens_what_inherits_it() -> None:
+    found = cuts(described(retention_ms="5000"), SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "4000"))
+    assert [(each.slot, each.topic, each.ms) for each in found] == [
+        (Slot(CLUSTER_DEFAULT, "log.retention.ms"), "u", 4_000)
+    ]
+    known = {found[0]: Deletion(100, 1)}
+    assert by_slot(found, known) == {found[0].slot: Deletion(100, 1)}
+    assert by_slot([*found, found[0]._replace(topic="v")], known) == {found[0].slot: Deletion(100, 1)}
+
+
+def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
+    snapshot = described()
+    plan = stage(EMPTY, [SetConfig(topic_resource("t"), "retention.ms", "5")], snapshot).plan
+    wrong = replace(plan.staged[0], edit=SetConfig(topic_resource("t"), "retention.ms", "soon"))
+    assert retention_cuts([wrong], snapshot) == ()
+
+
+def test_words() -> None:
+    assert deletion_text(Deletion(310 << 30, 12)) == "≈ 310 GiB are deleted within minutes"
+    assert deletion_text(Deletion(5 << 20, 2_000, 7_000)) == (
+        "at least ≈ 5.0 MiB are deleted within minutes; 2,000 of 9,000 partitions looked at"
+    )
+    assert deletion_text(Deletion(0, 3)) == "no whole segment is deleted at once"
+    denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "", "Ask.")
+    assert "not known: CLUSTER_AUTHORIZATION_FAILED" in deletion_text(Deletion(0, 0, 3, denied))
+    assert Deletion(1, 2, 3) + Deletion(10, 20, 30, denied) == Deletion(11, 22, 33, denied)
