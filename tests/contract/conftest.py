@@ -12,7 +12,7 @@ from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract.target import ADMIN, ALICE, Server, Target
-from tests.contract.verbs import create_topics, delete_topics
+from tests.contract.verbs import create_topics, delete_topics, partitions
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
 
@@ -124,7 +124,8 @@ def name() -> str:
 
 @pytest.fixture
 def topic(target: Target, name: str) -> Iterator[str]:
-    """A topic of one partition on broker 1, gone afterwards."""
+    """A topic of one partition on broker 1, which knows of it; gone afterwards."""
     assert create_topics(target, {name: {0: [1]}}) == {name: ("NONE", None)}
+    assert partitions(target, name) == {0: [1]}
     yield name
     delete_topics(target, name)

@@ -225,6 +225,7 @@ class World:
             told = create_topics(self.target, {name: shape}, configs, dry=dry)
             if told[name][0] == "NONE" and not dry:
                 self.topics.append(name)
+                partitions(self.target, name)  # until broker 1 knows it too
 
         return create
 
@@ -246,6 +247,7 @@ def world(target: Target, name: str) -> Iterator[World]:
     made = World(target, Random(f"requests of {target.release}"), name)
     for topic in (f"{name}-a", f"{name}-b"):
         assert create_topics(target, {topic: {0: [1]}}) == {topic: ("NONE", None)}
+        assert partitions(target, topic) == {0: [1]}
         made.topics.append(topic)
     yield made
     for side in target.sides():
