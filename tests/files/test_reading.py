@@ -103,3 +103,14 @@ def test_a_default_by_name_and_by_meaning(tmp_path: Path) -> None:
         for entity, limits in read_files([str(file)]).quotas.items()
     }
     assert found == {None: 1e6, "<default>": 2e6}
+
+
+def test_the_page_shows_a_file_that_is_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "files.md").read_text()
+    file = tmp_path / "a.yaml"
+    file.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    read = read_files([str(file)])
+    assert set(read.topics) == {"orders"}
+    assert len(read.configs) == 3
+    assert len(read.quotas) == 1
+    assert len(read.acls) == 2
