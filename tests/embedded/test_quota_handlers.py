@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from console.embedded.cluster import EmbeddedCluster
-from console.embedded.quotas.java_order import in_hash_order
 from console.embedded.spec import ClusterSpec
+from console.embedded.state.java_hash import sized_hash_order
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from tests.embedded.raw_client import RawClient
 
@@ -30,7 +30,7 @@ Entry = tuple[Mapping[str, str | None], Mapping[str, float | None]]
 )
 def test_brokers_go_through_names_in_an_order_of_their_own(names: tuple[str, ...], order: list[str]) -> None:
     """Read off the errors and the answers of a broker of 4.3."""
-    assert in_hash_order(names) == order
+    assert sized_hash_order(names) == order
 
 
 def altered(entries: Iterable[Entry], *, dry: bool = False) -> Any:

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from console.embedded.clock import ManualClock
 from console.embedded.state.change_log import RETENTION
 from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.coordinators import java_hash, partition_of
+from console.embedded.state.coordinators import partition_of
+from console.embedded.state.java_hash import java_hash
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.propagation import Propagation
 from console.embedded.state.table import Table

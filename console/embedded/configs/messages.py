@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from console.embedded.configs.java_hash import hash_order
+from console.embedded.state.java_hash import hash_order
 
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "

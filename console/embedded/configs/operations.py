@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from console.embedded.configs.definitions import ConfigDefinition, Definitions
-from console.embedded.configs.java_hash import hash_order
 from console.embedded.configs.messages import ConfigMessages
 from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
+from console.embedded.state.java_hash import hash_order
 from console.model.codes import APPEND, DELETE, SET, SUBTRACT, AlterOp
 
 MOST_CHARACTERS = 32767

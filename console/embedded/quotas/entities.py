@@ -9,7 +9,6 @@ import socket
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from console.embedded.quotas.java_order import in_hash_order
 from console.embedded.quotas.messages import (
     EMPTY_ENTITY,
     EMPTY_NAME,
@@ -17,6 +16,7 @@ from console.embedded.quotas.messages import (
     UNKNOWN_TYPE,
     messages_of,
 )
+from console.embedded.state.java_hash import sized_hash_order
 from console.embedded.versions.release import Release
 from console.model.quota import CLIENT_ID, IP, USER
 
@@ -28,7 +28,7 @@ _UNQUOTED = "-_.*"
 def ordered(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
     """The components as a broker goes through them; of two of one type the last one counts."""
     named = dict(parts)
-    return {type_: named[type_] for type_ in in_hash_order(tuple(named))}
+    return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 
 
 def shown(parts: Mapping[str, str | None]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping
 
-from console.embedded.quotas.java_order import in_hash_order
 from console.embedded.quotas.messages import FRACTION, NOT_OF_TYPE, NOT_POSITIVE, TOO_LARGE, UNKNOWN_KEY
+from console.embedded.state.java_hash import sized_hash_order
 from console.model.effective_quota import (
     CLIENT_KEYS,
     CONNECTION_CREATION_RATE,
@@ -50,7 +50,7 @@ def check(key: str, value: float, keys: Container[str]) -> None:
 def checked(ops: Mapping[str, float | None], types: Container[str]) -> Changes:
     """The changes that these operations make. Removing is never refused. Raises BadValue."""
     keys = keys_of(types)
-    for key in in_hash_order(tuple(ops)):
+    for key in sized_hash_order(tuple(ops)):
         value = ops[key]
         if value is not None:
             check(key, value, keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.java_hash import java_hash
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.values import NO_LEADER, Topic
 from console.model.config import topic_resource
@@ -15,15 +16,6 @@ INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC})
 PARTITIONS = 50
 _REPLICATION = 3
 _MIN_INT = -(2**31)
-
-
-def java_hash(text: str) -> int:
-    """java.lang.String.hashCode, as a signed number of 32 bits."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return value - (1 << 32) if value & 0x80000000 else value
 
 
 def partition_of(name: str, partitions: int = PARTITIONS) -> int:

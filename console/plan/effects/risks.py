@@ -105,12 +105,15 @@ def _replication(topic: Topic) -> int:
 
 def _isr_text(wanted: int, replication: int) -> str:
     """Why so many in sync are too many; ``""`` where they are not. One of one is what every topic begins with."""
-    if replication <= 0:
-        return ""
-    if wanted > replication:
-        return f"with {replication} replicas nobody can write with acks=all"
+    if wanted > replication == 1:
+        return "it has 1 replica; brokers of 2.8 let nobody write with acks=all then, newer ones take it for 1"
+    if wanted > replication > 1:
+        return (
+            f"it has {replication} replicas; nobody can write with acks=all while one of them is down, and with "
+            "brokers of 2.8 not at all"
+        )
     if wanted == replication > 1:
-        return f"with {replication} replicas nobody can write with acks=all while one of them is down"
+        return f"it has {replication} replicas; nobody can write with acks=all while one of them is down"
     return ""
 
 

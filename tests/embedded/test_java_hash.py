@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from console.embedded.configs.java_hash import hash_order, string_hash
+from console.embedded.state.java_hash import hash_order, java_hash
 
 
 def test_hashes_of_texts() -> None:
-    assert string_hash("") == 0
-    assert string_hash("hello") == 99162322
-    assert string_hash("Aa") == string_hash("BB") == 2112
+    assert java_hash("") == 0
+    assert java_hash("hello") == 99162322
+    assert java_hash("Aa") == java_hash("BB") == 2112
 
 
 def test_the_order_of_a_map() -> None:
