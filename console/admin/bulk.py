@@ -13,6 +13,9 @@ from contextlib import contextmanager
 
 FULL_COLLECTION_EVERY = 32
 """Freezing keeps cycles that are garbage by then for ever, so now and then everything is collected once."""
+OBJECTS_EACH = 5_000
+"""With more than so many frozen objects for each time it is done the less often: two million take a second, in which
+no key is answered."""
 
 _lock = threading.Lock()
 _depth = 0
@@ -49,7 +52,8 @@ def _leave() -> None:
         if _depth:
             return
         _freezes += 1
-        if _freezes % FULL_COLLECTION_EVERY == 0:
+        if _freezes >= max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH):
+            _freezes = 0
             gc.unfreeze()
             gc.collect()
         gc.freeze()

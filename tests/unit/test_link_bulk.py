@@ -89,7 +89,26 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end() -> None:
         Cycle()
     gc.collect()
     assert not gone.is_set()  # frozen: an ordinary collection does not see it
-    for _ in range(bulk.FULL_COLLECTION_EVERY):
+    for _ in range(max(bulk.FULL_COLLECTION_EVERY, gc.get_freeze_count() // bulk.OBJECTS_EACH) + 1):
         with collector_off():
             pass
     assert gone.is_set()
+
+
+def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[int] = []
+    monkeypatch.setattr(bulk, "_freezes", 0)
+    monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that what this process has is much
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            collected.append(gc.get_freeze_count())
+
+    gc.callbacks.append(note)
+    try:
+        for _ in range(3 * bulk.FULL_COLLECTION_EVERY):
+            with collector_off():
+                pass
+    finally:
+        gc.callbacks.remove(note)
+    assert collected == []
