@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,7 @@ async def read_retention(session: Session) -> None:
     try:
         if shortens_default(staged):
             await _read_inheriting(session)
-        cuts = retention_cuts(staged, session.snapshot)
+        cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
         known = session.retention
         if not cuts or (known and time.monotonic() - known.at < GOOD_FOR and all(cut in known.found for cut in cuts)):
             return

@@ -17,6 +17,7 @@ from console.plan.units import duration_text
 from console.present import names
 from console.present.config_details import described_by
 from console.present.failures import failure_text
+from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line, Span
 from console.present.values import side_human, side_text
@@ -59,19 +60,21 @@ class PlanGroup(NamedTuple):
     rows: tuple[PlanRow, ...]
 
 
-def plan_groups(groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot) -> list[PlanGroup]:
-    """The plan, group by group in the order in which it was staged."""
+def plan_groups(
+    groups: Iterable[DiffGroup], plan: Plan, snapshot: Snapshot, meaning: PlanMeaning = NOTHING_MEANT
+) -> list[PlanGroup]:
+    """The plan, group by group in the order in which it was staged; what an edit means stands below its first line."""
     return [
         PlanGroup(
             ("group", group.target),
             names.target(group.target),
-            tuple(_row(group, line, plan, snapshot) for line in group.lines),
+            tuple(_row(group, line, plan, snapshot, meaning) for line in group.lines),
         )
         for group in groups
     ]
 
 
-def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> PlanRow:
+def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot, meaning: PlanMeaning) -> PlanRow:
     outcome = plan.outcome(line.staged.edit)
     target = group.target
     arrow = isinstance(target, ConfigResource | QuotaEntity) and bool(line.key)
@@ -89,7 +92,7 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot) -> Pl
         list(new),
         _LETTERS[outcome.status] if outcome is not None else ("", ""),
         _note(line),
-        tuple(_below(line, outcome)),
+        (*_meant(line, meaning), *_below(line, outcome)),
         arrow,
     )
 
@@ -127,6 +130,12 @@ def _whole(line: DiffLine) -> str:
             return "delete, with all its records" if isinstance(target, str) else "delete"
         case verb:
             return verb
+
+
+def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
+    """The configs of a topic that is created are one edit, which is told of once."""
+    edit = line.staged.edit
+    return meaning.below(edit) if line.key == edit.key else []
 
 
 def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:

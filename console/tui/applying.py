@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from console.commands.applying import ApplyReport
-from console.commands.plan_results import loss_lines, risk_lines, with_source
+from console.commands.plan_results import deletion_lines, loss_lines, risk_lines, with_source
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.plan.edits import DeleteTopic
@@ -22,6 +22,7 @@ from console.tui.messages import Said
 if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
     from console.tui.app import Console
+    from console.tui.screens.confirm import Confirm
 
 log = logging.getLogger(__name__)
 
@@ -68,7 +69,18 @@ class Applying:
         what += ", over whatever somebody changed meanwhile" if force else ""
         lost: list[Line] = [[(clean(line, 400), "danger")] for line in loss_lines(plan.staged)[:MOST_LINES]]
         warned: list[Line] = [[(clean(line, 400), "danger")] for line in risk_lines(found)[:MOST_LINES]]
-        app.push_screen(Confirm(title, [*request_lines(steps), *warned, *lost], what, names), answered)
+        question = Confirm(title, [*request_lines(steps), *warned, *lost], what, names)
+        app.push_screen(question, answered)
+        app.run_worker(self._tell_deletions(question), group="estimate", name="estimate", exclusive=True)
+
+    async def _tell_deletions(self, question: Confirm) -> None:
+        """What a shorter retention deletes is read while the question stands."""
+        from console.commands.retention_estimate import deletions, read_retention
+
+        await read_retention(self._app.session)
+        found = deletion_lines(deletions(self._app.session))[:MOST_LINES]
+        if found and question.is_attached:
+            question.tell([[(clean(line, 400), "danger")] for line in found])
 
     def _send(self, valid_only: bool, force: bool, accepted: tuple[Conflict, ...] = ()) -> None:
         app = self._app

@@ -17,7 +17,7 @@ from console.commands.retention_estimate import deletions, read_retention
 from console.commands.session import Session
 from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
-from console.model.config import topic_resource
+from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
@@ -94,7 +94,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
     assert len(report.added) == len(edits), report
     await read_retention(session)
     expected = {
-        slot.target.name: found for slot, found in deletions(session).items() if not isinstance(slot.target, str)
+        slot.target.name: f for slot, f in deletions(session).items() if isinstance(slot.target, ConfigResource)
     }
     assert {name: (each.partitions, each.unknown) for name, each in expected.items()} == {
         name: (count, 0) for name, count in PARTITIONS.items()

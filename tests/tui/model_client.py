@@ -29,6 +29,7 @@ from console.model.cluster import (
 from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
+from console.model.log_span import LogSpan
 from console.model.quota import QuotaEntity, QuotaFilter
 from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.snapshot import Snapshot
@@ -135,9 +136,15 @@ class ModelClient:
     def _describe_scram(self, users: list[str] | None = None) -> Any:
         return {user: each for user, each in self._snapshot.scram.items() if users is None or user in users}
 
-    def _describe_log_dirs(self) -> LogDirListing:
-        replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in self.cluster.topics)
+    def _describe_log_dirs(
+        self, _brokers: list[int] | None = None, topics: dict[str, list[int]] | None = None
+    ) -> LogDirListing:
+        named = self.cluster.topics if topics is None else topics
+        replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in named)
         return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in self.cluster.static})
+
+    def _log_spans(self, since: dict[tuple[str, int], int]) -> Any:
+        return {place: LogSpan(0, 1_000, 1_000) for place in since}, []
 
     def _list_groups(self) -> GroupListing:
         return GroupListing({name: Group(name, "Stable", "classic", coordinator=1) for name in self.groups})

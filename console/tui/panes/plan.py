@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Hashable
 from typing import NamedTuple
 
 from textual.app import ComposeResult
 
+from console.commands.retention_estimate import GOOD_FOR, deletions, read_retention
 from console.commands.unparse import subject_text
 from console.model.changes import Target
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.compile import Facts, compile_plan
 from console.plan.diff import DiffGroup as PlannedGroup
 from console.plan.diff import diff
 from console.plan.edits import Slot
 from console.present.names import plural, target
+from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning, meaning_of
 from console.present.plan_rows import PlanRow, RowKey, plan_groups, tally
 from console.present.spans import Line
 from console.tui import keymap
@@ -44,6 +48,9 @@ class PlanView(View):
             markable=False,
         )
         self._groups: tuple[PlannedGroup, ...] = ()
+        self._meaning = NOTHING_MEANT
+        self._meant: tuple[object, ...] = ()
+        self._meant_at = 0.0
         self._requests: int | None = None
 
     def compose(self) -> ComposeResult:
@@ -59,20 +66,50 @@ class PlanView(View):
     async def read(self) -> None:
         """What the plan changes, so that somebody else's changes show."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
+        if CLUSTER_DEFAULT in resources:  # whether they inherit it is told
+            resources |= {broker_resource(broker.id) for broker in self.snapshot.cluster.brokers}
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.console.session
         await session.read_configs(there)
         if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
             await session.read_quotas()
+        if self.plan.staged and time.monotonic() - self._meant_at > GOOD_FOR:
+            self._find_meaning()
+
+    def _find_meaning(self) -> None:
+        """Find out what the plan means, beside the screen: with many quotas and topics it takes a while."""
+        self._meant_at = time.monotonic()
+        self.run_worker(self._mean(), group="meaning", name="meaning", exclusive=True)
+
+    async def _mean(self) -> None:
+        session = self.console.session
+
+        def mean() -> PlanMeaning:
+            return meaning_of(session.plan.staged, session.snapshot, deletions(session))
+
+        self._show_meaning(await asyncio.to_thread(mean))
+        before = session.retention
+        await read_retention(session)
+        if session.retention is not before:
+            self._show_meaning(await asyncio.to_thread(mean))
+
+    def _show_meaning(self, meaning: PlanMeaning) -> None:
+        if meaning != self._meaning:
+            self._meaning = meaning
+            self.redraw()
 
     def draw(self) -> None:
         """The list."""
         plan, known = self.plan, self.snapshot
+        meant = (plan.staged, known.configs, known.quotas, known.topics, known.cluster)
+        if plan.staged and [*map(id, meant)] != [*map(id, self._meant)]:
+            self._meant = meant
+            self._find_meaning()
         self._groups = diff(plan, known)
         self._requests = len(compile_plan(plan, Facts(configs=known.configs))) if plan.staged else None
         groups = [
             DiffGroup(group.key, group.title, [_line(row) for row in group.rows])
-            for group in plan_groups(self._groups, plan, known)
+            for group in plan_groups(self._groups, plan, known, self._meaning)
         ]
         self.list.set_groups([*groups, *self._applied()])
 

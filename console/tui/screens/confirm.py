@@ -53,7 +53,17 @@ class Confirm(ModalScreen[bool]):
         """The question is wrapped to the width."""
         self._ask()
 
+    def tell(self, lines: Sequence[Line]) -> None:
+        """Say more, which came to be known while it is asked; what was typed stays."""
+        self._lines += lines
+        self._write()
+
     def _ask(self) -> None:
+        self._write()
+        if self._names:
+            self._bar.open(_NAME, prompt="name:")
+
+    def _write(self) -> None:
         lines: list[Line] = [
             [("", "")],
             [(f"  {self._title}", "strong")],
@@ -71,7 +81,6 @@ class Confirm(ModalScreen[bool]):
                     (" goes back.", ""),
                 ]
             )
-            self._bar.open(_NAME, prompt="name:")
         else:
             lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
         shown = [*lines[:-1], *wrap(lines[-1], max(20, self.size.width - 2), indent=4)]
