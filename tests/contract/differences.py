@@ -1,19 +1,30 @@
 """Where the embedded cluster does not do what Kafka does, on purpose: a name that a test uses, and the reason.
 
-A test that asks inside ``target.differing(name)`` holds that the answers do differ; any other difference fails.
+A test that asks inside ``target.differing(name)`` holds that the answers do differ; any other difference fails, and so
+does a name that no test uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 ON_PURPOSE: Mapping[str, str] = {
-    "no fetch sessions": "A consumer that asks for a fetch session gets none, and names its partitions each time "
-    "(KIP-227): a few records need no less traffic.",
-    "no transactions": "Transactional ids are refused with UNSUPPORTED_VERSION, at which clients give up: nothing that "
-    "an administrator looks at needs transactions.",
-    "a credential is lost": "KRaft's brokers forget a SCRAM credential that is set in the request which deletes the "
-    "last other one of its mechanism. Their controller still knows it. Here it is kept: nobody should rely on a loss.",
-    "users' names as paths": "Where all SCRAM users are described, ZooKeeper's brokers tell names as ZooKeeper has "
-    "them, with % for what is no letter. Here they are told as they were given.",
+    "a credential that is lost": "KRaft loses a credential that is set in the request which deletes the last other one "
+    "of its mechanism. Nobody wants to see that again.",
+    "a value that can't be described": "2.8 stores a list that grew beyond 32,767 characters, and then fails to "
+    "describe its topic at all.",
+    "a partition without replicas": "2.8 writes such a topic down and never creates it, so its name is taken for ever.",
+    "a partition on a broker that is not there": "2.8 waits for the broker; until then no broker tells of the topic. "
+    "Here it is told of, offline.",
+    "which loggers there are": "A logger is there once its class has logged something, which hangs on what else a "
+    "broker did.",
 }
+
+NOT_SERVED: Mapping[str, Set[int]] = {
+    "2.8": {4, 5, 6, 7, 24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 56, 61},
+    "3.9": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, 80, 81},
+    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, *range(76, 82), *range(83, 93)},
+}
+"""API keys by release: what brokers say to each other, moves between one broker's log directories, delegation tokens,
+transactions, voters of the quorum, share and streams groups. The console has no use for them, nor have the clients
+that are to work here; what is not told is not asked for."""

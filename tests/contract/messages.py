@@ -357,8 +357,12 @@ MESSAGES: Mapping[str, Mapping[str, Error]] = {
     "assigned nobody": {
         "kraft": ("INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes an empty replica list.")
     },
+    "assigned a negative number": {
+        "2.8": ("UNKNOWN_SERVER_ERROR", None),
+        "kraft": ("INVALID_REPLICA_ASSIGNMENT", "partitions should be a consecutive 0-based integer sequence"),
+    },
     "assigned with a gap": {
-        "kraft": ("INVALID_REPLICA_ASSIGNMENT", "partitions should be a consecutive 0-based integer sequence")
+        "all": ("INVALID_REPLICA_ASSIGNMENT", "partitions should be a consecutive 0-based integer sequence")
     },
     "not the controller": {
         "all": ("NOT_CONTROLLER", "{text}"),

@@ -48,6 +48,14 @@ class Server:
             del self._clients[broker, user]
             return "no answer"
 
+    def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
+        """What broker 1 answers within so many seconds, on a connection of its own. Raises NoAnswer."""
+        client = Client(self.addresses[1], (ADMIN, self.users[ADMIN]))
+        try:
+            return plain(client.ask(api, version, build, patience))
+        finally:
+            client.close()
+
     def exchange(self, frame: bytes) -> bytes:
         """What broker 1 answers to these bytes on a connection of their own, before any login; nothing if it closes."""
         client = Client(self.addresses[1])
@@ -97,10 +105,11 @@ class Target:
 
     def sides(self) -> list[Target]:
         """Each cluster by itself, to tidy up also where the two differ."""
-        return [replace(self, embedded=server, real=None, _controller=self.controller()) for server in self._servers]
+        return [replace(self, embedded=server, real=None, _controller=self.controller()) for server in self.servers]
 
     @property
-    def _servers(self) -> list[Server]:
+    def servers(self) -> list[Server]:
+        """All that are asked."""
         return [server for server in (self.real, self.embedded) if server is not None]
 
     def by_release(self, **values: Any) -> Any:

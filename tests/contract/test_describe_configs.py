@@ -210,6 +210,11 @@ def test_loggers(target: Target) -> None:
     }
 
 
+def test_which_loggers_there_are(target: Target) -> None:
+    with target.differing("which loggers there are"):
+        assert "root" in entries(target, BROKER_LOGGER, "1")
+
+
 def test_an_unknown_key_of_a_broker_is_sensitive(target: Target) -> None:
     """§2: Sensitive = PASSWORD or an unknown key; value null, in synonyms too."""
     for name, source in (("1", DYNAMIC_BROKER), ("", DYNAMIC_DEFAULT)):

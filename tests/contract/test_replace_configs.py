@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.contract.client import NoAnswer
 from tests.contract.messages import told
 from tests.contract.target import Target
 from tests.contract.verbs import BROKER, BROKER_LOGGER, FINE, SET, TOPIC, alter, replace, values
@@ -70,3 +76,23 @@ def test_a_broker(target: Target) -> None:
     finally:
         assert replace(target, [((BROKER, "1"), {})], broker=1) == {(BROKER, "1"): FINE}
         target.until(lambda: values(target, BROKER, "1") == {})
+
+
+def test_a_resource_twice_is_never_answered(target: Target, topic: str) -> None:
+    """§2: so the console refuses it before sending."""
+
+    def twice(m: ModuleType) -> Any:
+        each = (
+            m.AlterConfigsResource(
+                resource_type=TOPIC,
+                resource_name=topic,
+                configs=(m.AlterableConfig(name="retention.ms", value=value),),
+            )
+            for value in ("1000", "2000")
+        )
+        return m.AlterConfigsRequest(resources=tuple(each), validate_only=False)
+
+    for server in target.servers:
+        with pytest.raises(NoAnswer):
+            server.ask_once("alter_configs", 2, twice, patience=0.5)
+    assert values(target, TOPIC, topic) == {}

@@ -148,17 +148,30 @@ def test_a_config_with_a_bad_value(target: Target, name: str) -> None:
         ({0: []}, "assigned nobody"),
         ({0: [1], 2: [1]}, "assigned with a gap"),
         ({1: [1]}, "assigned with a gap"),
-        ({-1: [1]}, "assigned with a gap"),
+        ({-1: [1]}, "assigned a negative number"),
     ],
 )
 def test_an_assignment_that_can_not_be(
     target: Target, name: str, assignment: dict[int, list[int]], situation: str
 ) -> None:
-    """2.8 creates some of them, with partitions that nobody ever leads."""
-    if target.kraft:
+    """2.8 has its own ideas of some of them."""
+    if target.kraft or situation in ("assigned with a gap", "assigned a negative number"):
         refused = told(target, situation, broker=77)
         assert create_topics(target, {name: assignment}) == {name: refused}
         assert create_topics(target, {name: assignment}, dry=True) == {name: refused}
+
+
+def test_replicas_that_are_nowhere_in_2_8(target: Target, name: str) -> None:
+    if target.kraft:
+        return
+    timed_out = ("REQUEST_TIMED_OUT", None)
+    assert create_topics(target, {name: {0: [77]}}, timeout=0.5) == {name: timed_out}
+    with target.differing("a partition on a broker that is not there") as is_real:
+        assert partitions(target, name) == ({} if is_real else {0: [77]})
+    with target.differing("a partition without replicas") as is_real:
+        refused = ("INVALID_REPLICA_ASSIGNMENT", "Cannot have replication factor of 0 for partition id 0.")
+        empty = f"{name}-2"
+        assert create_topics(target, {empty: {0: []}}, timeout=0.5) == {empty: timed_out if is_real else refused}
 
 
 def test_counts_and_an_assignment(target: Target, name: str) -> None:

@@ -8,17 +8,10 @@ from typing import Any
 import pytest
 
 from console.wire.server_schemas import readable_versions
+from tests.contract.differences import NOT_SERVED
 from tests.contract.target import Target
 
 PRODUCE, UNSUPPORTED_VERSION = 0, 35
-
-# Not served: what brokers say to each other, the log directories of one broker, delegation tokens, transactions, and
-# share and streams groups. A client that needs none of them does not miss them.
-NOT_SERVED = {
-    "2.8": {4, 5, 6, 7, 24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 56, 61},
-    "3.9": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, 80, 81},
-    "4.3": {24, 25, 26, 27, 28, 34, 38, 39, 40, 41, 61, 64, 65, 66, 68, *range(76, 82), *range(83, 93)},
-}
 
 
 def api_versions(target: Target, version: int) -> dict[str, Any]:
