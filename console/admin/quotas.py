@@ -49,15 +49,16 @@ async def describe_quotas(
 
 
 async def describe_quotas_of(
-    link: Link, filters: Sequence[QuotaFilter]
+    link: Link, filters: Sequence[QuotaFilter], *, batched: bool = True
 ) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    """What each filter finds, or why it can't be told, in the order of the filters.
+    """What each filter finds, or why it can't be told, in the order of the filters. batched: False for what finds very
+    many: kio decodes a batch in one piece, and no other thread gets on meanwhile.
 
     One request (one for the strict ones, one for the others) where the broker speaks DescribeClientQuotas of version 2;
     else one for each filter, all under way at once. Raises AdminError where the cluster is out of reach, and
     Unsupported before Kafka 2.6.
     """
-    if len(filters) > 1 and await link.proposes("describe_client_quotas", BATCHED):
+    if batched and len(filters) > 1 and await link.proposes("describe_client_quotas", BATCHED):
         try:
             return await _in_batches(link, filters)
         except Unsupported:

@@ -221,7 +221,7 @@ class Session:
         few, these alone tell nothing new."""
         from console.admin import quotas
 
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS))
+        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
         if found is None:
             return False
         entities = {e: values for part in found if not isinstance(part, Failure) for e, values in part.items()}

@@ -126,7 +126,7 @@ class ModelClient:
     def _describe_acls(self, wanted: AclFilter | None = None) -> Any:
         return tuple(acl for acl in self._snapshot.acls if wanted is None or filter_for(acl) == wanted)
 
-    def _describe_quotas_of(self, filters: list[QuotaFilter]) -> Any:
+    def _describe_quotas_of(self, filters: list[QuotaFilter], *, batched: bool = True) -> Any:
         known = self._snapshot.quotas
         return [{entity: values for entity, values in known.items() if wanted.finds(entity)} for wanted in filters]
 

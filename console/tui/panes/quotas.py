@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from time import monotonic
 from typing import NamedTuple
@@ -52,6 +52,7 @@ from widgets.lazy_tree import LazyTree
 
 LOOK_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
+SURVEY_EVERY = timedelta(seconds=50)
 _VALUE_COLUMNS = tuple(
     Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place)
     for place, key in enumerate(KEYS)
@@ -209,11 +210,16 @@ class QuotasView(View):
 
     async def read_more(self) -> None:
         """Where there are many, users, clients and addresses by themselves."""
-        if self.snapshot.quotas_sparse:
+        if self.snapshot.quotas_sparse and not self._is_surveyed():
             began, at = monotonic(), datetime.now(UTC)
             await self.console.session.survey_quotas()
             self._surveyed = Swept(at, monotonic() - began)
             self.tell_where()
+
+    def _is_surveyed(self) -> bool:
+        """Whether that was done within the last minute: going to and fro asks for no more."""
+        at = self.snapshot.read_at.get("quotas")
+        return at is not None and datetime.now(UTC) - at < SURVEY_EVERY
 
     def _seen(self) -> list[QuotaEntity]:
         """The entity under the cursor and the open ones on the screen, each as it stands at the edge of the tree."""
