@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 from collections.abc import Callable, Mapping
 
@@ -38,3 +39,8 @@ def report_times(what: str, taken: Mapping[str, list[float]]) -> dict[str, float
 def report_ratio(what: str, value: float, limit: float) -> None:
     """A ratio, or any figure, against the most that it may be."""
     report(what, ratio=round(value, 3), limit=limit, ok=value <= limit)
+
+
+def load() -> dict[str, object]:
+    """How many processors there are, and how many processes wanted them in the last minute."""
+    return {"cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}

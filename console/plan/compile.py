@@ -79,7 +79,7 @@ def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
 
 
 def _of(plan: Plan, *kinds: type) -> list[Staged]:
-    return [staged for staged in plan.staged if isinstance(staged.edit, kinds)]
+    return [staged for staged in plan.staged if type(staged.edit) in kinds]
 
 
 Group = tuple[Sequence[Staged], int]

@@ -6,13 +6,12 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from console.model.acl import Acl
-from console.model.changes import Target
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, ConfigResource
+from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, CreateTopic, Edit, Slot
-from console.plan.staged import Staged, subject
+from console.plan.edits import CreateTopic, Edit, Slot
+from console.plan.staged import Staged
 
 
 class Draft:
@@ -22,7 +21,7 @@ class Draft:
         self.snapshot = snapshot
         self.inheritance = Inheritance(snapshot)
         self._slots: dict[Slot, Staged] = {}
-        self._of_subject: dict[Target, set[Slot]] = {}
+        self._configs: dict[ConfigResource, set[Slot]] = {}
         for each in staged:
             self.put(each)
 
@@ -44,12 +43,14 @@ class Draft:
         """Stage; what was staged for the slot gives way, and its place in the order is kept."""
         slot = staged.edit.slot
         self._slots[slot] = staged
-        self._of_subject.setdefault(subject(slot.target), set()).add(slot)
+        if isinstance(slot.target, ConfigResource):
+            self._configs.setdefault(slot.target, set()).add(slot)
 
     def remove(self, slot: Slot) -> None:
         """Take out what is staged for a slot."""
         del self._slots[slot]
-        self._of_subject[subject(slot.target)].discard(slot)
+        if isinstance(slot.target, ConfigResource):
+            self._configs[slot.target].discard(slot)
 
     def read(self, part: str) -> bool:
         """Whether a part of the cluster was read whole, so that what is not in it is not there."""
@@ -67,8 +68,7 @@ class Draft:
 
     def config_keys(self, topic: str) -> list[str]:
         """The keys of a topic's configs that are staged."""
-        slots = self._of_subject.get(subject(topic), ())
-        return sorted(slot.key for slot in slots if isinstance(self._slots[slot].edit, ConfigEdit))
+        return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
 
     def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
         """The key as it was described for the resource."""

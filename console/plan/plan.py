@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from console.model.changes import Outcome, Target
 from console.model.codes import TOPIC
 from console.model.snapshot import Snapshot
-from console.plan.edits import AclEdit, ConfigEdit, CreateTopic, Edit, QuotaEdit, ScramEdit, Slot
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, subject
-
-if TYPE_CHECKING:
-    from console.plan.draft import Draft
+from console.plan.edits import ConfigEdit, CreateTopic, Edit, Slot
+from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject
 
 __all__ = [
     "EMPTY",
@@ -88,6 +85,7 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
     lasts_ms: how long these edits are to hold once they are applied, None for good."""
     # The rules are read when something is first staged, not when a console starts.
     from console.plan.draft import Draft
+    from console.plan.rules import judge
 
     draft = Draft(plan.staged, snapshot)
     added: dict[Slot, Staged] = {}
@@ -96,7 +94,7 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
     refused: list[Refused] = []
     touched: set[Target] = set()
     for edit in edits:
-        verdict = _judge(edit, draft)
+        verdict = judge(edit, draft)
         if isinstance(verdict, Refused):
             refused.append(verdict)
             continue
@@ -123,20 +121,6 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
         outcomes = {slot: out for slot, out in plan.outcomes.items() if subject(slot.target) not in touched}
         plan = _moved_on(plan, draft.staged, outcomes)
     return StageReport(plan, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
-
-
-def _judge(edit: Edit, draft: Draft) -> Verdict:
-    from console.plan import acl_rules, config_rules, quota_rules, scram_rules, topic_rules
-
-    if isinstance(edit, ConfigEdit):
-        return config_rules.judge(edit, draft)
-    if isinstance(edit, QuotaEdit):
-        return quota_rules.judge(edit, draft)
-    if isinstance(edit, AclEdit):
-        return acl_rules.judge(edit, draft)
-    if isinstance(edit, ScramEdit):
-        return scram_rules.judge(edit, draft)
-    return topic_rules.judge(edit, draft)
 
 
 def undo(plan: Plan) -> Plan:

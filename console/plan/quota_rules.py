@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, part_order
 from console.plan.draft import Draft
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
@@ -15,8 +17,9 @@ def judge(edit: QuotaEdit, draft: Draft) -> Verdict:
     refused = _entity(edit)
     if refused is not None:
         return refused
-    entity = QuotaEntity.of(edit.entity.as_dict())
-    if entity != edit.entity:
+    entity = edit.entity
+    if not _in_order(tuple(part.type for part in entity)):
+        entity = QuotaEntity.of(entity.as_dict())
         edit = SetQuota(entity, edit.key, edit.value) if isinstance(edit, SetQuota) else UnsetQuota(entity, edit.key)
     was = draft.snapshot.quotas.get(entity, {}).get(edit.key)
     if isinstance(edit, UnsetQuota):
@@ -29,6 +32,11 @@ def judge(edit: QuotaEdit, draft: Draft) -> Verdict:
         if was == edit.value:
             return Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
     return Staged(edit, was if was is not None or draft.read("quotas") else UNREAD)
+
+
+@lru_cache(64)
+def _in_order(types: tuple[str, ...]) -> bool:
+    return list(types) == sorted(types, key=part_order)
 
 
 def _entity(edit: QuotaEdit) -> Refused | None:
