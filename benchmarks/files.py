@@ -1,0 +1,94 @@
+"""Files as whole processes: `kac export` of 4,000 topics beside `kac snapshot` and kafka-configs, in the same run.
+
+``python -m benchmarks.files [--kac PATH] [--rounds 3] [--real]``: on an embedded cluster in a process of its own; with
+--real on a real 4.3 broker too, beside kafka-configs. PATH is an installed `kac` in an environment with the run-time
+dependencies alone; without one it is this checkout, whose test tools slow kio's import down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+
+from benchmarks.cluster import TOPICS, fill, filled_broker
+from benchmarks.embedded import started
+from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
+from tests.support.kafka_jars import KAFKA_4_3, jars, java
+
+LIMIT = 1.5
+"""Seconds of an export."""
+
+
+class Timed:
+    """Runs a command from start to exit. written: what it wrote last; processor: seconds that each run computed."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._command = command
+        self.written = b""
+        self.processor: list[float] = []
+
+    def __call__(self) -> float:
+        """Milliseconds. Raises RuntimeError where it fails."""
+        with tempfile.TemporaryDirectory() as home:
+            before, start = _children(), time.perf_counter()
+            done = subprocess.run(self._command, capture_output=True, env={**os.environ, "HOME": home})
+            taken = (time.perf_counter() - start) * 1e3
+        if done.returncode:
+            raise RuntimeError(f"{self._command}: {done.stderr.decode(errors='replace')[-500:]}")
+        self.written = done.stdout
+        self.processor.append(_children() - before)
+        return taken
+
+
+def _children() -> float:
+    """Seconds of the processor that children who ended have had."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(where: str, address: str, kac: Sequence[str], rounds: int, tool: Sequence[str]) -> None:
+    """Export beside the others, on a cluster that is filled."""
+    export = Timed([*kac, "export", "-b", address])
+    measures: dict[str, Measure] = {
+        "kac export": export,
+        "kac snapshot": Timed([*kac, "snapshot", "-b", address, "--output", "json"]),
+    }
+    if tool:
+        everything = ["--bootstrap-server", address, "--entity-type", "topics", "--describe", "--all"]
+        measures["kafka-configs"] = Timed([*tool, *everything])
+    medians = report_times(f"{where}: {TOPICS} topics", interleaved(measures, rounds))
+    if export.written.count(b".events") < TOPICS:
+        raise RuntimeError("the export does not name every topic")
+    report_ratio(f"{where}: export, s", medians["kac export"] / 1e3, LIMIT)
+    report(f"{where}: export, s of the processor", median=round(statistics.median(export.processor), 2))
+    for other in (name for name in medians if name != "kac export"):
+        report(f"{where}: export / {other}", ratio=round(medians["kac export"] / medians[other], 2))
+    report("machine", **load())
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kac")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--real", action="store_true", help="a real broker too, beside kafka-configs")
+    options = parser.parse_args()
+    kac = [options.kac] if options.kac else [sys.executable, "-m", "console"]
+    tool = [java(), "-Xmx256M", "-cp", f"{jars(KAFKA_4_3)}/*", "kafka.admin.ConfigCommand"]
+    with started("benchmarks.embedded", "--serve") as embedded:
+        fill((embedded.address,))
+        measure("embedded", embedded.bootstrap, kac, options.rounds, tool)
+    if options.real:
+        with filled_broker() as bootstrap:
+            measure("kafka 4.3", bootstrap, kac, options.rounds, tool)
+
+
+if __name__ == "__main__":
+    main()
