@@ -11,8 +11,21 @@ import pytest
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
+from tests.contract import acls
 from tests.contract.target import ADMIN, ALICE, Server, Target
-from tests.contract.verbs import create_topics, delete_topics, partitions
+from tests.contract.verbs import (
+    BROKER,
+    CLIENT_METRICS,
+    DELETE,
+    FINE,
+    alter,
+    alter_quotas,
+    create_topics,
+    delete_topics,
+    partitions,
+    quotas,
+    values,
+)
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
 
@@ -89,6 +102,33 @@ def real_servers() -> Iterator[dict[str, Server]]:
         server.close()
 
 
+def empty(side: Target) -> None:
+    """Take away what other tests left on a cluster that this suite shares with them."""
+    for broker in ("", *map(str, side.brokers)):
+        to = {"broker": int(broker)} if broker else {}
+        left = [key for key in values(side, BROKER, broker, **to) if key != "min.insync.replicas"]
+        assert alter(side, BROKER, broker, *((key, DELETE, None) for key in left)) == FINE
+    if side.kraft:
+        metrics = side.ask("list_config_resources", 0, lambda m: m.ListConfigResourcesRequest())["config_resources"]
+        for name in (each["resource_name"] for each in metrics):
+            left = list(values(side, CLIENT_METRICS, name))
+            assert alter(side, CLIENT_METRICS, name, *((key, DELETE, None) for key in left)) == FINE
+    for entity, limits in quotas(side, [])[1]:
+        assert alter_quotas(side, [(entity, dict.fromkeys(limits))]) == [FINE]
+    acls.delete(side, acls.EVERYTHING)
+    users = side.ask("describe_user_scram_credentials", 0, lambda m: m.DescribeUserScramCredentialsRequest(users=None))[
+        "results"
+    ]
+    for user, mechanism in ((each["user"], info["mechanism"]) for each in users for info in each["credential_infos"]):
+        side.ask(
+            "alter_user_scram_credentials",
+            0,
+            lambda m, user=user, mechanism=mechanism: m.AlterUserScramCredentialsRequest(
+                deletions=(m.ScramCredentialDeletion(name=user, mechanism=mechanism),), upsertions=()
+            ),
+        )
+
+
 def _targets() -> list[object]:
     embedded = [pytest.param(("embedded", release), id=f"embedded-{release}") for release in REAL]
     return embedded + [
@@ -113,6 +153,7 @@ def target(
         real_servers[release] = Server(
             dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True)), users, release != "2.8"
         )
+        empty(Target(release, real_servers[release], thread))
     return Target(release, server, thread, real_servers[release])
 
 

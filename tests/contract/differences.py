@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 
 ON_PURPOSE: Mapping[str, str] = {
-    "a credential that is lost": "KRaft loses a credential that is set in the request which deletes the last other one "
-    "of its mechanism. Nobody wants to see that again.",
+    "no fetch sessions": "A consumer that asks for a fetch session gets none, and names its partitions each time "
+    "(KIP-227): a few records need no less traffic.",
+    "no transactions": "Transactional ids are refused with UNSUPPORTED_VERSION, at which clients give up: nothing that "
+    "an administrator looks at needs transactions.",
+    "a credential is lost": "KRaft's brokers forget a SCRAM credential that is set in the request which deletes the "
+    "last other one of its mechanism. Their controller still knows it. Here it is kept: nobody should rely on a loss.",
+    "users' names as paths": "Where all SCRAM users are described, ZooKeeper's brokers tell names as ZooKeeper has "
+    "them, with % for what is no letter. Here they are told as they were given.",
     "a value that can't be described": "2.8 stores a list that grew beyond 32,767 characters, and then fails to "
     "describe its topic at all.",
     "a partition without replicas": "2.8 writes such a topic down and never creates it, so its name is taken for ever.",

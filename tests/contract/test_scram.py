@@ -165,16 +165,3 @@ def test_names_that_are_no_paths(target: Target, name: str) -> None:
             told = describe(target)
             assert is_real or told == known
     assert alter(target, deletions=[(user, SHA_256)]) == {user: fine(target)}
-
-
-def test_a_credential_in_the_place_of_the_last_one(target: Target, name: str) -> None:
-    other = f"{name}-2"
-    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
-    swapped = alter(target, (other, SHA_256, 8192), deletions=[(name, SHA_256)])
-    assert swapped == {name: fine(target), other: fine(target)}
-    kept = {other: (FOUND, [(SHA_256, 8192)])}
-    if not target.kraft:
-        assert describe(target) == kept
-        return
-    with target.differing("a credential that is lost") as is_real:
-        assert describe(target) == ({} if is_real else kept)
