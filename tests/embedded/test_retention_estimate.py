@@ -1,0 +1,89 @@
+"""What a shorter retention deletes, as `kac run` tells it: in text, in JSON, and of no more partitions than need be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
+
+from console import cli
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic, striped
+from console.model.config import topic_resource
+
+DAY = 86_400_000
+RECORDS, RECORD, SEGMENT = 10, 400_000, 1_048_576
+BROKERS = [1, 2]
+Kac = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    """orders: two partitions on two brokers, a record of 400 kB for each of the last ten days in the first of them."""
+    with run_in_thread(ClusterSpec(brokers=2)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped(BROKERS, 2, 2), BROKERS)))
+        running.call(lambda c: c.state.put_topic(new_topic("wide", striped(BROKERS, 2_500, 1), BROKERS)))
+        own = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
+        running.call(lambda c: c.state.replace_config(topic_resource("orders"), own))
+        asyncio.run(write(running.bootstrap))
+        yield running
+
+
+async def write(bootstrap: str) -> None:
+    now = int(time.time() * 1000)
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        for age in range(RECORDS, 0, -1):
+            await producer.send_and_wait("orders", b"x" * RECORD, partition=0, timestamp_ms=now - age * DAY + DAY // 2)
+
+
+@pytest.fixture
+def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
+    def run(script: str, *options: str) -> str:
+        cli.run(["run", "-b", cluster.bootstrap, "-e", script, *options])
+        return capsys.readouterr().out
+
+    return run
+
+
+def deletes(kac: Kac, edit: str) -> object:
+    staged, plan = (json.loads(line) for line in kac(f"{edit}; plan", "--output", "json").splitlines())
+    (row,) = plan["plan"]
+    assert staged["staged"][0]["deletes"] is None  # nothing has been read yet
+    return row["deletes"]
+
+
+def test_a_plan_tells_what_goes_by_time_by_size_and_altogether(kac: Kac) -> None:
+    found = deletes(kac, "set topic orders retention.ms=4d")
+    assert isinstance(found, dict)
+    assert (found["partitions"], found["partitions_unknown"]) == (2, 0)
+    # Six of ten records are older: 2.4 MB, of which two segments are full, on either replica.
+    assert found["bytes"] == 2 * 2 * SEGMENT
+    assert "topic orders retention.ms: ≈ 4.0 MiB are deleted within minutes" in kac(
+        "set topic orders retention.ms=4d; plan"
+    )
+    by_size = deletes(kac, "set topic orders retention.bytes=2MiB")
+    assert isinstance(by_size, dict)
+    assert by_size["bytes"] == 2 * SEGMENT
+    everything = deletes(kac, "set topic orders retention.ms=1h")
+    assert isinstance(everything, dict)
+    assert 2 * RECORDS * RECORD <= everything["bytes"] <= 2 * RECORDS * (RECORD + 1_000)
+
+
+def test_a_check_tells_it_too_and_what_keeps_more_is_not_looked_at(kac: Kac) -> None:
+    assert "are deleted within minutes" in kac("set topic orders retention.ms=1d; check")
+    assert "no whole segment is deleted at once" in kac("set topic orders retention.ms=30d; check")
+    assert deletes(kac, "set topic wide retention.ms=30d") is None
+
+
+def test_of_many_partitions_some_are_looked_at_and_that_is_said(kac: Kac) -> None:
+    assert deletes(kac, "set topic wide retention.ms=1d") == {
+        "bytes": 0,
+        "partitions": 2_000,
+        "partitions_unknown": 500,
+    }
+    assert "2,000 of 2,500 partitions looked at" in kac("set topic wide retention.ms=1d; plan")
