@@ -59,9 +59,7 @@ def _brokers(snapshot: Snapshot) -> Iterator[Leftover]:
 def _copying(snapshot: Snapshot) -> frozenset[int]:
     """Brokers that move replicas between their log dirs."""
     return frozenset(
-        broker
-        for broker, dirs in snapshot.log_dirs.items()
-        if any(log_dir.replicas.moving for log_dir in dirs)
+        broker for broker, dirs in snapshot.log_dirs.items() if any(log_dir.replicas.moving for log_dir in dirs)
     )
 
 

@@ -43,11 +43,11 @@ from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from console.commands.history_file import HistoryFile
     from console.commands.session import Session
     from console.commands.statements import Subject
     from console.contexts import Context
     from console.tui.applying import Applying
-    from console.commands.history_file import HistoryFile
     from console.tui.past import Past
     from widgets.command_bar import CommandBar
 

@@ -14,9 +14,9 @@ from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
     from console.commands.errors import LanguageError
+    from console.commands.history_file import HistoryFile
     from console.tui.app import Console
     from console.tui.execute import Executor
-    from console.commands.history_file import HistoryFile
     from console.tui.typing import Typing
     from widgets.bar_lines import Candidate
     from widgets.command_bar import CommandBar

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.commands.grammar import parse
+from console.commands.history_file import KEPT, HistoryFile
 from console.commands.interpret import to_edits
 from console.commands.verbs import Where
 from console.model.config import broker_resource
@@ -21,7 +22,6 @@ from console.present.sanitize import cell_width
 from console.present.spans import plain
 from console.tui import chrome, keymap, palette
 from console.tui.conditions import State, reason
-from console.commands.history_file import KEPT, HistoryFile
 from console.tui.keymap import EVERYWHERE, KEYS
 from console.tui.places import Place, pane
 from console.tui.plan_script import command, script
