@@ -79,7 +79,7 @@ class PlanView(View):
     def _find_meaning(self) -> None:
         """Find out what the plan means, beside the screen: with many quotas and topics it takes a while."""
         self._meant_at = time.monotonic()
-        self.run_worker(self._mean, group="meaning", name="meaning", exclusive=True)
+        self.run_worker(self._mean(), group="meaning", name="meaning", exclusive=True)
 
     async def _mean(self) -> None:
         session = self.console.session
