@@ -11,10 +11,17 @@ import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
 from console import cli
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.commands.grammar import parse
+from console.commands.run import Runner
+from console.commands.session import Session
+from console.contexts.context import Context
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic, striped
 from console.model.config import topic_resource
+from console.model.secret import Secret
 
 DAY = 86_400_000
 RECORDS, RECORD, SEGMENT = 10, 400_000, 1_048_576
@@ -87,3 +94,37 @@ def test_of_many_partitions_some_are_looked_at_and_that_is_said(kac: Kac) -> Non
         "partitions_unknown": 500,
     }
     assert "2,000 of 2,500 partitions looked at" in kac("set topic wide retention.ms=1d; plan")
+
+
+class Operator:
+    """Somebody who reads what is complained of before the question, and says no."""
+
+    answers = True
+    keeps_secrets = False
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def line(self, question: str) -> str:
+        self.asked.append(question)
+        return "no"
+
+    async def secret(self, question: str) -> Secret:
+        raise AssertionError(question)
+
+
+async def test_who_is_asked_is_told_before(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    hosts = (text.rpartition(":") for text in cluster.bootstrap.split(","))
+    client = AdminClient(ConnectionSettings(tuple((host, int(port)) for host, _, port in hosts)))
+    client.start()
+    try:
+        text, operator = "set topic orders retention.ms=4d; apply", Operator()
+        session = Session(client, Context("test", "tests", client.settings), "run")
+        runner = Runner(session, text, asking=operator)
+        await runner.run(parse(text))
+    finally:
+        client.close()
+    assert operator.asked == ["Apply 1 edits to test? Type yes: "]
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "kac: topic orders retention.ms: ≈ 4.0 MiB are deleted within minutes"
+    assert runner.failed
