@@ -24,8 +24,11 @@ class NoAnswer(ConnectionError):
 class Client:
     """A connection, logged in with PLAIN where a user is given; used up once NoAnswer was raised."""
 
-    def __init__(self, address: tuple[str, int], login: tuple[str, Secret] | None = None) -> None:
+    def __init__(
+        self, address: tuple[str, int], login: tuple[str, Secret] | None = None, client_id: str = "contract"
+    ) -> None:
         """login: user and password. Raises NoAnswer where the broker does not take them."""
+        self._client_id = client_id
         self._socket = socket.create_connection(address, PATIENCE)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._sent = 0
@@ -41,7 +44,7 @@ class Client:
         """kio's response, error codes as numbers. patience: seconds. Raises NoAnswer."""
         self._sent += 1
         payload = build(request_module(api, version))
-        frame = encode_header(payload, self._sent, "contract") + encode_payload(payload)
+        frame = encode_header(payload, self._sent, self._client_id) + encode_payload(payload)
         self._socket.settimeout(patience)
         try:
             answer = self.exchange(frame)

@@ -17,19 +17,20 @@ ABOUT = 0.15
 
 
 @contextmanager
-def limited(target: Target, key: str) -> Iterator[None]:
-    """Inside, alice has a quota."""
-    assert alter_quotas(target, [({"user": ALICE}, {key: LIMIT})]) == [("NONE", None)]
+def limited(target: Target, client_id: str, key: str) -> Iterator[None]:
+    """Inside, alice has a quota with this client id, which nothing was counted for before."""
+    entity = {"user": ALICE, "client-id": client_id}
+    assert alter_quotas(target, [(entity, {key: LIMIT})]) == [("NONE", None)]
     yield
-    assert alter_quotas(target, [({"user": ALICE}, {key: None})]) == [("NONE", None)]
+    assert alter_quotas(target, [(entity, {key: None})]) == [("NONE", None)]
 
 
-def waits(target: Target, ask: Callable[[Client], Any]) -> list[float]:
+def waits(target: Target, client_id: str, ask: Callable[[Client], Any]) -> list[float]:
     """What alice is told by each cluster the first time that she has to wait, in seconds."""
     told = []
     for server in (target.embedded, target.real):
         if server is not None:
-            client = Client(server.addresses[1], (ALICE, server.users[ALICE]))
+            client = Client(server.addresses[1], (ALICE, server.users[ALICE]), client_id)
             wait = 0.0
             while not wait:
                 wait = ask(client).throttle_time.total_seconds()
@@ -40,8 +41,12 @@ def waits(target: Target, ask: Callable[[Client], Any]) -> list[float]:
 
 def test_a_producer(target: Target, topic: str) -> None:
     data = batch(b"x" * SIZE, times=[START])
-    with limited(target, "producer_byte_rate"):
-        told = waits(target, lambda alice: alice.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1)))
+
+    def produce(alice: Client) -> Any:
+        return alice.ask("produce", 9, lambda m: produce_request(m, data, topic, 0, -1))
+
+    with limited(target, topic, "producer_byte_rate"):
+        told = waits(target, topic, produce)
         assert_about_the_same(told)
 
 
@@ -50,14 +55,14 @@ def test_a_consumer(target: Target, topic: str) -> None:
     for server in (target.embedded, target.real):
         if server is not None:
             _write(server, topic, data)
-    with limited(target, "consumer_byte_rate"):
+    with limited(target, topic, "consumer_byte_rate"):
         answers: list[Any] = []
 
         def fetch(alice: Client) -> Any:
             answers.append(alice.ask("fetch", 12, lambda m: fetch_request(m, 0, topic=topic)))
             return answers[-1]
 
-        assert_about_the_same(waits(target, fetch))
+        assert_about_the_same(waits(target, topic, fetch))
         throttled = [answer for answer in answers if answer.throttle_time.total_seconds()]
         assert [answer.responses for answer in throttled] == [()] * len(throttled)
 
