@@ -12,10 +12,10 @@ from console.model.changes import NewTopic
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.effective_quota import effective
-from console.model.quota import QuotaEntity
+from console.model.quota import IP, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
-from console.plan.effects.effects import effects, level_of, overlap
+from console.plan.effects.effects import effects, level_of
 from console.plan.effects.risks import (
     ISR_ABOVE_REPLICATION,
     NEEDS_RESTART,
@@ -25,6 +25,7 @@ from console.plan.effects.risks import (
     risks,
     unaccepted,
 )
+from console.plan.effects.stronger import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
@@ -150,3 +151,22 @@ def test_staged_edits_are_what_is_judged() -> None:
     cluster = model()
     plan = stage(EMPTY, [SetConfig(topic_resource("t1"), "retention.ms", "0")], cluster.describe()).plan
     assert [risk.name for risk in risks(plan.staged, cluster.describe())] == [RETENTION_ZERO]
+
+
+def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:
+    """Whether some client falls under both."""
+    mine = {part.type: part.name for part in one}
+    theirs = {part.type: part.name for part in other}
+    if (IP in mine) != (IP in theirs):
+        return False
+    shared = mine.keys() & theirs.keys()
+    return all(mine[type_] is None or theirs[type_] is None or mine[type_] == theirs[type_] for type_ in shared)
+
+
+ADDRESSES = st.fixed_dictionaries({"ip": st.none() | st.sampled_from(["10.0.0.1", "10.0.0.2"])}).map(QuotaEntity.of)
+
+
+@given(st.sets(ENTITIES | ADDRESSES), ENTITIES | ADDRESSES)
+def test_stronger_quotas_are_counted_as_if_each_were_looked_at(known: set[QuotaEntity], mine: QuotaEntity) -> None:
+    each = [other for other in known if level_of(other) < level_of(mine) and overlap(mine, other)]
+    assert StrongerQuotas(known).count(mine) == len(each)

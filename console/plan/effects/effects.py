@@ -12,6 +12,7 @@ from console.model.effective_quota import levels
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Edit, GrowTopic, QuotaEdit, SetQuota, Slot
+from console.plan.effects.stronger import StrongerQuotas
 from console.plan.staged import Staged
 
 MOST = 100_000
@@ -24,15 +25,19 @@ _TOPIC_KEYS: Mapping[str, str] = {
 
 def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
     """Slot -> lines; edits that concern nobody else are left out."""
-    found = {each.edit.slot: _lines(each.edit, snapshot) for each in staged}
+    stronger: dict[str, StrongerQuotas] = {}
+    found = {each.edit.slot: _lines(each.edit, snapshot, stronger) for each in staged}
     return {slot: lines for slot, lines in found.items() if lines}
 
 
-def _lines(edit: Edit, snapshot: Snapshot) -> tuple[str, ...]:
+def _lines(edit: Edit, snapshot: Snapshot, stronger: dict[str, StrongerQuotas]) -> tuple[str, ...]:
     if isinstance(edit, ConfigEdit) and edit.resource.type == BROKER:
         return _of_broker_key(edit.resource, edit.key, snapshot)
     if isinstance(edit, QuotaEdit):
-        return _of_quota(edit, snapshot)
+        if edit.key not in stronger:
+            known = islice(snapshot.quotas.items(), MOST)
+            stronger[edit.key] = StrongerQuotas(entity for entity, values in known if edit.key in values)
+        return _of_quota(edit, snapshot, stronger[edit.key].count(edit.entity))
     if isinstance(edit, GrowTopic):
         return ("keys may go to other partitions than before",)
     return ()
@@ -87,30 +92,19 @@ def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool)
 # -- quotas ------------------------------------------------------------------------------------------------------------
 
 
-def _of_quota(edit: QuotaEdit, snapshot: Snapshot) -> tuple[str, ...]:
+def _of_quota(edit: QuotaEdit, snapshot: Snapshot, stronger: int) -> tuple[str, ...]:
+    """stronger: how many entities that may share a client have the key at a stronger level."""
     lines = []
     brokers = len(snapshot.cluster.brokers)
     if isinstance(edit, SetQuota) and brokers > 1 and edit.key.endswith("byte_rate"):
         lines.append(f"on each of {brokers} brokers: up to {edit.value * brokers:,.0f} in all")
-    stronger, partly = _stronger(edit.entity, edit.key, snapshot)
     if stronger:
-        least = "at least " if partly else ""
+        least = "at least " if len(snapshot.quotas) > MOST else ""
         noun = "entity has a stronger limit" if stronger == 1 else "entities have a stronger limit"
         lines.append(f"{least}{stronger:,} {noun} and {'does' if stronger == 1 else 'do'} not move")
     if not isinstance(edit, SetQuota):
         lines.append(_falls_to(edit.entity, edit.key, snapshot))
     return tuple(lines)
-
-
-def _stronger(entity: QuotaEntity, key: str, snapshot: Snapshot) -> tuple[int, bool]:
-    """How many entities that may share a client with this one have the key at a stronger level (KIP-55's order)."""
-    mine = level_of(entity)
-    found = sum(
-        1
-        for other in islice(snapshot.quotas, MOST)
-        if other != entity and level_of(other) < mine and overlap(entity, other) and key in snapshot.quotas[other]
-    )
-    return found, len(snapshot.quotas) > MOST
 
 
 def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
@@ -142,13 +136,3 @@ def level_of(entity: QuotaEntity) -> int:
     if user:
         return 3 if names[USER] is not None else 6
     return 7 if names[CLIENT_ID] is not None else 8
-
-
-def overlap(one: QuotaEntity, other: QuotaEntity) -> bool:
-    """Whether some client falls under both."""
-    mine = {part.type: part.name for part in one}
-    theirs = {part.type: part.name for part in other}
-    if (IP in mine) != (IP in theirs):
-        return False
-    shared = mine.keys() & theirs.keys()
-    return all(mine[type_] is None or theirs[type_] is None or mine[type_] == theirs[type_] for type_ in shared)
