@@ -21,6 +21,7 @@ from console.plan.effects.retention import (
     retention_cuts,
     shortens_default,
 )
+from console.plan.staged import Staged
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -35,17 +36,20 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class RetentionReading:
-    """What was found of each cut. at: by the monotonic clock."""
+    """What was found of each cut, for these edits. at: by the monotonic clock."""
 
+    staged: tuple[Staged, ...]
     found: Mapping[RetentionCut, Deletion]
     at: float
 
 
 def deletions(session: Session) -> dict[Slot, Deletion]:
     """What each edit of the plan deletes, as far as it was read."""
-    if session.retention is None:
+    known, staged = session.retention, session.plan.staged
+    if known is None:
         return {}
-    return by_slot(retention_cuts(session.plan.staged, session.snapshot), session.retention.found)
+    cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, session.snapshot)
+    return by_slot(cuts, known.found)
 
 
 async def read_retention(session: Session) -> None:
@@ -65,7 +69,7 @@ async def read_retention(session: Session) -> None:
     except AdminError as error:
         cuts = retention_cuts(staged, session.snapshot)
         found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
-    session.retention = RetentionReading(found, time.monotonic())
+    session.retention = RetentionReading(staged, found, time.monotonic())
 
 
 async def _read_inheriting(session: Session) -> None:
@@ -96,7 +100,8 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
     named: dict[str, list[int]] = {}
     for topic, number in wanted:
         named.setdefault(topic, []).append(number)
-    holding = {broker for topic, n in wanted for broker in _replicas(session.snapshot, topic, n)}
+    known = session.snapshot.topics
+    holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
     now = int(time.time() * 1000)
     listing = await session.client.run(describe_log_dirs, sorted(holding), named)
     ages = {place: now - cut.ms if cut.ms >= 0 else 0 for place, cut in wanted.items()}
@@ -120,10 +125,6 @@ def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[Place, Ret
                 return places
             places[cut.topic, partition.number] = cut
     return places
-
-
-def _replicas(snapshot: Snapshot, topic: str, number: int) -> tuple[int, ...]:
-    return next((p.replicas for p in snapshot.topics[topic].partitions if p.number == number), ())
 
 
 def _sizes(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[Place, list[int]]:
