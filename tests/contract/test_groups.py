@@ -217,7 +217,8 @@ def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:
     def story(tell: Teller) -> None:
         member = tell.join()["member_id"]
         tell.join(member)
-        tell.describe()
+        # Not described here: 4.3 tells of a new group once a later record of its partition of the internal topic is
+        # committed, and that may be another group's.
         tell.heartbeat(member)
         tell.commit(1, member, 1)
         tell.sync(member)
@@ -238,7 +239,7 @@ def test_the_life_of_a_member(target: Target, name: str, topic: str) -> None:
 
     heard = same(target, name, topic, story)
     assert heard[0]["error_code"] == "MEMBER_ID_REQUIRED"
-    assert heard[5]["assignment"] == b"all".hex()
+    assert heard[4]["assignment"] == b"all".hex()
 
 
 def test_joining_without_an_id_before_version_4(target: Target, name: str, topic: str) -> None:
