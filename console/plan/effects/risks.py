@@ -68,7 +68,7 @@ def _of_config(resource: ConfigResource, key: str, value: str, snapshot: Snapsho
     if key == _UNCLEAN and value.lower() == "true":
         yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"
     if key in _RETENTION.get(resource.type, ()) and value == "0":
-        yield RETENTION_ZERO, "everything but the active segments is deleted within minutes"
+        yield RETENTION_ZERO, "all records that are there are deleted within minutes, but for what is being written"
     if key == _ISR and value.isdecimal():
         yield from _isr(resource, int(value), snapshot)
 
@@ -95,7 +95,7 @@ def _of_new_topic(configs: Mapping[str, object], replication: int) -> Iterator[t
     if str(configs.get(_UNCLEAN, "")).lower() == "true":
         yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"
     if any(configs.get(key) == "0" for key in _RETENTION[TOPIC]):
-        yield RETENTION_ZERO, "everything but the active segments is deleted within minutes"
+        yield RETENTION_ZERO, "all records that are there are deleted within minutes, but for what is being written"
 
 
 def _replication(topic: Topic) -> int:
