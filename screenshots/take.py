@@ -20,9 +20,10 @@ from console.commands.session import Session
 from console.contexts.choice import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.doors.demo import context_of
-from console.embedded.in_thread import run_in_thread
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
+from console.model.config import topic_resource
 from console.tui.app import Console
 
 HERE = Path(__file__).parent
@@ -42,7 +43,8 @@ NO_TICKS = 3600.0
 """Seconds from one look to the next: whatever is to be in a picture comes with the first."""
 
 Step = tuple[str, ...]
-"""Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text."""
+"""Keys to press one after another; ``text:…`` types, ``see:…`` waits until the screen shows a text, ``other:TOPIC
+KEY=VALUE`` is what somebody else sets meanwhile."""
 
 WALK: dict[str, Step] = {
     "topics": ("2", "see:URP 12", "see:internal topic hidden", "see:checkout.payments"),
@@ -78,9 +80,21 @@ WALK: dict[str, Step] = {
         "7",
         "see:producer_byte_rate",
     ),
-    "plan-checked": ("c", "see:✓"),
+    "runbook": ("R", "see:kafka-configs", "see:Esc"),
+    "plan-checked": ("escape", "c", "see:✓"),
     "plan-apply": ("colon", "text:discard broker <default>", "enter", "see:Plan*4", "A", "see:Incremental"),
     "plan-applied": ("y", "see:applied"),
+    "conflict": (
+        "colon",
+        "text:set topic checkout.payments retention.ms=5d",
+        "enter",
+        "see:Plan*1",
+        "other:checkout.payments retention.ms=1296000000",
+        "A",
+        "see:y checks",
+        "y",
+        "see:Somebody changed",
+    ),
 }  # fmt: skip
 
 
@@ -94,6 +108,13 @@ def plain(svg: str) -> str:
 def lasting(svg: str) -> str:
     """What two pictures of the same things have in common: all but times of day, and ports that had to be others."""
     return PICTURE_ID.sub("terminal", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
+
+
+def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
+    """``TOPIC KEY=VALUE``, by somebody else."""
+    topic, _, assignment = text.partition(" ")
+    key, _, value = assignment.partition("=")
+    cluster.call(lambda one: one.state.alter_config(topic_resource(topic), {key: value}))
 
 
 async def seen(app: Console, text: str, pause: Callable[[], Awaitable[None]]) -> None:
@@ -124,9 +145,9 @@ def pictures() -> set[str]:
     return {name + suffix for suffix in SIZES for name in WALK}
 
 
-async def walk(client: AdminClient, bootstrap: str, suffix: str) -> AsyncIterator[tuple[str, str]]:
+async def walk(client: AdminClient, cluster: ThreadedCluster, suffix: str) -> AsyncIterator[tuple[str, str]]:
     """Press every key of the walk; gives a picture's name and what is in it after each part."""
-    context = context_of(SCENARIO, bootstrap, 1)
+    context = context_of(SCENARIO, cluster.bootstrap, 1)
     app = Console(Session(client, context), ConsoleSettings(theme="dark", refresh=NO_TICKS), contexts=Given([context]))
     async with app.run_test(size=SIZES[suffix]) as pilot:
         for name, steps in WALK.items():
@@ -136,6 +157,8 @@ async def walk(client: AdminClient, bootstrap: str, suffix: str) -> AsyncIterato
                     await seen(app, rest, pilot.pause)
                 elif kind == "text":
                     await pilot.press(*rest)
+                elif kind == "other":
+                    await asyncio.to_thread(somebody_sets, cluster, rest)
                 else:
                     await pilot.press(step)
             await all_read(app, pilot.pause)
@@ -153,13 +176,19 @@ def take(port: int = PORT) -> dict[str, str]:
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
             _same_everywhere(state)
             with AdminClient(context_of(SCENARIO, cluster.bootstrap, 1).settings) as client:
-                taken |= asyncio.run(_collected(walk(client, cluster.bootstrap, suffix)))
+                taken |= asyncio.run(_collected(walk(client, cluster, suffix)))
     return taken
 
 
 def _same_everywhere(state: str) -> None:
     """Take what a picture depends on out of the environment."""
-    os.environ |= {"TZ": "UTC", "TERM": "xterm-256color", "COLORTERM": "truecolor", "XDG_STATE_HOME": state}
+    os.environ |= {
+        "TZ": "UTC",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "XDG_STATE_HOME": state,
+        "LOGNAME": "ops",
+    }
     os.environ.pop("NO_COLOR", None)
     time.tzset()
 

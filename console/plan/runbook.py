@@ -32,6 +32,8 @@ from console.plan.edits import (
 SECRETS = "secret.properties"
 """The file that a command with a secret names."""
 STDIN = "/dev/stdin"
+WIDTH = 78
+GOES_ON = " \\"
 _ENTITY_TYPES = {
     TOPIC: "topics",
     BROKER: "brokers",
@@ -63,11 +65,10 @@ class Command(NamedTuple):
 def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
     """The commands, in the order in which a plan is sent. connection: ``--bootstrap-server HOST:PORT`` and the like."""
     found = [(phase, command) for group in groups for phase, command in _commands(group)]
-    connected = [
-        command._replace(words=(command.words[0], *connection, *command.words[1:])) if command.words else command
+    return tuple(
+        command._replace(words=(*command.words, *connection)) if command.words else command
         for _, command in sorted(found, key=lambda each: each[0])
-    ]
-    return tuple(connected)
+    )
 
 
 def shell_text(commands: Iterable[Command]) -> str:
@@ -80,11 +81,33 @@ def _lines(command: Command) -> Iterator[str]:
         yield f"# {_one_line(command.note)}"
     if not command.words:
         return
-    words = " ".join(map(_quoted, command.words))
+    words = list(_options(command.words))
     if command.stdin:
-        yield f"{words} <<'EOF'\n{command.stdin}EOF"
-    else:
-        yield words
+        words.append("<<'EOF'")
+    yield from _folded(words)
+    if command.stdin:
+        yield f"{command.stdin}EOF"
+
+
+def _options(words: Sequence[str]) -> Iterator[str]:
+    """The words for a shell, each option with its value."""
+    start = 0
+    for place in range(1, len(words) + 1):
+        if place == len(words) or words[place].startswith("--"):
+            yield " ".join(map(_quoted, words[start:place]))
+            start = place
+
+
+def _folded(pieces: Iterable[str]) -> Iterator[str]:
+    """Lines that fit a terminal where they can, those that go on with a backslash at their end."""
+    line = ""
+    for piece in pieces:
+        if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:
+            yield line + GOES_ON
+            line = f"  {piece}"
+        else:
+            line = f"{line} {piece}" if line else piece
+    yield line
 
 
 def _quoted(word: str) -> str:

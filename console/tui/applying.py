@@ -107,9 +107,9 @@ class Applying:
                 self._app.say("nothing was sent; the plan shows what is there now", "muted")
 
         title = f"Somebody changed {plural(len(found), 'place')} of the plan since it was read."
-        lines = [conflict_line(conflict) for conflict in found[:MOST_LINES]]
-        if len(found) > MOST_LINES:
-            lines.append([(f"and {len(found) - MOST_LINES:,} more", "muted")])
+        lines = [line for conflict in found[: MOST_LINES // 2] for line in conflict_lines(conflict)]
+        if len(found) > MOST_LINES // 2:
+            lines.append([(f"and {len(found) - MOST_LINES // 2:,} more", "muted")])
         self._app.push_screen(Confirm(title, lines, "goes over what is theirs"), answered)
 
     def ask_and_quit(self) -> None:
@@ -185,14 +185,14 @@ class Applying:
         self._app.post_message(Said(*report_text(report, done)))
 
 
-def conflict_line(conflict: Conflict) -> Line:
-    """``topic orders retention.ms  was 7 d (topic)  theirs 3 d (topic)  mine 1 d (topic)``."""
+def conflict_lines(conflict: Conflict) -> list[Line]:
+    """``topic orders retention.ms``, and below ``was 604800000 (topic)  theirs … (topic)  mine … (topic)``."""
     edit = conflict.staged.edit
-    line: Line = [(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")]
+    sides: Line = [("", "")]
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
         meaning = "changed" if word == "theirs" else ""
-        line += [(f"  {word} ", "muted"), (with_source(edit.target, edit.key, side), meaning)]
-    return line
+        sides += [(f"  {word} ", "muted"), (with_source(edit.target, edit.key, side), meaning)]
+    return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], sides]
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:

@@ -52,13 +52,16 @@ def commands(*edits: Edit) -> tuple[Command, ...]:
 
 
 def words(*edits: Edit) -> list[str]:
-    return [shlex.join(command.words) for command in commands(*edits)]
+    """The commands but for their last words, which say where."""
+    found = commands(*edits)
+    assert {command.words[-2:] for command in found} == {SERVER}
+    return [shlex.join(command.words[:-2]) for command in found]
 
 
 @given(value=TEXT)
 def test_kafka_configs_reads_the_value_that_was_meant(value: str) -> None:
     (command,) = commands(SetConfig(topic_resource("a.b"), "compression.type", value))
-    option, text = command.words[-2:]
+    option, text = command.words[-4:-2]
     if option == "--add-config":
         assert parse_added(text) == {"compression.type": value}
     else:
@@ -79,7 +82,7 @@ def test_a_property_reads_back(key: str, value: str) -> None:
 def test_a_shell_reads_the_words_that_were_meant_and_a_terminal_sees_no_control(name: str) -> None:
     (command,) = commands(SetQuota(QuotaEntity.of({"user": name}), "producer_byte_rate", 1e6))
     text = shell_text([command])
-    assert text.isprintable()
+    assert text.replace("\n", "").isprintable()
     run = subprocess.run(
         ["bash", "-c", f"kafka-configs() {{ printf '%s\\0' \"$@\"; }}; {text}"], capture_output=True, check=True
     )
@@ -90,8 +93,9 @@ def test_values_that_the_command_line_would_spoil_come_from_standard_input() -> 
     topic = topic_resource("a.b")
     text = shell_text(commands(SetConfig(topic, "leader.replication.throttled.replicas", "[0:1]")))
     assert text == (
-        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type topics --entity-name a.b "
-        "--add-config-file /dev/stdin <<'EOF'\nleader.replication.throttled.replicas=[0:1]\nEOF"
+        "kafka-configs --alter --entity-type topics --entity-name a.b \\\n"
+        "  --add-config-file /dev/stdin --bootstrap-server broker:9092 <<'EOF'\n"
+        "leader.replication.throttled.replicas=[0:1]\nEOF"
     )
 
 
@@ -105,7 +109,6 @@ def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
         AclOperation.parse("DESCRIBE_CONFIGS"),
         Permission.parse("DENY"),
     )
-    start = "--bootstrap-server broker:9092"
     quota = QuotaEntity.of({"user": None, "client-id": "c"})
     assert words(
         DeleteTopic("a.b"),
@@ -113,18 +116,17 @@ def test_what_comes_first_is_sent_first_and_a_name_is_no_pattern() -> None:
         AddAcl(acl),
         CreateTopic(NewTopic("new", 3, 2, configs={"cleanup.policy": "compact,delete", "flush.ms": "7"})),
     ) == [
-        f"kafka-topics {start} --create --topic new --partitions 3 --replication-factor 2 "
+        "kafka-topics --create --topic new --partitions 3 --replication-factor 2 "
         "--config cleanup.policy=compact,delete --config flush.ms=7",
-        f"kafka-acls {start} --add --deny-principal User:alice --deny-host '*' --operation DescribeConfigs "
+        "kafka-acls --add --deny-principal User:alice --deny-host '*' --operation DescribeConfigs "
         "--transactional-id t- --resource-pattern-type prefixed",
-        f"kafka-configs {start} --alter --entity-type users --entity-default --entity-type clients --entity-name c "
+        "kafka-configs --alter --entity-type users --entity-default --entity-type clients --entity-name c "
         "--add-config request_percentage=12.5",
-        f"kafka-topics {start} --delete --topic 'a\\.b'",
+        "kafka-topics --delete --topic 'a\\.b'",
     ]
 
 
 def test_brokers_growth_and_removals() -> None:
-    start = "--bootstrap-server broker:9092"
     assert words(
         GrowTopic("a.b", 6),
         UnsetConfig(topic_resource("a.b"), "retention.ms"),
@@ -133,13 +135,12 @@ def test_brokers_growth_and_removals() -> None:
         SetConfig(broker_resource(1), "max.connections", "100"),
         UnsetQuota(QuotaEntity.of({"user": "alice"}), "producer_byte_rate"),
     ) == [
-        f"kafka-topics {start} --alter --topic 'a\\.b' --partitions 6",
-        f"kafka-configs {start} --alter --entity-type topics --entity-name a.b "
-        "--add-config 'cleanup.policy=[compact,delete]'",
-        f"kafka-configs {start} --alter --entity-type topics --entity-name a.b --delete-config retention.ms",
-        f"kafka-configs {start} --alter --entity-type brokers --entity-default --add-config log.cleaner.threads=2",
-        f"kafka-configs {start} --alter --entity-type brokers --entity-name 1 --add-config max.connections=100",
-        f"kafka-configs {start} --alter --entity-type users --entity-name alice --delete-config producer_byte_rate",
+        "kafka-topics --alter --topic 'a\\.b' --partitions 6",
+        "kafka-configs --alter --entity-type topics --entity-name a.b --add-config 'cleanup.policy=[compact,delete]'",
+        "kafka-configs --alter --entity-type topics --entity-name a.b --delete-config retention.ms",
+        "kafka-configs --alter --entity-type brokers --entity-default --add-config log.cleaner.threads=2",
+        "kafka-configs --alter --entity-type brokers --entity-name 1 --add-config max.connections=100",
+        "kafka-configs --alter --entity-type users --entity-name alice --delete-config producer_byte_rate",
     ]
 
 
@@ -155,11 +156,11 @@ def test_no_secret_is_in_it() -> None:
     assert PASSWORD not in text
     assert text == (
         "# secret.properties, readable by you alone, has to hold: listener.name.x.ssl.key.password=…\n"
-        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type brokers --entity-name 1 "
-        "--add-config-file secret.properties\n"
+        "kafka-configs --alter --entity-type brokers --entity-name 1 \\\n"
+        "  --add-config-file secret.properties --bootstrap-server broker:9092\n"
         "# secret.properties, readable by you alone, has to hold: SCRAM-SHA-256=iterations=4096,password=…\n"
-        "kafka-configs --bootstrap-server broker:9092 --alter --entity-type users --entity-name alice "
-        "--add-config-file secret.properties"
+        "kafka-configs --alter --entity-type users --entity-name alice \\\n"
+        "  --add-config-file secret.properties --bootstrap-server broker:9092"
     )
 
 
