@@ -37,7 +37,7 @@ _ON_REAL_BROKERS = {
 share a process, and each process has clusters of its own."""
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs real brokers stays with its neighbours; all else goes wherever there is time (--dist loadgroup)."""
     for item in items:

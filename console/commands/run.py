@@ -36,7 +36,7 @@ from console.commands.statements import (
     View,
 )
 from console.model.secret import Secret
-from console.plan.effects.risks import NAMES, risks, unaccepted
+from console.plan.effects.risks import NAMES, Risk
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -247,9 +247,11 @@ class Runner:
         if self.asking.answers and (self.session.context.confirm or not statement.yes):
             for line in deletion_lines(await self._deletions()):
                 complain(line)
-        await self._let_accept(statement)
         await self._let_confirm(statement)
-        report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)
+        report = await self.session.apply(statement.valid_only, statement.force, risks=statement.accept)
+        if report.risks:
+            await self._let_accept(report.risks, statement)
+            report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)
         self.failed += not report.ok
         for table in (*conflict_tables(report), report_table(report, "apply")):
             self._print(table)
@@ -275,16 +277,13 @@ class Runner:
         past = await read_history(self.session)
         self._print(history_table(past, statement.entity, statement.filter, all_=self.output == "json"))
 
-    async def _let_accept(self, statement: Apply) -> None:
-        """What is legal but wrong has to be accepted by its name, or where somebody is there by them."""
+    async def _let_accept(self, found: Sequence[Risk], statement: Apply) -> None:
+        """What is legal but wrong has to be accepted by its name, or by whoever is there."""
         from console.commands.plan_results import risk_lines
 
-        found = unaccepted(risks(self.session.plan.staged, self.session.snapshot), statement.accept)
-        if not found:
-            return
         for line in risk_lines(found):
             complain(line)
-        names = ",".join(dict.fromkeys(risk.name for risk in found))
+        names = ",".join(dict.fromkeys((*statement.accept, *(risk.name for risk in found))))
         asks = self.asking.answers and not statement.yes
         if not asks or await self.asking.line("Type accept to go on: ") != "accept":
             hint = f"if it is meant, write apply --accept {names}"
