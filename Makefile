@@ -28,6 +28,7 @@ test: check  ## everything: checks, fast tests, then those that are slow or need
 	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
+	# Two processes with clusters of their own; loadgroup hands out one test at a time, since some take minutes.
 	$(PYTEST) -n 2 --dist loadgroup -m 'broker or slow' --durations 15
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes

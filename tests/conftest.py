@@ -23,30 +23,6 @@ settings.register_profile("same", derandomize=True, deadline=None, database=None
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")
 
-HERE = Path(__file__).parent
-_ON_REAL_BROKERS = {
-    "broker/test_kafka_configs.py": "commands",
-    "broker/test_nouns_against_kafka.py": "commands",
-    "broker/test_nouns.py": "commands",
-    "broker": "broker",
-    "contract": "contract",
-    "embedded/test_configs_against_kafka.py": "contract",
-    "embedded/test_foreign_java.py": "contract",
-}
-"""Folders and files below `tests` by the process that is to run them where there are several: those that share clusters
-share a process, and each process has clusters of its own."""
-
-
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist looks at the marks in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs real brokers stays with its neighbours; all else goes wherever there is time (--dist loadgroup)."""
-    for item in items:
-        path = item.path.relative_to(HERE) if item.path.is_relative_to(HERE) else Path()
-        group = _ON_REAL_BROKERS.get(path.as_posix()) or _ON_REAL_BROKERS.get(path.parts[0] if path.parts else "")
-        if group is not None:
-            item.add_marker(pytest.mark.xdist_group(group))
-
-
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
 _KEPT = ("KAC_REQUIRE_BROKERS",)
 
