@@ -23,12 +23,12 @@ demo: run-venv  ## the console on an embedded cluster on a bad day; DEMO='--scen
 demo-brokers: run-venv  ## the same on three real brokers with something in them (needs Java 17)
 	@$(RUN)/bin/python -m tests.support.demo
 
+# The slow ones in two processes with clusters of their own; loadgroup hands out one test at a time.
 test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
 	@echo '== fast tests'
 	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
-	# Two processes with clusters of their own; loadgroup hands out one test at a time, since some take minutes.
 	$(PYTEST) -n 2 --dist loadgroup -m 'broker or slow' --durations 15
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
