@@ -56,8 +56,14 @@ def fine(target: Target) -> Error:
 
 @pytest.fixture(autouse=True)
 def nothing_is_left(target: Target) -> Iterator[None]:
-    """Credentials are gone after each test."""
+    """No credentials are there before a test, whoever shares the cluster, and none after it."""
+    forget_all(target)
     yield
+    forget_all(target)
+
+
+def forget_all(target: Target) -> None:
+    """Delete all credentials, on each side what it has."""
     for side in target.sides():
         for user, (_, credentials) in describe(side).items():
             for mechanism, _ in credentials:
@@ -139,18 +145,23 @@ def test_a_user_named_twice(target: Target, name: str) -> None:
 
 
 def test_set_beside_the_deletion_of_the_last(target: Target, name: str) -> None:
-    other = f"{name}-2"
-    assert alter(target, (name, SHA_256, 4096)) == {name: fine(target)}
-    both = alter(target, (other, SHA_256, 4096), deletions=[(name, SHA_256)])
-    assert both == {name: fine(target), other: fine(target)}
-    kept = {other: (FOUND, [(SHA_256, 4096)])}
-    if target.kraft:
-        with target.differing("a credential is lost") as is_real:
-            told = describe(target, other)
-            assert is_real or told == kept
-    else:
-        assert describe(target) == kept
-    assert alter(target, deletions=[(other, SHA_256)]) == {other: fine(target)}
+    # Whether real brokers lose it hangs on the order in which they go over the users: some pair of names shows it.
+    for attempt in range(30):
+        one, other = f"{name}-{attempt}", f"{name}-{attempt}-2"
+        assert alter(target, (one, SHA_256, 4096)) == {one: fine(target)}
+        both = alter(target, (other, SHA_256, 4096), deletions=[(one, SHA_256)])
+        assert both == {one: fine(target), other: fine(target)}
+        kept = {other: (FOUND, [(SHA_256, 4096)])}
+        told = [describe(side, other) for side in target.sides()]
+        assert told[-1] == kept
+        lost = target.kraft and target.real is not None and told[0] != kept
+        if lost:
+            with target.differing("a credential is lost") as is_real:
+                assert is_real or describe(target, other) == kept
+        assert alter(target, deletions=[(other, SHA_256)]) == {other: fine(target)}
+        if lost or target.real is None or not target.kraft:
+            return
+    pytest.fail("no credential was lost: differences.py is out of date")
 
 
 def test_names_that_are_no_paths(target: Target, name: str) -> None:
