@@ -59,9 +59,10 @@ format: dev-venv  ## put the code in its form
 
 lock: dev-venv  ## lock what pyproject.toml asks for; UPGRADE=1 takes newer versions
 	$(LOCK) pyproject.toml -o requirements/run.txt
+	$(LOCK) pyproject.toml --extra lake -c requirements/run.txt -o requirements/lake.txt
 	$(LOCK) --group build -o requirements/build.txt
 	$(LOCK) --group jars -o requirements/jars.txt
-	$(LOCK) pyproject.toml --group dev -c requirements/run.txt -c requirements/build.txt -o requirements/dev.txt
+	$(LOCK) pyproject.toml --extra lake --group dev -c requirements/run.txt -c requirements/lake.txt -c requirements/build.txt -o requirements/dev.txt
 
 dev-venv:
 	@$(PYTHON) requirements/make_venv.py $(DEV) requirements/dev.txt

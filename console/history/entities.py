@@ -1,0 +1,80 @@
+"""The one spelling of what a row is about, whichever source tells of it.
+
+========== ============================================= ===================================================
+type       key                                           attributes
+========== ============================================= ===================================================
+topic      its name                                      config keys; `:topic_id`, `:partitions`, `:replication`
+broker     its id, or `<default>` for the cluster-wide   config keys; `:endpoints`, `:rack`, `:fenced`
+group      its name                                      config keys
+client-metrics its name                                  config keys
+quota      `user=a,client-id=<default>`, `ip=1.2.3.4`    quota keys
+acl        `TOPIC:LITERAL:name`                          `ALLOW READ User:a from *`, its value `set`
+scram      the user                                      the mechanism, its value `iterations=8192`
+feature    its name                                      `:level`
+cluster    the cluster's id                              `:unobserved`
+========== ============================================= ===================================================
+
+Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a client
+named `<default>` is not the default entity and a key is taken apart in one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+DEFAULT = "<default>"
+_PART_ORDER = ("user", "client-id", "ip")
+_ESCAPED = frozenset("%,=:<>")
+
+
+def quota_key(parts: Mapping[str, str | None]) -> str:
+    """The key of a quota's entity. parts: by type; None: the default entity. Types that Kafka has not come last."""
+    known = [each for each in _PART_ORDER if each in parts]
+    ordered = known + sorted(each for each in parts if each not in _PART_ORDER)
+    return ",".join(f"{each}={_name(parts[each])}" for each in ordered)
+
+
+def quota_parts(key: str) -> dict[str, str | None]:
+    """What `quota_key` was made of."""
+    made: dict[str, str | None] = {}
+    for part in key.split(","):
+        type_, _, name = part.partition("=")
+        made[type_] = None if name == DEFAULT else unquote(name)
+    return made
+
+
+def acl_key(resource_type: str, pattern_type: str, resource_name: str) -> str:
+    """The key of what ACLs are upon; the types in Kafka's words: ``TOPIC:LITERAL:orders``."""
+    return f"{resource_type}:{pattern_type}:{_escape(resource_name)}"
+
+
+def acl_resource(key: str) -> tuple[str, str, str]:
+    """What `acl_key` was made of."""
+    resource_type, pattern_type, name = key.split(":", 2)
+    return resource_type, pattern_type, unquote(name)
+
+
+def acl_attr(permission: str, operation: str, principal: str, host: str) -> str:
+    """An ACL upon its resource, as an attribute: ``ALLOW READ User:a from *``."""
+    return f"{permission} {operation} {principal} from {host}"
+
+
+def acl_parts(attr: str) -> tuple[str, str, str, str]:
+    """What `acl_attr` was made of: permission, operation, principal, host."""
+    permission, operation, rest = attr.split(" ", 2)
+    principal, _, host = rest.rpartition(" from ")
+    return permission, operation, principal, host
+
+
+def _name(name: str | None) -> str:
+    return DEFAULT if name is None else _escape(name)
+
+
+def _escape(name: str) -> str:
+    return "".join(
+        "".join(f"%{byte:02X}" for byte in each.encode())
+        if each in _ESCAPED or ord(each) < 0x20 or each == "\x7f"
+        else each
+        for each in name
+    )
