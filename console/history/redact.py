@@ -1,0 +1,83 @@
+"""What may not be written down: which values are secret, what stands for them, and the bare shape of a damaged line.
+
+Kafka hides values of its type PASSWORD and of every name that it does not know (``ConfigDef.Type.isSensitive``,
+``KafkaConfig.maybeSensitive``); so does this: only names that some release defines, and none as a password, are
+harmless. They stand in `harmless_configs.json`, which `tests/support/record_harmless_configs.py` writes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import pkgutil
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+HIDDEN = "[hidden]"
+"""What brokers write in their request log in place of a secret."""
+
+BLOT_CHARS = 200
+_CONFIG_TYPES = frozenset({"topic", "broker", "group", "client-metrics"})
+_OPEN_TYPES = frozenset({"quota", "acl", "scram", "feature", "cluster", "broker-logger"})
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
+_FRAME = re.compile(
+    r'(?:DEBUG|TRACE) Completed request:|"(?:isForwarded|requestHeader|requestApiKey|requestApiVersion|correlationId|'
+    r"clientId|requestApiKeyName|request|response|connection|totalTimeMs|localTimeMs|throttleTimeMs|securityProtocol|"
+    r'principal|listener|resources|configs|configName|entries|ops|users|upsertions|deletions|creations|topics)":'
+)
+_KEPT = frozenset(" []{}():,.\"'=-_/\\")
+
+
+def is_secret(entity_type: str, name: str) -> bool:
+    """Whether a value may not be written. entity_type: as `console.history.entities` has it; name: the attribute.
+
+    What is no config (``:partitions``, quotas, ACLs …) is none. An unknown name or type is secret.
+    """
+    if entity_type in _OPEN_TYPES or name.startswith(":"):
+        return False
+    if entity_type not in _CONFIG_TYPES:
+        return True
+    harmless = _harmless().get(entity_type, frozenset())
+    if name in harmless:
+        return False
+    behind = _OF_LISTENER.fullmatch(name) if entity_type == "broker" else None
+    if behind is None:
+        return True
+    # listener.name.x.ssl.protocol, and with a mechanism: listener.name.x.plain.sasl.login.class.
+    return behind[1] not in harmless and behind[1].partition(".")[2] not in harmless
+
+
+def hmac_hex(key: bytes, value: str) -> str:
+    """HMAC-SHA256 in hex (64 characters): two values are equal where it is, and nobody without the key learns them."""
+    return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def blot(text: str) -> str:
+    """The shape of a line that could not be read, of at most 200 characters: letters become x, digits 9, all but
+    ordinary punctuation ?. The frame of a request log's line stays readable."""
+    line = text[:BLOT_CHARS]
+    shape: list[str] = []
+    end = 0
+    for frame in _FRAME.finditer(line):
+        shape += (*map(_blotted, line[end : frame.start()]), frame[0])
+        end = frame.end()
+    return "".join((*shape, *map(_blotted, line[end:])))
+
+
+def _blotted(char: str) -> str:
+    if char.isalpha():
+        return "x"
+    if char.isdecimal():
+        return "9"
+    return char if char in _KEPT else "?"
+
+
+@lru_cache(maxsize=1)
+def _harmless() -> Mapping[str, frozenset[str]]:
+    # pkgutil, since executors import this from a zip.
+    data = pkgutil.get_data(__package__ or "", "harmless_configs.json")
+    if data is None:
+        raise RuntimeError("harmless_configs.json is missing beside redact.py: the package is not whole")
+    return {entity_type: frozenset(names) for entity_type, names in json.loads(data).items()}

@@ -1,0 +1,1 @@
+"""Python Data Sources and readers: what comes from outside, as DataFrames."""

@@ -1,0 +1,1 @@
+"""A table a module: DataFrames to DataFrame, pure."""

@@ -1,0 +1,52 @@
+"""Writes `console/history/harmless_configs.json`: the configs that Kafka defines and never hides.
+
+``python -m tests.support.record_harmless_configs`` makes it from the definitions of all releases that are on record.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DEFINITIONS = ROOT / "console" / "embedded" / "configs" / "data"
+WRITTEN = ROOT / "console" / "history" / "harmless_configs.json"
+SECTIONS = {
+    "topic": "topic",
+    "broker": "broker",
+    "broker_dynamic_only": "broker",
+    "group": "group",
+    "client_metrics": "client-metrics",
+}
+"""Of a release's file -> the type that the history calls it."""
+
+
+def harmless() -> dict[str, list[str]]:
+    """Names by type, sorted: defined by some release, and a password in none."""
+    known: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
+    passwords: dict[str, set[str]] = {entity_type: set() for entity_type in SECTIONS.values()}
+    for file in sorted(DEFINITIONS.glob("kafka_*.json")):
+        release = json.loads(file.read_text())
+        for section, entity_type in SECTIONS.items():
+            for name, definition in release.get(section, {}).items():
+                known[entity_type].add(name)
+                if definition["type"] == "PASSWORD":
+                    passwords[entity_type].add(name)
+    return {entity_type: sorted(names - passwords[entity_type]) for entity_type, names in known.items()}
+
+
+def as_text(names: dict[str, list[str]]) -> str:
+    """A name to a line."""
+    return json.dumps(names, indent=0) + "\n"
+
+
+def main() -> int:
+    """Write the file."""
+    WRITTEN.write_text(as_text(harmless()))
+    print(WRITTEN)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
