@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from console.commands.results import Result, to_data
+from console.commands.results import Data, Result, to_data
 
 
 @dataclass
@@ -19,11 +20,23 @@ class Printer:
     def __call__(self, result: Result) -> None:
         """Print one."""
         if self.output == "json":
-            import json
-
-            self.out.write(json.dumps(to_data(result)) + "\n")
+            self._json(to_data(result))
         else:
             from console.commands.render import render
 
             self.out.write(render(result))
+            self.out.flush()
+
+    def note(self, text: str, data: Mapping[str, Data]) -> None:
+        """Print a line that is no table, or what it says as data."""
+        if self.output == "json":
+            self._json(data)
+        else:
+            self.out.write(f"{text}\n")
+            self.out.flush()
+
+    def _json(self, data: Mapping[str, Data]) -> None:
+        import json
+
+        self.out.write(json.dumps(data) + "\n")
         self.out.flush()

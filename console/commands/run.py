@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 from console.commands.asking import Asking, Terminal
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
 from console.commands.needs import needs_of_script
+from console.commands.printing import Printer
 from console.commands.reading import read_needs
-from console.commands.results import Data, Result, to_data
 from console.commands.session import Client, Refused, Session
 from console.commands.statements import (
     Alter,
@@ -39,6 +39,7 @@ from console.model.secret import Secret
 from console.plan.effects.risks import NAMES, Risk
 
 if TYPE_CHECKING:
+    from console.commands.secret_values import SecretSlot
     from console.contexts import Context
     from console.plan.edits import Slot
     from console.plan.effects.retention import Deletion
@@ -85,7 +86,7 @@ def run_script(
         return USAGE
     client = connect(chosen)
     try:
-        runner = Runner(Session(client, chosen, "run"), text, output)
+        runner = Runner(Session(client, chosen, "run"), text, Printer(output))
         asyncio.run(runner.run(statements))
         return runner.exit_code()
     finally:
@@ -96,13 +97,12 @@ def run_script(
 class Runner:
     """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
 
-    out: where results go; asking: who confirms an apply and knows the secrets.
+    printer: where results go; asking: who confirms an apply and knows the secrets.
     """
 
     session: Session
     text: str
-    output: str = "text"
-    out: TextIO = field(default_factory=lambda: sys.stdout)
+    printer: Printer = field(default_factory=Printer)
     asking: Asking = field(default_factory=Terminal)
     failed: int = 0
     _read_up_to: int = 0
@@ -168,7 +168,7 @@ class Runner:
         if isinstance(statement, Show | List | EffectiveQuota):
             from console.commands.queries import answer
 
-            self._print(answer(statement, session.snapshot, plan=session.plan))
+            self.printer(answer(statement, session.snapshot, plan=session.plan))
             return
         from console.commands.plan_results import plan_table, report_table, stage_table
 
@@ -176,19 +176,21 @@ class Runner:
             case ShowPlan(runbook=True):
                 self._runbook()
             case ShowPlan():
-                self._print(plan_table(session.plan, session.snapshot, deletions=await self._deletions()))
+                self.printer(plan_table(session.plan, session.snapshot, deletions=await self._deletions()))
             case Check():
                 report = await session.check()
                 self.failed += not report.ok
-                self._print(report_table(report, "check", await self._deletions()))
+                self.printer(report_table(report, "check", await self._deletions()))
             case Apply():
                 await self._apply(statement)
             case Discard(entity=entity, key=key):
                 gone = session.discard(entity.subject if entity else None, key.name if key else None)
-                self._note(f"{gone} edits dropped", {"dropped": gone})
+                self.printer.note(f"{gone} edits dropped", {"dropped": gone})
             case Undo() | Redo():
                 moved = session.undo() if isinstance(statement, Undo) else session.redo()
-                self._note(f"{len(session.plan)} edits staged" if moved else "nothing to take back", {"moved": moved})
+                self.printer.note(
+                    f"{len(session.plan)} edits staged" if moved else "nothing to take back", {"moved": moved}
+                )
             case Revert(change=change):
                 await self._revert(change, statement)
             case History():
@@ -197,27 +199,24 @@ class Runner:
                 await self._elsewhere(statement)
             case _:
                 from console.commands.interpret import to_edits
+                from console.commands.secret_values import resolve_secrets
 
-                secrets = await self._secrets(statement)
+                secrets = await resolve_secrets(statement, self._ask_secret)
                 edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
                 report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
                 self.failed += bool(report_.refused)
-                self._print(stage_table(report_, session.snapshot))
+                self.printer(stage_table(report_, session.snapshot))
 
     async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
         """What a script has no use for."""
         raise CommandError("this works on the screen alone", "see kac --help", statement.span)
 
-    async def _secrets(self, statement: Statement) -> dict[str, Secret]:
-        from console.commands.secret_values import nobody_to_ask, read_slot, secret_slots
+    async def _ask_secret(self, slot: SecretSlot) -> Secret:
+        from console.commands.secret_values import nobody_to_ask
 
-        found: dict[str, Secret] = {}
-        for slot in secret_slots(statement):
-            secret = read_slot(slot)
-            if secret is None and not self.asking.keeps_secrets:
-                raise nobody_to_ask(slot)
-            found[slot.key] = secret or await self.asking.secret(slot.prompt)
-        return found
+        if not self.asking.keeps_secrets:
+            raise nobody_to_ask(slot)
+        return await self.asking.secret(slot.prompt)
 
     async def _deletions(self) -> dict[Slot, Deletion]:
         """What the plan's edits of retention delete."""
@@ -232,13 +231,13 @@ class Runner:
 
         commands = runbook_commands(self.session)
         data = [{"command": list(each.words), "stdin": each.stdin, "note": each.note} for each in commands]
-        self._note(shell_text(commands) or "# nothing is staged", {"runbook": data})
+        self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
         from console.commands.plan_results import conflict_tables, deletion_lines, report_table
 
         if not self.session.plan:
-            self._note("nothing is staged", {"outcomes": []})
+            self.printer.note("nothing is staged", {"outcomes": []})
             return
         if self.failed and not statement.valid_only:
             raise CommandError(
@@ -254,7 +253,7 @@ class Runner:
             report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)
         self.failed += not report.ok
         for table in (*conflict_tables(report), report_table(report, "apply")):
-            self._print(table)
+            self.printer(table)
         if report.unrecorded is not None:
             complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
 
@@ -268,14 +267,14 @@ class Runner:
         report = await stage_revert(self.session, int(change))
         self.failed += bool(report.staging.refused)
         for table in revert_tables(report, stage_table(report.staging, self.session.snapshot)):
-            self._print(table)
+            self.printer(table)
 
     async def _history(self, statement: History) -> None:
         from console.commands.history_results import history_table
         from console.commands.past import read_history
 
         past = await read_history(self.session)
-        self._print(history_table(past, statement.entity, statement.filter, all_=self.output == "json"))
+        self.printer(history_table(past, statement.entity, statement.filter, all_=self.printer.output == "json"))
 
     async def _let_accept(self, found: Sequence[Risk], statement: Apply) -> None:
         """What is legal but wrong has to be accepted by its name, or by whoever is there."""
@@ -308,27 +307,6 @@ class Runner:
             edits = len(self.session.plan)
             if (await self.asking.line(f"Apply {edits} edits to {context.name}? Type yes: ")).lower() != "yes":
                 raise CommandError("not applied", "", statement.span)
-
-    def _print(self, result: Result) -> None:
-        if self.output == "json":
-            self._json(to_data(result))
-        else:
-            from console.commands.render import render
-
-            self.out.write(render(result))
-            self.out.flush()
-
-    def _note(self, text: str, data: dict[str, Data]) -> None:
-        if self.output == "json":
-            self._json(data)
-        else:
-            self.out.write(f"{text}\n")
-
-    def _json(self, data: dict[str, Data]) -> None:
-        import json
-
-        self.out.write(json.dumps(data) + "\n")
-        self.out.flush()
 
 
 def complain(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,28 +52,17 @@ def _slots(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
     )
 
 
-def resolve_secrets(statement: Statement, ask: Callable[[str], Secret] | None) -> dict[str, Secret]:
-    """Key -> secret, from files and by asking (`ask` gets the prompt; None where nobody can be asked).
-
-    Raises CommandError for a file that can't be read, or where there is nobody to ask.
-    """
-    return {slot.key: read_slot(slot) or _asked(slot, ask) for slot in secret_slots(statement)}
-
-
-def read_slot(slot: SecretSlot) -> Secret | None:
-    """A secret that is in a file; None for one to ask for. Raises CommandError where the file can't be read."""
-    return read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else None
+async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awaitable[Secret]]) -> dict[str, Secret]:
+    """Key -> secret, from files and by asking. Raises CommandError for a file that can't be read, and as `ask`."""
+    return {
+        slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
+        for slot in secret_slots(statement)
+    }
 
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
     """Where there is no terminal."""
     return CommandError(f"{slot.prompt}: there is no terminal to ask on", f"write {slot.key}=@FILE", slot.span)
-
-
-def _asked(slot: SecretSlot, ask: Callable[[str], Secret] | None) -> Secret:
-    if ask is None:
-        raise nobody_to_ask(slot)
-    return ask(slot.prompt)
 
 
 def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:

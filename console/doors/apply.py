@@ -66,7 +66,7 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     Printer(options.output)(replace(table, empty=NO_CHANGES))
     if not session.plan:
         return DONE
-    runner = Runner(session, "", options.output)
+    runner = Runner(session, "", Printer(options.output))
     accept = tuple(name for name in options.accept.split(",") if name)
     wish = Apply(yes=options.yes, valid_only=options.valid_only, force=options.force, accept=accept)
     await runner.carry_out((wish,))

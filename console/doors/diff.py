@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from console.doors.file_options import CHANGES, add_file_options, prunes, read, staged
-from console.doors.opening import USAGE
+from console.doors.opening import FAILED, USAGE
 from console.doors.working import with_session
 
 if TYPE_CHECKING:
@@ -18,12 +19,32 @@ NO_CHANGES = "no changes"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac diff``."""
-    add_file_options(parser)
-    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
+    add_difference_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or read, 2 the files or the context are no good, 3 with --exit-code."""
+
+    async def unchecked(_: Session) -> bool:
+        return True
+
+    return tell_difference(options, "diff", unchecked, lambda _: True)
+
+
+def add_difference_options(parser: argparse.ArgumentParser) -> None:
+    """The files, and whether a difference is an exit code."""
+    add_file_options(parser)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
+
+
+def tell_difference(
+    options: argparse.Namespace,
+    door: str,
+    check: Callable[[Session], Awaitable[bool]],
+    keep: Callable[[Session], bool],
+) -> int:
+    """Stage what the files want and print it. check: before it is printed, keep: afterwards; False is a failure. The
+    exit code: as `run`."""
     prune = prunes(options)
     found = read(options.file) if prune is not None else None
     if found is None or prune is None:
@@ -34,9 +55,13 @@ def run(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
+        if not await check(session):
+            code = code or FAILED
         await read_retention(session)
         table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
         Printer(options.output)(replace(table, empty=NO_CHANGES))
+        if not keep(session):
+            return FAILED
         return code or (CHANGES if session.plan and options.exit_code else 0)
 
-    return with_session(options, "diff", work)
+    return with_session(options, door, work)

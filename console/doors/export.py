@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.doors.file_options import written
 from console.doors.opening import DONE, FAILED, complain
 from console.doors.working import with_session
 
@@ -38,20 +39,8 @@ def run(options: argparse.Namespace) -> int:
         if options.output is None:
             sys.stdout.write(text)
             sys.stdout.flush()
-        elif not _write(options.output, text):
+        elif not written(options.output, text):
             return FAILED
         return FAILED if missing else DONE
 
     return with_session(options, "export", work)
-
-
-def _write(path: Path, text: str) -> bool:
-    """Whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        complain(f"can't write {path}: {error.strerror or error}")
-        return False
-    return True

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from console.doors.opening import FAILED, complain
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from console.commands.session import Session
     from console.files.edits import Prune
     from console.files.reading import Read
@@ -57,6 +59,18 @@ def read(names: list[str]) -> Read | None:
         for problem in problems.problems:
             complain(str(problem))
         return None
+
+
+def written(path: Path, text: str) -> bool:
+    """Write a file, whole or not at all; False after saying why it can't be."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        complain(f"can't write {path}: {error.strerror or error}")
+        return False
+    return True
 
 
 async def staged(session: Session, found: Read, prune: tuple[Prune, ...]) -> tuple[Staging, int]:

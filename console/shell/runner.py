@@ -73,4 +73,4 @@ class EntryRunner(Runner):
         from console.commands.verb_help import verb_lines
 
         for line in verb_lines(word, HELP_WIDTH):
-            self.out.write("".join(text for text, _ in line) + "\n")
+            self.printer.out.write("".join(text for text, _ in line) + "\n")

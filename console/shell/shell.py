@@ -15,6 +15,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from console.commands.errors import LanguageError
 from console.commands.grammar import parse
 from console.commands.outstanding import NOTHING, Outstanding
+from console.commands.printing import Printer
 from console.commands.run import complain, say_error
 from console.commands.session import Session
 from console.commands.verbs import Where
@@ -103,7 +104,7 @@ class Shell:
             say_error(error, text)
             return False
         out = io.StringIO()
-        runner = EntryRunner(self.session, text, out=out, asking=self._line)
+        runner = EntryRunner(self.session, text, printer=Printer(out=out), asking=self._line)
         self._at_work = asyncio.ensure_future(runner.carry_out(statements))
         try:
             await self._at_work

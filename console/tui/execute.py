@@ -14,7 +14,7 @@ from console.commands.queries import answer
 from console.commands.reading import read_needs
 from console.commands.render import render
 from console.commands.results import Result
-from console.commands.secret_values import read_secret_file, secret_slots
+from console.commands.secret_values import SecretSlot, resolve_secrets
 from console.commands.statements import (
     Alter,
     Apply,
@@ -22,7 +22,6 @@ from console.commands.statements import (
     Discard,
     EditStatement,
     EffectiveQuota,
-    FromFile,
     Help,
     History,
     List,
@@ -154,22 +153,15 @@ class Executor:
         for selected in [None] if entity is not None else self._selected():
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:
-                secrets = await self._secrets(statement)
+                secrets = await resolve_secrets(statement, self._ask_hidden)
             found += to_edits(statement, session.snapshot, selected=selected, plan=session.plan, secrets=secrets)
         return found
 
-    async def _secrets(self, statement: Statement) -> dict[str, Secret]:
-        """Read from files, or asked for, hidden."""
-        found: dict[str, Secret] = {}
-        for slot in secret_slots(statement):
-            if isinstance(slot.source, FromFile):
-                found[slot.key] = read_secret_file(slot.source, slot.span)
-                continue
-            answer_ = await self._ask(slot.prompt)
-            if answer_ is None:
-                raise Cancelled
-            found[slot.key] = answer_
-        return found
+    async def _ask_hidden(self, slot: SecretSlot) -> Secret:
+        answer_ = await self._ask(slot.prompt)
+        if answer_ is None:
+            raise Cancelled
+        return answer_
 
     async def _view(self, name: str, text: str) -> None:
         if name not in PANES:

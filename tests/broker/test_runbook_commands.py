@@ -15,7 +15,7 @@ from console.commands.grammar import parse
 from console.commands.interpret import to_edits
 from console.commands.needs import needs_of_script
 from console.commands.reading import read_needs
-from console.commands.secret_values import resolve_secrets
+from console.commands.secret_values import SecretSlot, resolve_secrets
 from console.commands.session import Session
 from console.contexts import Context
 from console.model.codes import CLIENT_METRICS, GROUP
@@ -80,13 +80,17 @@ def settings(cluster: KafkaCluster) -> ConnectionSettings:
     return ConnectionSettings(cluster.addresses)
 
 
+async def given_password(_: SecretSlot) -> Secret:
+    return Secret(PASSWORD)
+
+
 async def planned(client: AdminClient, script: str) -> Session:
     """A session with the script's edits staged."""
     session = Session(client, Context("test", "test", client.settings, journal=False))
     statements = parse(script)
     await read_needs(session, needs_of_script(statements))
     for statement in statements:
-        secrets = resolve_secrets(statement, lambda _: Secret(PASSWORD))
+        secrets = await resolve_secrets(statement, given_password)
         report = session.stage(to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets))
         assert not report.refused
         assert not report.dropped

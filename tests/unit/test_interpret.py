@@ -5,7 +5,7 @@ import pytest
 from console.commands.errors import CommandError
 from console.commands.grammar import parse
 from console.commands.interpret import to_edits
-from console.commands.secret_values import read_secret_file, resolve_secrets, secret_slots
+from console.commands.secret_values import nobody_to_ask, read_secret_file, resolve_secrets, secret_slots
 from console.commands.statements import FromFile
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
@@ -271,12 +271,17 @@ def test_scram():
 # -- secrets -----------------------------------------------------------------------------------------------------------
 
 
-def test_secrets_come_from_files_and_by_asking(tmp_path):
+async def test_secrets_come_from_files_and_by_asking(tmp_path):
     file = tmp_path / "key"
     file.write_text("hunter2\n")
     (statement,) = parse(f"set broker 1 ssl.key.password='x' 'ssl.key.password'=@{file} ssl.keystore.location=?")
     asked = []
-    secrets = resolve_secrets(statement, lambda prompt: asked.append(prompt) or Secret("/k"))
+
+    async def ask(slot):
+        asked.append(slot.prompt)
+        return Secret("/k")
+
+    secrets = await resolve_secrets(statement, ask)
     assert secrets == {"ssl.key.password": Secret("hunter2"), "ssl.keystore.location": Secret("/k")}
     assert asked == ["broker 1 ssl.keystore.location"]
 
@@ -302,6 +307,6 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
 
 def test_where_nobody_can_be_asked_the_file_is_offered():
     (statement,) = parse("scram set alice SCRAM-SHA-256 password=?")
-    assert [slot.prompt for slot in secret_slots(statement)] == ["SCRAM-SHA-256 password of alice"]
-    with pytest.raises(CommandError, match="password=@FILE"):
-        resolve_secrets(statement, None)
+    (slot,) = secret_slots(statement)
+    assert slot.prompt == "SCRAM-SHA-256 password of alice"
+    assert "password=@FILE" in str(nobody_to_ask(slot))

@@ -26,6 +26,7 @@ from console.present.sanitize import clean
 if TYPE_CHECKING:
     from console.commands.applying import ApplyReport
     from console.commands.run import Closing
+    from console.commands.secret_values import SecretSlot
     from console.contexts import Context
     from console.plan.plan import StageReport
 
@@ -113,7 +114,7 @@ class NounCommand:
             self._complain(line)
         for statement in statements:
             assert isinstance(statement, EditStatement)
-            secrets = resolve_secrets(statement, self._ask)
+            secrets = await resolve_secrets(statement, self._ask)
             report = session.stage(to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets))
             if self._refusals(report):
                 return FAILED
@@ -158,12 +159,12 @@ class NounCommand:
         if sys.stdin.readline().strip() != wanted:
             raise CommandError("nothing was changed")
 
-    def _ask(self, prompt: str) -> Secret:
+    async def _ask(self, slot: SecretSlot) -> Secret:
         from getpass import getpass
 
         if not self.interactive:
-            raise CommandError(f"{prompt}: there is no terminal to ask on", "give --password-file FILE")
-        return Secret(getpass(f"{prompt}: "))
+            raise CommandError(f"{slot.prompt}: there is no terminal to ask on", "give --password-file FILE")
+        return Secret(getpass(f"{slot.prompt}: "))
 
     def _complain_of(self, error: LanguageError) -> None:
         # Without its place, which is one in a text that nobody wrote.
