@@ -21,11 +21,33 @@ named `<default>` is not the default entity and a key is taken apart in one way.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import unquote
 
 DEFAULT = "<default>"
+CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
+    {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+)
+"""The type of what a config belongs to, by Kafka's number (ConfigResource.Type)."""
+ACL_SET = "set"
+"""The value of an ACL that is there."""
 _PART_ORDER = ("user", "client-id", "ip")
 _ESCAPED = frozenset("%,=:<>")
+
+
+def config_key(entity_type: str, name: str) -> str:
+    """The key of what a config belongs to: its name, and of the brokers' common defaults `DEFAULT`."""
+    return DEFAULT if entity_type == "broker" and not name else name
+
+
+def quota_value(value: float) -> str:
+    """A quota's value as text: `1048576`, `12.5`; a whole number has no point, whatever its source writes."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def scram_value(iterations: int) -> str:
+    """The value of a SCRAM credential that is there: all that may be known of it."""
+    return f"iterations={iterations}"
 
 
 def quota_key(parts: Mapping[str, str | None]) -> str:
