@@ -1,1 +1,1 @@
-"""The runs of the pipeline: they read at the edges, call the transforms, and write."""
+"""The jobs: each reads sources and the lake, calls the transforms, and commits once; spark-submit runs them, too."""

@@ -1,0 +1,59 @@
+"""What can be wrong with a lake: what, where, and what to do."""
+
+from __future__ import annotations
+
+from .holder import Holder
+
+
+class LakeError(Exception):
+    """Something about a lake, in words for the one who runs it."""
+
+
+class NoLake(LakeError):
+    """There is no lake."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"There is no lake at {where}: lake.json is missing. `kac lake collect` makes one; --lake names another."
+        )
+
+
+class NewerLake(LakeError):
+    """The lake was written by a newer version."""
+
+    def __init__(self, where: str, found: object, known: int) -> None:
+        super().__init__(
+            f"The lake at {where} has the format {found}, and this version of kac knows {known}: use a newer kac."
+        )
+
+
+class DamagedLake(LakeError):
+    """A file that says what is in the lake is missing or can't be read."""
+
+
+class LeaseLost(LakeError):
+    """Another took the lock while this run paused: nothing was committed."""
+
+
+class LakeBusy(LakeError):
+    """Another run writes to the lake. holder: who."""
+
+    def __init__(self, where: str, holder: Holder | None) -> None:
+        self.holder = holder
+        by = str(holder) if holder is not None else "a run that has not said who it is yet"
+        super().__init__(f"The lake at {where} is being written by {by}. Wait for it to end, then run this again.")
+
+    @property
+    def who(self) -> str:
+        """The one who holds the lock: ``alice on host-1``; empty where it is not known."""
+        return "" if self.holder is None else f"{self.holder.user} on {self.holder.host}"
+
+    @property
+    def pid(self) -> int | None:
+        """Its process there."""
+        return None if self.holder is None else self.holder.pid
+
+    @property
+    def since(self) -> str:
+        """Since when, as ISO 8601 in UTC."""
+        return "" if self.holder is None else self.holder.since

@@ -1,0 +1,49 @@
+"""The names of partitions: ``cluster_id=X/day=2026-11-21``. Pure.
+
+Escaped as Spark escapes the names of folders (ExternalCatalogUtils.escapePathName), so that both write the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from ..schema.table import Table
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for an empty value, as in Spark."""
+_ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f")
+FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
+"""How times are cut, as strftime."""
+
+
+def parts_of(table: Table) -> tuple[tuple[str, str], ...]:
+    """The parts of its partitions: (name, column), as ("day", "observed_ts")."""
+    made = []
+    for part in table.partitions:
+        name, _, of = part.partition(":")
+        made.append((name, of or name))
+    return tuple(made)
+
+
+def partition_name(table: Table, values: Sequence[str | None]) -> str:
+    """The partition of these values, one for each part; empty text for a table that has none."""
+    parts = parts_of(table)
+    if len(values) != len(parts):
+        raise ValueError(f"{table.name} is partitioned by {', '.join(table.partitions) or 'nothing'}, not by {values}")
+    return "/".join(f"{name}={_escaped(value)}" for (name, _), value in zip(parts, values, strict=True))
+
+
+def partition_values(partition: str) -> dict[str, str | None]:
+    """What `partition_name` was made of, by name of the part."""
+    made: dict[str, str | None] = {}
+    for part in filter(None, partition.split("/")):
+        name, _, value = part.partition("=")
+        made[name] = None if value == NO_VALUE else unquote(value)
+    return made
+
+
+def _escaped(value: str | None) -> str:
+    if not value:  # Spark, too, takes empty text for no value here
+        return NO_VALUE
+    return "".join(f"%{ord(each):02X}" if each in _ESCAPED or each < " " else each for each in value)

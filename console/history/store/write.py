@@ -1,0 +1,251 @@
+"""A run that writes to a lake: new folders, then one commit for all of them; needs PyArrow."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..schema.arrow import arrow_schema
+from ..schema.records import RUN
+from ..schema.tables import TABLES
+from . import parquet_files
+from .clock import iso_now
+from .errors import LakeError, LeaseLost
+from .holder import Holder
+from .lock import Lock
+from .manifest import DataFile, Inputs, Manifest, TableFiles, schema_of, to_json
+from .sweep import sweep
+
+if TYPE_CHECKING:
+    from .lake import Lake
+
+_FAILED_KEPT = 20
+_RUN_FOLDERS = 16
+"""Each run adds a file of one row to the table of runs; this many become one."""
+
+
+class Write:
+    """One run, with the lock held. manifest: what holds. taken_over: the run that died with the lock, if one did.
+
+    versions: of programs, for the record; what the job knows besides kac and Python is added by it.
+    """
+
+    def __init__(self, lake: Lake, manifest: Manifest, holder: Holder, lock: Lock, keep: int) -> None:
+        self.run_id = holder.run_id
+        self.manifest = manifest
+        self.taken_over = lock.former
+        self.versions = {"kac": _version(), "python": platform.python_version()}
+        self._lake = lake
+        self._holder = holder
+        self._lock = lock
+        self._keep = keep
+        self._tables: dict[str, TableFiles] = dict(manifest.tables)
+        self._inputs: dict[str, Any] = dict(manifest.inputs)
+        self._rows: dict[str, int] = {}
+        self._folders: list[str] = []
+        self._ended = False
+
+    def folder(self, table: str, partition: str = "") -> str:
+        """The absolute path of a new folder to write Parquet into, for `append` or `replace`. It is not made yet.
+
+        partition: as `partitions.partition_name`; empty text for a folder above partitions, or a table without.
+        """
+        relative = f"data/{TABLES[table].name}/v={self.run_id}/{len(self._folders)}"
+        self._folders.append(relative)
+        return self._lake.path(f"{relative}/{partition}" if partition else relative)
+
+    def add_arrow(self, table: str, rows: pa.Table) -> int:
+        """Appends rows: one new file for each partition that they are of. Gives how many.
+
+        `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
+        """
+        fitted = parquet_files.fitted(TABLES[table], rows, self.run_id)
+        for partition, part in parquet_files.split(TABLES[table], fitted):
+            folder = self.folder(table, partition)
+            parquet_files.write(self._lake.filesystem, f"{folder}/part-0.parquet", part)
+            self.append(table, partition, folder)
+        return int(fitted.num_rows)
+
+    def append(self, table: str, partition: str, folder: str) -> None:
+        """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
+        if files := self._files(folder):
+            self._tables[table] = self._of(table).appended(partition, self._relative(folder), files)
+            self._count(table, files)
+
+    def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
+        """Puts folders in the place of what these partitions had; one without folders is no more.
+
+        whole: the partitions that are not named are no more, too.
+        """
+        known = self._of(table)
+        made: dict[str, dict[str, tuple[DataFile, ...]]] = {}
+        for partition, folders in partitions.items():
+            made[partition] = {}
+            for folder in folders:
+                relative = self._relative(folder)
+                if relative in known.files:  # it stays
+                    made[partition][relative] = known.files[relative]
+                elif files := self._files(folder):
+                    made[partition][relative] = files
+                    self._count(table, files)
+        self._tables[table] = replace(known.replaced(made, whole=whole), schema=schema_of(TABLES[table]), delta=None)
+
+    def remember(self, inputs: Inputs) -> None:
+        """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
+        for key, value in inputs.items():
+            if value is None:
+                self._inputs.pop(key, None)
+            else:
+                self._inputs[key] = value
+
+    def count(self, table: str, rows: int) -> None:
+        """Counts rows that were written, where they are not told of by `append` or `replace`."""
+        self._rows[table] = self._rows.get(table, 0) + rows
+
+    def commit(
+        self,
+        *,
+        status: str = "done",
+        inputs: Inputs | None = None,
+        rows: Mapping[str, int] | None = None,
+        quarantined: int = 0,
+        message: str | None = None,
+    ) -> Manifest:
+        """All of it becomes what the lake holds, with the run's own row, at once; then old versions are deleted.
+
+        status: `done`; `failed` where part of the work failed, and what was done shall hold. inputs: what was read,
+        for the record. rows: by table; what was counted, if None. LeaseLost: another has taken the lock.
+        """
+        if self._ended:
+            raise LakeError(f"The run {self.run_id} has ended already.")
+        if not self._lock.is_held() or self._lake.current().run_id != self.manifest.run_id:
+            raise LeaseLost(
+                f"Another run took the lock of {self._lake.where} while this one paused; nothing of this one holds. "
+                "Run it again."
+            )
+        self._add_run(status, inputs or {}, self._rows if rows is None else rows, quarantined, message)
+        made = Manifest(
+            self.run_id, self.manifest.run_id or None, iso_now(), self._holder.job, self._tables, self._inputs
+        )
+        files = self._lake.filesystem
+        named = made.folders
+        files.settle([self._lake.path(each) for each in sorted(named - self.manifest.folders)], self._lake.where)
+        files.create(self._lake.path(f"manifests/{self.run_id}.json"), to_json(made))
+        files.replace(self._lake.path("CURRENT"), f"{self.run_id}\n".encode())
+        self._ended = True
+        for folder in self._folders:
+            if not any(each == folder or each.startswith(f"{folder}/") for each in named):
+                files.remove(self._lake.path(folder))
+        self._sweep(made)
+        return made
+
+    def abandon(self, why: BaseException | None, inputs: Inputs | None = None) -> None:
+        """Ends the run without a commit: its folders go, and why is recorded, where there is a reason."""
+        if self._ended:
+            return
+        self._ended = True
+        for table in {folder.split("/")[1] for folder in self._folders}:
+            self._lake.filesystem.remove(self._lake.path(f"data/{table}/v={self.run_id}"))
+        if why is not None:
+            row = self._run_row("failed", inputs or {}, self._rows, 0, str(why) or type(why).__name__)
+            self.record_failure(row)
+
+    def fail(
+        self, message: str, *, inputs: Inputs | None = None, rows: Mapping[str, int] | None = None, quarantined: int = 0
+    ) -> None:
+        """Ends the run without a commit, for a reason that the job found itself."""
+        counted = dict(self._rows if rows is None else rows)
+        self.abandon(None)
+        self.record_failure(self._run_row("failed", inputs or {}, counted, quarantined, message))
+
+    def record_failure(self, row: Mapping[str, Any]) -> None:
+        """Writes runs/failed/<run>.json; the oldest of many go."""
+        folder = self._lake.path("runs/failed")
+        text = json.dumps(row, default=lambda value: value.isoformat()).encode() + b"\n"
+        self._lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
+        for entry in self._lake.filesystem.entries(folder)[:-_FAILED_KEPT]:
+            self._lake.filesystem.remove(f"{folder}/{entry.name}")
+
+    def _of(self, table: str) -> TableFiles:
+        return self._tables.get(table) or TableFiles(schema_of(TABLES[table]))
+
+    def _files(self, folder: str) -> tuple[DataFile, ...]:
+        return tuple(parquet_files.listed(self._lake.filesystem, folder))
+
+    def _count(self, table: str, files: Iterable[DataFile]) -> None:
+        self.count(table, sum(file.rows for file in files))
+
+    def _relative(self, folder: str) -> str:
+        within = f"{self._lake.where}/"
+        if not folder.startswith(within):
+            raise ValueError(f"{folder} is not in the lake at {self._lake.where}")
+        return folder.removeprefix(within)
+
+    def _run_row(
+        self, status: str, inputs: Inputs, rows: Mapping[str, int], quarantined: int, message: str | None
+    ) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "job": self._holder.job,
+            "started_ts": datetime.fromisoformat(self._holder.since),
+            "ended_ts": datetime.now(timezone.utc),
+            "status": status,
+            "inputs": json.dumps(inputs),
+            "rows": json.dumps(dict(rows)),
+            "quarantined": quarantined,
+            "message": message,
+            "versions": json.dumps(self.versions),
+        }
+
+    def _add_run(
+        self, status: str, inputs: Inputs, rows: Mapping[str, int], quarantined: int, message: str | None
+    ) -> None:
+        added = pa.Table.from_pylist(
+            [self._run_row(status, inputs, rows, quarantined, message)], schema=arrow_schema(RUN)
+        )
+        former = self._of(RUN.name).paths()
+        if len(former) >= _RUN_FOLDERS:
+            read = [
+                pq.read_table(pa.BufferReader(self._lake.filesystem.read(self._lake.path(each)))) for each in former
+            ]
+            added = pa.concat_tables([*read, added])
+        folder = self.folder(RUN.name)
+        parquet_files.write(self._lake.filesystem, f"{folder}/part-0.parquet", added)
+        counted = dict(self._rows)
+        if len(former) >= _RUN_FOLDERS:
+            self.replace(RUN.name, {"": [folder]})
+        else:
+            self.append(RUN.name, "", folder)
+        self._rows = counted
+
+    def _sweep(self, made: Manifest) -> None:
+        files, lake = self._lake.filesystem, self._lake
+        manifests = [entry.name.removesuffix(".json") for entry in files.entries(lake.path("manifests"))]
+        runs = [
+            f"data/{table.name}/{entry.name}"
+            for table in files.entries(lake.path("data"))
+            for entry in files.entries(lake.path(f"data/{table.name}"))
+            if entry.name.startswith("v=")
+        ]
+        with suppress(LakeError):  # an older version that is broken is kept: `verify` tells of it
+            gone = sweep(lake.manifests(), self._keep, manifests, runs, made.run_id)
+            for run in gone.manifests:  # before their data: nothing may name what is not there
+                files.remove(lake.path(f"manifests/{run}.json"))
+            for folder in gone.folders:
+                files.remove(lake.path(folder))
+
+
+def _version() -> str:
+    try:
+        return version("kafka-admin-console")
+    except PackageNotFoundError:  # from the zip, or a checkout
+        return ""
