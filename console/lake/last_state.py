@@ -1,0 +1,140 @@
+"""What a lake knows of a cluster from the last look at it.
+
+It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept in
+`collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from console.history.schema.bronze import SNAPSHOT
+from console.history.store.partitions import partition_values
+from console.lake.changed_rows import applied
+from console.lake.snapshot_rows import Resource, Row, State, Value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from console.history.store import Lake, Manifest
+    from console.history.store.write import Write
+
+_INPUT = "collect:"
+_COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
+
+
+class LastStates:
+    """The last states of clusters, each read once."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._known: dict[tuple[str, str], State] = {}
+
+    def of(self, manifest: Manifest, cluster_id: str) -> State:
+        """What was known of a cluster then; nothing of one that was not looked at."""
+        remembered = manifest.inputs.get(_INPUT + cluster_id)
+        if remembered is None:
+            return {}
+        key = cluster_id, str(remembered["state"])
+        if key not in self._known:
+            self._known[key] = self._kept(*key) or self._rebuilt(manifest, cluster_id)
+        return self._known[key]
+
+    def last_look(self, manifest: Manifest, cluster_id: str) -> datetime | None:
+        """When the cluster was looked at last; None: never."""
+        remembered = manifest.inputs.get(_INPUT + cluster_id)
+        return None if remembered is None else datetime.fromisoformat(remembered["at"])
+
+    def clusters(self, manifest: Manifest) -> Mapping[str, str]:
+        """The clusters that were looked at: by the name of the context, the cluster's id."""
+        return {
+            value["context"]: key.removeprefix(_INPUT)
+            for key, value in manifest.inputs.items()
+            if key.startswith(_INPUT)
+        }
+
+    def keep(self, write: Write, cluster_id: str, context: str, at: datetime, state: State) -> None:
+        """Remember a look with the run that writes it."""
+        last = write.manifest.inputs.get(_INPUT + cluster_id)
+        same = last is not None and self.of(write.manifest, cluster_id) == state
+        run = str(last["state"]) if last is not None and same else write.run_id
+        if run == write.run_id and state:
+            self._lake.filesystem.replace(self._path(cluster_id, run), _parquet(state))
+        self._known[cluster_id, run] = state
+        write.remember({_INPUT + cluster_id: {"context": context, "at": at.isoformat(), "state": run}})
+
+    def forget_older(self, manifest: Manifest, cluster_ids: Iterable[str]) -> None:
+        """Delete the files of these clusters that a manifest does not name; to be called by the one who writes."""
+        for cluster_id in cluster_ids:
+            named = self._path(cluster_id, str(manifest.inputs[_INPUT + cluster_id]["state"]))
+            folder = named.rpartition("/")[0]
+            for entry in self._lake.filesystem.entries(folder):
+                if f"{folder}/{entry.name}" != named:
+                    self._lake.filesystem.remove(f"{folder}/{entry.name}")
+
+    def _path(self, cluster_id: str, run: str) -> str:
+        return self._lake.path(f"collect/{quote(cluster_id, safe='')}/{run}.parquet")
+
+    def _kept(self, cluster_id: str, run: str) -> State | None:
+        import pyarrow as pa
+
+        try:
+            data = self._lake.filesystem.read(self._path(cluster_id, run))
+            return _state(_read(data, _COLUMNS).to_pylist())
+        except (OSError, pa.ArrowException):
+            return None
+
+    def _rebuilt(self, manifest: Manifest, cluster_id: str) -> State:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        partitions = [
+            each
+            for each in manifest.table(SNAPSHOT).partitions
+            if (partition_values(each).get("cluster_id") or "") == cluster_id
+        ]
+        parts = []
+        for path in self._lake.files(manifest, SNAPSHOT, partitions):
+            rows = _read(self._lake.filesystem.read(path), (*_COLUMNS, "kind", "observed_ts"))
+            parts.append(rows.filter(pc.field("kind").isin(["state", "absent"])))
+        if not parts:
+            return {}
+        looks: dict[datetime, list[Row]] = {}
+        for row in pa.concat_tables(parts).sort_by("observed_ts").to_pylist():
+            looks.setdefault(row.pop("observed_ts"), []).append(Row(**row))
+        state: State = {}
+        for rows in looks.values():
+            state = applied(state, rows)
+        return state
+
+
+def _read(data: bytes, columns: tuple[str, ...]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.read_table(pa.BufferReader(data), columns=list(columns))
+
+
+def _parquet(state: State) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    flat = [(*entity, *value) for entity, values in state.items() for value in values]
+    columns = dict(zip(_COLUMNS, zip(*flat, strict=True), strict=True))
+    text = pa.string()
+    types = (text, text, text, text, text, pa.bool_())
+    table = pa.table([pa.array(columns[name], type_) for name, type_ in zip(_COLUMNS, types, strict=True)], _COLUMNS)
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue())
+
+
+def _state(rows: Iterable[Mapping[str, Any]]) -> State:
+    found: dict[Resource, list[Value]] = {}
+    for row in rows:
+        value = Value(row["attr"], row["value"], row["source"], row["is_sensitive"])
+        found.setdefault(Resource(row["entity_type"], row["entity_key"]), []).append(value)
+    return {entity: tuple(values) for entity, values in found.items()}

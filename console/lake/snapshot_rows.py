@@ -1,0 +1,260 @@
+"""A look at a cluster as resources with their values, and those as rows of the table `snapshot`. Pure.
+
+A resource has what is set on itself: a topic, a group its own overrides; a broker what is set on it at run time, else
+in its file; what all brokers inherit belongs to `broker <default>`. What is inherited is nobody's row: a topic's
+inherited values depend on the broker that is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
+from console.history.entities import scram_value as scram_text
+from console.history.redact import is_secret
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from console.lake.look import Look
+    from console.model.failure import Failure
+
+TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+"""The entity types that a look reads."""
+_PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram"}
+"""Parts of a snapshot that are read in one request, and what they are of."""
+
+
+class Resource(NamedTuple):
+    """What has values, as `console.history.entities` spells it."""
+
+    entity_type: str
+    entity_key: str
+
+
+class Value(NamedTuple):
+    """One value of a resource. value: None where it is sensitive. source: Kafka's word for where a config is set."""
+
+    attr: str
+    value: str | None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+State = Mapping[Resource, tuple[Value, ...]]
+"""What a cluster has: each resource with its values, sorted by attribute. None is without values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one look tells.
+
+    partial: resources whose configs could not be read; what begins with a colon is known. listed: the types whose
+    resources are all named here. failed: (type, key, or None for all of the type) -> why, in the broker's words.
+    """
+
+    cluster_id: str
+    at: datetime
+    state: State
+    listed: frozenset[str]
+    partial: frozenset[Resource] = frozenset()
+    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+
+
+class Row(NamedTuple):
+    """A row of the table, less what all rows of a look have in common."""
+
+    kind: str
+    entity_type: str
+    entity_key: str | None = None
+    attr: str | None = None
+    value: str | None = None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+def observed(look: Look) -> Observation:
+    """What a look tells."""
+    snapshot = look.snapshot
+    state: dict[Resource, tuple[Value, ...]] = {}
+    failed: dict[tuple[str, str | None], str] = {}
+    partial: set[Resource] = set()
+    own = _OwnValues()
+    for each in snapshot.failures:
+        if each.part in _PARTS:
+            failed[_PARTS[each.part], None] = str(each.failure)
+        elif each.part == "topics":
+            failed["topic", each.entity or None] = str(each.failure)
+        elif each.part == "configs":
+            named = _labelled(each.entity)
+            failed[named] = str(each.failure)
+            partial.add(named)
+    failed |= {("topic", name): str(failure) for name, failure in look.unsure.items()}
+    failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in look.unlisted.items()}
+    if not snapshot.versions:
+        failed["feature", None] = "no broker told its features"
+    for name, topic in snapshot.topics.items():
+        facts = (
+            Value(":partitions", str(len(topic.partitions))),
+            Value(":replication", str(topic.replication)),
+            *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
+        )
+        state[Resource("topic", name)] = facts
+    for broker in snapshot.cluster.brokers:
+        facts = (
+            Value(":endpoints", f"{broker.host}:{broker.port}"),
+            Value(":fenced", str(broker.fenced).lower()),
+            *((Value(":rack", broker.rack),) if broker.rack else ()),
+        )
+        state[Resource("broker", str(broker.id))] = facts
+    for resource, configs in snapshot.configs.items():
+        if resource.type not in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
+            continue
+        entity = _entity(resource)
+        state[entity] = (*state.get(entity, ()), *own.of(resource, configs))
+    # Listed and not described, with no word on why: it was deleted in between.
+    for entity in [each for each in state if each.entity_type == "topic" and each not in partial]:
+        if ConfigResource(TOPIC, entity.entity_key) not in snapshot.configs:
+            del state[entity]
+    state |= _quotas(look) | _acls(look) | _scram(look) | _features(look)
+    listed = {each for each in TYPES if (each, None) not in failed}
+    return Observation(
+        snapshot.cluster.cluster_id or "",
+        look.at,
+        {entity: tuple(sorted(values)) for entity, values in state.items() if values},
+        frozenset(listed),
+        frozenset(partial),
+        failed,
+    )
+
+
+def _quotas(look: Look) -> dict[Resource, tuple[Value, ...]]:
+    return {
+        Resource("quota", quota_key(entity.as_dict())): tuple(
+            Value(k, quota_value(float(v))) for k, v in values.items()
+        )
+        for entity, values in look.snapshot.quotas.items()
+    }
+
+
+def _acls(look: Look) -> dict[Resource, tuple[Value, ...]]:
+    found: dict[Resource, tuple[Value, ...]] = {}
+    for acl in look.snapshot.acls:
+        upon = Resource("acl", acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name))
+        attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
+        found[upon] = (*found.get(upon, ()), Value(attr, ACL_SET))
+    return found
+
+
+def _scram(look: Look) -> dict[Resource, tuple[Value, ...]]:
+    return {
+        Resource("scram", user): tuple(Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
+        for user, credentials in look.snapshot.scram.items()
+    }
+
+
+def _features(look: Look) -> dict[Resource, tuple[Value, ...]]:
+    """The levels that the controller has told the brokers; that of the broker who knows the highest, if one lags."""
+    levels: dict[str, int] = {}
+    for version in look.snapshot.versions.values():
+        for name, level in version.finalized_features.items():
+            levels[name] = max(level, levels.get(name, level))
+    return {Resource("feature", name): (Value(":level", str(level)),) for name, level in levels.items()}
+
+
+class _OwnValues:
+    """What resources set themselves; equal sets are one object and looked through once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool, int], tuple[Value, ...]] = {}
+
+    def of(self, resource: ConfigResource, configs: ConfigSet) -> tuple[Value, ...]:
+        type_ = CONFIG_TYPES[resource.type]
+        key = type_, resource.is_cluster_default, id(configs)
+        if key not in self._known:
+            set_there = _on_broker if resource.type == BROKER and not resource.is_cluster_default else _on(resource)
+            found = ((entry, set_there(entry)) for entry in configs)
+            self._known[key] = tuple(_value(type_, entry, own) for entry, own in found if own is not None)
+        return self._known[key]
+
+
+class _Own(NamedTuple):
+    value: str | None
+    source: str
+
+
+def _on(resource: ConfigResource) -> Callable[[ConfigEntry], _Own | None]:
+    source = own_source(resource)
+    return lambda entry: _Own(entry.value, source.name) if entry.source == source else None
+
+
+def _on_broker(entry: ConfigEntry) -> _Own | None:
+    """What is set on the broker at run time, else in its file, though the default for all brokers may go before that.
+
+    A synonym of another name (log.retention.hours below log.retention.ms) is an entry of its own.
+    """
+    sources = (own_source(ConfigResource(BROKER, "0")), STATIC_BROKER_CONFIG)
+    if not entry.synonyms:
+        return _Own(entry.value, entry.source.name) if entry.source in sources else None
+    for synonym in entry.synonyms:
+        if synonym.name == entry.name and synonym.source in sources:
+            return _Own(synonym.value, synonym.source.name)
+    return None
+
+
+def _value(entity_type: str, entry: ConfigEntry, own: _Own) -> Value:
+    hidden = entry.sensitive or is_secret(entity_type, entry.name)
+    return Value(entry.name, None if hidden else own.value, own.source, hidden)
+
+
+def _entity(resource: ConfigResource) -> Resource:
+    type_ = CONFIG_TYPES[resource.type]
+    return Resource(type_, config_key(type_, resource.name))
+
+
+def _labelled(text: str) -> Resource:
+    """From the text by which `console.model.refresh` names a resource in a failure."""
+    type_, _, key = text.partition(" ")
+    return Resource(type_.replace("_", "-"), key)
+
+
+def state_rows(state: State) -> list[Row]:
+    """All of them."""
+    return [
+        Row("state", entity.entity_type, entity.entity_key, *value)
+        for entity, values in state.items()
+        for value in values
+    ]
+
+
+def word_rows(seen: Observation) -> list[Row]:
+    """What a look says of itself: a heartbeat for each type that was read whole, and what could not be read."""
+    incomplete = {entity_type for entity_type, _ in seen.failed}
+    heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]
+    failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
+    return heartbeats + failures
+
+
+def failed_row(cluster: str, failure: Failure) -> Row:
+    """For a cluster that did not answer. cluster: what it is known by."""
+    return Row("failed", "cluster", cluster, value=str(failure))
+
+
+def snapshot_table(rows: Iterable[Row], cluster_id: str, at: datetime, run_id: str) -> pa.Table:
+    """The rows in the table's columns."""
+    import pyarrow as pa
+
+    from console.history.schema.arrow import arrow_schema
+    from console.history.schema.bronze import SNAPSHOT
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(Row._fields)
+    of_row = dict(zip(Row._fields, columns, strict=True))
+    count = len(columns[0])
+    data = {**of_row, "cluster_id": [cluster_id] * count, "observed_ts": [at] * count, "run_id": [run_id] * count}
+    schema = arrow_schema(SNAPSHOT)
+    return pa.table([pa.array(data[name], schema.field(name).type) for name in schema.names], schema=schema)
