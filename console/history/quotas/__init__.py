@@ -1,0 +1,1 @@
+"""Which quota counts for whom, without Spark."""

@@ -1,0 +1,142 @@
+"""The effective quota of many requests at once: `console.history.quotas.resolver` as joins.
+
+Limits are pivoted wide, by what they are looked up with (user and client, user, client, nothing), so that four
+broadcast equi-joins ask all eight levels for all keys. Each row of these holds for a time, and the join takes the one
+that held when the request ended.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..quotas.resolver import DEFAULT_CLIENT_LEVELS, USAGE_KEYS
+
+_LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
+    ("cluster_id", "user", "client_id"): (1,),
+    ("cluster_id", "user"): (2, 3),
+    ("cluster_id", "client_id"): (4, 7),
+    ("cluster_id",): (5, 6, 8),
+}
+_BEGINNING = "0001-01-01 00:00:00"
+_END = "9999-12-31 00:00:00"
+_LOOKS = ("snapshot", "kraft_snapshot")
+
+
+def quota_values(history: DataFrame) -> DataFrame:
+    """Limits by level and time, of history's rows: cluster_id, user, client_id (empty where the entity has none or its
+    default), level, attr, value (empty: taken away), valid_from, valid_to.
+
+    What the first look at a cluster shows was there before it: it holds since ever.
+    """
+    first_looks = (
+        history.where(F.col("source").isin(*_LOOKS)).groupBy("cluster_id").agg(F.min("valid_from").alias("first_look"))
+    )
+    parts = F.str_to_map(F.col("entity_key"), F.lit(","), F.lit("="))
+    rows = (
+        history.where((F.col("entity_type") == "quota") & F.col("attr").isin(*USAGE_KEYS))
+        .withColumn("parts", parts)
+        .withColumn("user_part", F.col("parts")["user"])
+        .withColumn("client_part", F.col("parts")["client-id"])
+        .where(F.size("parts") == _present("user_part") + _present("client_part"))
+    )
+    return rows.join(F.broadcast(first_looks), on="cluster_id", how="left").select(
+        "cluster_id",
+        _name("user_part").alias("user"),
+        _name("client_part").alias("client_id"),
+        _level().alias("level"),
+        "attr",
+        F.when(~F.col("is_deleted"), F.col("new_value").try_cast("double")).alias("value"),
+        F.when(
+            F.col("source").isin(*_LOOKS) & (F.col("valid_from") == F.col("first_look")),
+            F.lit(_BEGINNING).cast("timestamp"),
+        )
+        .otherwise(F.col("valid_from"))
+        .alias("valid_from"),
+        "valid_to",
+    )
+
+
+def effective_quotas(uses: DataFrame, values: DataFrame, at: str) -> DataFrame:
+    """The rows of `uses` and, for each of the keys, a column of its name: struct of value (bytes/s or %) and level;
+    empty where nothing limits it.
+
+    uses: cluster_id, user, client_id and a timestamp named `at`. values: what `quota_values` gives.
+    """
+    joined = uses
+    for lookup, levels in _LEVELS_BY_LOOKUP.items():
+        limits = _by_time(values.where(F.col("level").isin(*levels)), lookup, levels)
+        same = [F.col(f"u.{name}") == F.col(f"l.{name}") for name in lookup]
+        during = (F.col(f"u.{at}") >= F.col("l.valid_from")) & (F.col(f"u.{at}") < F.col("l.valid_to"))
+        joined = (
+            joined.alias("u")
+            .join(F.broadcast(limits).alias("l"), on=[*same, during], how="left")
+            .select("u.*", *(F.col(f"l.{_slot(key, level)}") for level in levels for key in USAGE_KEYS))
+        )
+    return joined.select(*uses.columns, *(_first_of(key).alias(key) for key in USAGE_KEYS))
+
+
+def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...]) -> DataFrame:
+    """Times in which nothing of a lookup changes, with a column of each level and key."""
+    starts = F.struct(F.col("valid_from").alias("ts"), F.lit(True).alias("starts"), F.col("value"))
+    ends = F.struct(
+        F.col("valid_to").alias("ts"), F.lit(False).alias("starts"), F.lit(None).cast("double").alias("value")
+    )
+    changes = values.select(*lookup, "level", "attr", F.explode(F.array(starts, ends)).alias("change")).where(
+        F.col("change.ts").isNotNull()
+    )
+    slots = {
+        _slot(key, level): (F.col("level") == level) & (F.col("attr") == key) for level in levels for key in USAGE_KEYS
+    }
+    # Of an end and a start at one time the start counts.
+    at_once = changes.groupBy(*lookup, F.col("change.ts").alias("valid_from")).agg(
+        *(
+            F.max_by(F.when(mine, F.struct("change.value")), F.when(mine, F.col("change.starts"))).alias(slot)
+            for slot, mine in slots.items()
+        )
+    )
+    in_time = Window.partitionBy(*lookup).orderBy("valid_from")
+    until = F.coalesce(F.lead("valid_from").over(in_time), F.lit(_END).cast("timestamp"))
+    return at_once.select(
+        *lookup,
+        "valid_from",
+        until.alias("valid_to"),
+        *(F.last(slot, ignorenulls=True).over(in_time)["value"].alias(slot) for slot in slots),
+    )
+
+
+def _first_of(key: str) -> Column:
+    """The most special level's limit, with its level."""
+    return F.coalesce(*(_limit(key, level) for level in range(1, 9)))
+
+
+def _limit(key: str, level: int) -> Column:
+    there = F.col(_slot(key, level)).isNotNull()
+    if level in DEFAULT_CLIENT_LEVELS:
+        there = there & (F.col("client_id") != "")
+    return F.when(there, F.struct(F.col(_slot(key, level)).alias("value"), F.lit(level).alias("level")))
+
+
+def _slot(key: str, level: int) -> str:
+    return f"{key}_{level}"
+
+
+def _level() -> Column:
+    user, client = F.col("user_part"), F.col("client_part")
+    default_user, default_client = user == "<default>", client == "<default>"
+    return (
+        F.when(client.isNull(), F.when(default_user, 6).otherwise(3))
+        .when(user.isNull(), F.when(default_client, 8).otherwise(7))
+        .when(default_user, F.when(default_client, 5).otherwise(4))
+        .otherwise(F.when(default_client, 2).otherwise(1))
+    )
+
+
+def _present(part: str) -> Column:
+    return F.col(part).isNotNull().cast("int")
+
+
+def _name(part: str) -> Column:
+    """A name as it was before it was spelled for a key; url_decode would take + for a space."""
+    plain = F.try_url_decode(F.replace(F.col(part), F.lit("+"), F.lit("%2B")))
+    return F.when(F.col(part) != "<default>", plain)
