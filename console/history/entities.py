@@ -14,6 +14,10 @@ feature    its name                                      `:level`
 cluster    the cluster's id                              `:unobserved`
 ========== ============================================= ===================================================
 
+What changes a topic as a whole is told by its attributes: its creation sets `:partitions`, `:replication` (empty: the
+broker's default) and each of its configs, more partitions set `:partitions`, its deletion deletes `:topic_id`, and with
+it all others.
+
 Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a client
 named `<default>` is not the default entity and a key is taken apart in one way.
 """

@@ -67,7 +67,8 @@ KRAFT_RECORD = Table(
 JOURNAL = Table(
     "journal",
     "bronze",
-    "What was changed with kac, by the edit, with its end.",
+    "What was changed with kac, by the edit, with its end. The creation of a topic is a row for each thing that it sets "
+    "(console.history.entities).",
     (
         CLUSTER_ID,
         column("change_id", "bigint", "The change's number in its journal."),
@@ -92,7 +93,7 @@ JOURNAL = Table(
         maybe("error", "string", "The broker's words, where it failed."),
         RUN_ID,
     ),
-    key=("cluster_id", "host", "change_id", "edit"),
+    key=("cluster_id", "host", "intent_ts", "change_id", "edit", "attr"),
     partitions=("cluster_id",),
 )
 
