@@ -1,0 +1,124 @@
+"""A lake opened to be read: pinned to one manifest, so that everything shown is of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ..schema.table import Table
+from ..store import Lake
+from ..store.manifest import Manifest
+from ..store.partitions import partition_values
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+PACKAGE = "pip install 'kafka-admin-console[history]'"
+
+
+class NoDuckDB(Exception):
+    """DuckDB is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
+
+
+class NotLocal(Exception):
+    """The lake is not on this machine's filesystem."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"The lake at {where} can't be read from here: the console reads lakes on a local path. Mount it, or copy "
+            "lake.json, CURRENT, manifests/ and the tables history, drift, quota_usage and policy_violation."
+        )
+
+
+class Tables:
+    """The tables of a lake as one run left them. One question at a time: others wait, also from other threads."""
+
+    def __init__(self, where: str) -> None:
+        """Raises NoDuckDB, NotLocal, OSError, and the store's LakeError: each says what to do."""
+        if "://" in where:
+            raise NotLocal(where)
+        self.where = where
+        self._lake = Lake.open(where)
+        self.manifest: Manifest = self._lake.current()
+        self._connection = _connect()
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """Let go of the files."""
+        with self._lock:
+            self._connection.close()
+
+    @property
+    def is_latest(self) -> bool:
+        """Whether no run has left newer tables since. Raises LakeError."""
+        return self._lake.current().run_id == self.manifest.run_id
+
+    def clusters(self, *tables: Table) -> list[str]:
+        """The clusters that these tables have rows of."""
+        found = {cluster for table in tables for part in self.partitions(table) if (cluster := _cluster(part))}
+        return sorted(found)
+
+    def partitions(self, table: Table, cluster_id: str | None = None, days: tuple[str, str] | None = None) -> list[str]:
+        """The table's partitions, of one cluster (all: None) and of the days from and to, as ``2026-11-21``."""
+        found = []
+        for partition in self.manifest.table(table).partitions:
+            values = partition_values(partition)
+            day = (values.get("day") or values.get("hour") or "")[:10]
+            if cluster_id is not None and values.get("cluster_id", cluster_id) != cluster_id:
+                continue
+            if days is None or not day or days[0] <= day <= days[1]:
+                found.append(partition)
+        return found
+
+    def files(self, table: Table, partitions: Iterable[str] | None = None) -> list[str]:
+        """The Parquet files of these partitions."""
+        return self._lake.files(self.manifest, table, None if partitions is None else list(partitions))
+
+    def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
+        """When the newest of these partitions' files were written: their folders carry their run, which carries it."""
+        folders = self.manifest.table(table).partitions
+        runs = [
+            part[2:18]
+            for partition in partitions
+            for folder in folders.get(partition, ())
+            for part in folder.split("/")
+            if part.startswith("v=")
+        ]
+        return datetime.strptime(max(runs), "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc) if runs else None
+
+    def rows(self, table: Table, partitions: Iterable[str]) -> int:
+        """How many rows these partitions have."""
+        held = self.manifest.table(table)
+        folders = [folder for partition in partitions for folder in held.partitions.get(partition, ())]
+        return sum(file.rows for folder in folders for file in held.files[folder])
+
+    def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of an answer."""
+        with self._lock:
+            return self._connection.execute(sql, list(parameters)).fetchall()
+
+
+def _cluster(partition: str) -> str | None:
+    return partition_values(partition).get("cluster_id")
+
+
+def _connect() -> DuckDBPyConnection:
+    """A connection that fetches no extensions and writes nothing beside the lake."""
+    try:
+        import duckdb
+    except ImportError as error:
+        raise NoDuckDB from error
+    return duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            "temp_directory": "",
+            "threads": "2",
+        },
+    )

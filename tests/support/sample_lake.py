@@ -1,0 +1,148 @@
+"""A small lake without Spark, the same each time but for its runs' names: what the readers' tests and pictures show.
+
+``python -m tests.support.sample_lake FOLDER`` makes one to look at.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from console.history.schema.arrow import arrow_schema
+from console.history.schema.tables import TABLES
+from console.history.store import Lake
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+CLUSTER = "model-cluster"
+OTHER = "other-cluster"
+EVIL = "evil\x1b[31m\u202e[bold]"
+_MINUTE = timedelta(minutes=1)
+
+
+def make_lake(where: str, cluster_id: str = CLUSTER, at: datetime = NOON) -> Lake:
+    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last look at it was `at`."""
+    lake = Lake.create(where)
+    with lake.writing("build") as write:
+        for table, rows in {
+            "snapshot": snapshots(cluster_id, at),
+            "history": history(cluster_id, at),
+            "drift": drift(cluster_id, at),
+            "quota_usage": usage(cluster_id, at),
+            "policy_violation": violations(cluster_id, at),
+        }.items():
+            write.add_arrow(table, arrow(table, rows))
+        write.commit()
+    return lake
+
+
+def arrow(table: str, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows of a table; `run_id`, where it is the last column, is left out."""
+    names = [name for name in TABLES[table].names if name != "run_id"]
+    schema = pa.schema([field for field in arrow_schema(TABLES[table]) if field.name != "run_id"])
+    return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
+
+
+def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+    """Looks at the clusters, an hour apart."""
+    looks = [(cluster, at - timedelta(hours=hours)) for hours in range(6)] + [(OTHER, at - timedelta(hours=2))]
+    return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in looks]
+
+
+def history(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+    """Changes of every sort: by whom is known, by one of several, by nobody; hidden, deleted, unobserved."""
+
+    def row(
+        minutes: float,
+        type_: str,
+        key: str,
+        attr: str,
+        old: str | None,
+        new: str | None,
+        who: str | None = None,
+        how: str = "none",
+        *,
+        until: float | None = None,
+        deleted: bool = False,
+        of: str = cluster,
+    ) -> tuple[Any, ...]:
+        since = at - minutes * _MINUTE
+        ended = None if until is None else at - until * _MINUTE
+        source = {"request": "kraft_log", "journal": "journal"}.get(how, "snapshot")
+        return (of, type_, key, attr, old, new, since, ended, ended is None, deleted, who, how, source)
+
+    checkout = "user=alice,client-id=checkout"
+    return [
+        row(9, "topic", "orders", "retention.ms", "86400000", "604800000", "User:bob", "journal"),
+        row(95, "topic", "orders", "retention.ms", None, "86400000", "User:alice", "request", until=9),
+        row(12, "topic", "orders", "cleanup.policy", "delete", "compact,delete", "User:alice, User:bob", "several"),
+        row(31, "topic", "payments", "min.insync.replicas", "2", None, deleted=True),
+        row(40, "topic", "orders", ":partitions", "1", "3", "User:alice", "request"),
+        row(42, "topic", "old-orders", ":topic_id", "x1", None, "User:alice", "request", deleted=True),
+        row(55, "broker", "<default>", "log.retention.ms", None, "259200000", "User:bob", "request"),
+        row(61, "broker", "2", "log.cleaner.threads", "1", "4", "User:bob", "request"),
+        row(62, "broker", "1", "listener.name.external.ssl.keystore.password", None, None, "User:bob", "request"),
+        row(70, "quota", "user=alice", "consumer_byte_rate", "20000000", "50000000", "User:bob", "request"),
+        row(75, "quota", checkout, "producer_byte_rate", None, "5000000", "User:bob", "request"),
+        row(80, "acl", "TOPIC:LITERAL:orders", "ALLOW READ User:carol from *", None, "set", "User:bob", "request"),
+        row(85, "scram", "alice", "SCRAM-SHA-512", None, "iterations=8192", "User:bob", "request"),
+        row(90, "topic", EVIL, "retention.ms", "\x1b[2J", "[red]1[/]", "User:\x07mallory", "request"),
+        row(180, "cluster", cluster, ":unobserved", None, None, until=120),
+        row(30, "topic", "orders", "retention.ms", None, "3600000", "User:dave", "request", of=OTHER),
+    ]
+
+
+def drift(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+    """Odd ones of each scope."""
+    return [
+        (cluster, "broker", "broker:2", "log.cleaner.threads", "1", "4", 3, 1, at - 61 * _MINUTE, "medium"),
+        (cluster, "broker", "broker:3", "log.dirs", "/data/kafka", "/mnt/kafka", 3, 1, None, "low"),
+        (cluster, "broker", "broker:1", "log.retention.ms", None, "3600000", 3, 1, at - 500 * _MINUTE, "high"),
+        (cluster, "cluster", "topic:orders", "retention.ms", "3600000", "604800000", 3, 1, at - 9 * _MINUTE, "high"),
+        (OTHER, "cluster", "topic:audit", "cleanup.policy", "delete", "compact", 3, 1, None, "low"),
+        (cluster, "baseline", "topic:payments", "min.insync.replicas", "2", None, 1, 1, at - 31 * _MINUTE, "high"),
+        (cluster, "baseline", f"topic:{EVIL}", "retention.ms", "1", "\x1b[2J", 1, 1, None, "low"),
+    ]
+
+
+def usage(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+    """Two hours of five pairs on two brokers."""
+    pairs: list[tuple[str | None, str | None, str, float | None, int | None, float, float | None, str]] = [
+        ("alice", "checkout", "producer_byte_rate", 5e6, 1, 4.9e6, 8e6, "throttled in 40 of 60 minutes"),
+        ("alice", None, "consumer_byte_rate", 50e6, 3, 21e6, None, "fits"),
+        ("svc-8", None, "producer_byte_rate", 10e6, 6, 9.1e6, 12e6, "near its limit"),
+        ("bob", "batch", "request_percentage", None, None, 42.0, None, "no limit"),
+        (None, "mirror", "consumer_byte_rate", 80e6, 7, 30e6, None, "fits"),
+    ]
+    return list(_usage_rows(pairs, cluster, at))
+
+
+def _usage_rows(pairs: Sequence[tuple[Any, ...]], cluster: str, at: datetime) -> Iterator[tuple[Any, ...]]:
+    for number, (user, client, key, limit, level, mean, better, reason) in enumerate(pairs):
+        for minute in range(120):
+            for broker in (1, 2):
+                rate = mean * (1 + 0.25 * math.sin(minute / (4 + number))) * (1.0 if broker == 1 else 0.6)
+                waited = int(max(0.0, rate / limit - 1) * 60_000) if limit else 0
+                top = min(rate * 1.1, limit * 1.2) if limit else rate * 1.1
+                yield (
+                    *(cluster, broker, at - (119 - minute) * _MINUTE, user, client, key, limit, level),
+                    *(rate, rate * 1.05, top, top / limit if limit else None, waited, waited // 100),
+                    *(limit - top if limit else None, better, reason),
+                )
+
+
+def violations(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+    """One that is, one that was."""
+    since = at - timedelta(hours=3)
+    return [
+        (cluster, "min-isr", "topic:payments", "min.insync.replicas", None, "at least 2", "high", since, None),
+        (cluster, "retention", "topic:orders", "retention.ms", "1", "a day or more", "low", since, at - 9 * _MINUTE),
+    ]
+
+
+if __name__ == "__main__":
+    print(make_lake(sys.argv[1]).where)
