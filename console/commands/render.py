@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from console.commands.results import Column, Detail, Result, Row, Table
-from console.model.snapshot import ReadFailure
-from console.present.failures import failure_text
 from console.present.sanitize import cell_width, clean
+
+if TYPE_CHECKING:
+    from console.model.snapshot import ReadFailure
 
 CELL_LIMIT = 200
 """Characters of a cell: one long value must not push the other columns away. JSON output has it whole."""
@@ -27,6 +29,8 @@ def _result(result: Result) -> Iterator[str]:
 
 def problem_text(problem: ReadFailure) -> str:
     """What could not be read, why, and what to do, in a line."""
+    from console.present.failures import failure_text
+
     what = " ".join(word for word in (problem.part.replace("_", " "), clean(problem.entity, CELL_LIMIT)) if word)
     return f"{what}: {failure_text(problem.failure)}"
 

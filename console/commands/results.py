@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from console.model.snapshot import ReadFailure
+if TYPE_CHECKING:
+    from console.model.snapshot import ReadFailure
 
 Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
 """What JSON holds."""

@@ -64,7 +64,7 @@ class Context:
 
     origin: where it was found, for people. tool: ``kac``, ``command line``, or the tool whose file it stands in.
     cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets. journal:
-    whether changes are written down; without, they are made all the same.
+    whether changes are written down; without, they are made all the same. lake: where the lake with its past is.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Context:
     warnings: tuple[str, ...] = ()
     tool: str = OWN
     journal: bool = True
+    lake: str | None = None
 
     @property
     def principal(self) -> str:

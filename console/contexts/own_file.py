@@ -10,6 +10,7 @@ color = "red"
 read_only = true
 confirm = true
 cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
+lake = "~/lake"
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ COLORS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 _HEX_COLOR = re.compile(r"#[0-9A-Fa-f]{6}")
 _TOP = ("current_context", "contexts", "settings")
-_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id")
+_OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,15 @@ class _Reader:
             cluster_id=self._text(name, "cluster_id", own),
             warnings=(*warnings, *unknown, *values.warnings, *values.exposure()),
             tool=OWN,
+            lake=self._lake(name, own),
         )
+
+    def _lake(self, name: str, table: Mapping[str, Any]) -> str | None:
+        """A path, from the file's own folder, or a URI."""
+        text = self._text(name, "lake", table)
+        if text is None or "://" in text:
+            return text
+        return str(self._surroundings.path(text, (self._path.absolute().parent,)))
 
     def _included(self, name: str, table: Mapping[str, Any]) -> tuple[Mapping[str, Entry], bool, tuple[str, ...]]:
         path = self._text(name, "properties", table)
