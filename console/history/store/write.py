@@ -36,7 +36,8 @@ _RUN_FOLDERS = 16
 class Write:
     """One run, with the lock held. manifest: what holds. taken_over: the run that died with the lock, if one did.
 
-    versions: of programs, for the record; what the job knows besides kac and Python is added by it.
+    rows: written until now, by table. versions: of programs, for the record; what the job knows besides kac and Python
+    is added by it.
     """
 
     def __init__(self, lake: Lake, manifest: Manifest, holder: Holder, lock: Lock, keep: int) -> None:
@@ -44,15 +45,20 @@ class Write:
         self.manifest = manifest
         self.taken_over = lock.former
         self.versions = {"kac": _version(), "python": platform.python_version()}
-        self._lake = lake
+        self.lake = lake
         self._holder = holder
         self._lock = lock
         self._keep = keep
         self._tables: dict[str, TableFiles] = dict(manifest.tables)
         self._inputs: dict[str, Any] = dict(manifest.inputs)
-        self._rows: dict[str, int] = {}
+        self.rows: dict[str, int] = {}
         self._folders: list[str] = []
         self._ended = False
+
+    @property
+    def draft(self) -> Manifest:
+        """What would hold if it were committed now: what one step of a run has written, the next can read."""
+        return Manifest(self.run_id, self.manifest.run_id or None, "", self._holder.job, self._tables, self._inputs)
 
     def folder(self, table: str, partition: str = "") -> str:
         """The absolute path of a new folder to write Parquet into, for `append` or `replace`. It is not made yet.
@@ -61,7 +67,7 @@ class Write:
         """
         relative = f"data/{TABLES[table].name}/v={self.run_id}/{len(self._folders)}"
         self._folders.append(relative)
-        return self._lake.path(f"{relative}/{partition}" if partition else relative)
+        return self.lake.path(f"{relative}/{partition}" if partition else relative)
 
     def add_arrow(self, table: str, rows: pa.Table) -> int:
         """Appends rows: one new file for each partition that they are of. Gives how many.
@@ -71,14 +77,15 @@ class Write:
         fitted = parquet_files.fitted(TABLES[table], rows, self.run_id)
         for partition, part in parquet_files.split(TABLES[table], fitted):
             folder = self.folder(table, partition)
-            parquet_files.write(self._lake.filesystem, f"{folder}/part-0.parquet", part)
+            parquet_files.write(self.lake.filesystem, f"{folder}/part-0.parquet", part)
             self.append(table, partition, folder)
         return int(fitted.num_rows)
 
     def append(self, table: str, partition: str, folder: str) -> None:
         """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
+        relative = self._relative(folder)
         if files := self._files(folder):
-            self._tables[table] = self._of(table).appended(partition, self._relative(folder), files)
+            self._tables[table] = self._of(table).appended(partition, relative, files)
             self._count(table, files)
 
     def replace(self, table: str, partitions: Mapping[str, Iterable[str]], *, whole: bool = False) -> None:
@@ -109,7 +116,7 @@ class Write:
 
     def count(self, table: str, rows: int) -> None:
         """Counts rows that were written, where they are not told of by `append` or `replace`."""
-        self._rows[table] = self._rows.get(table, 0) + rows
+        self.rows[table] = self.rows.get(table, 0) + rows
 
     def commit(
         self,
@@ -127,24 +134,22 @@ class Write:
         """
         if self._ended:
             raise LakeError(f"The run {self.run_id} has ended already.")
-        if not self._lock.is_held() or self._lake.current().run_id != self.manifest.run_id:
+        if not self._lock.is_held() or self.lake.current().run_id != self.manifest.run_id:
             raise LeaseLost(
-                f"Another run took the lock of {self._lake.where} while this one paused; nothing of this one holds. "
+                f"Another run took the lock of {self.lake.where} while this one paused; nothing of this one holds. "
                 "Run it again."
             )
-        self._add_run(status, inputs or {}, self._rows if rows is None else rows, quarantined, message)
-        made = Manifest(
-            self.run_id, self.manifest.run_id or None, iso_now(), self._holder.job, self._tables, self._inputs
-        )
-        files = self._lake.filesystem
+        self._add_run(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
+        made = replace(self.draft, created=iso_now())
+        files = self.lake.filesystem
         named = made.folders
-        files.settle([self._lake.path(each) for each in sorted(named - self.manifest.folders)], self._lake.where)
-        files.create(self._lake.path(f"manifests/{self.run_id}.json"), to_json(made))
-        files.replace(self._lake.path("CURRENT"), f"{self.run_id}\n".encode())
+        files.settle([self.lake.path(each) for each in sorted(named - self.manifest.folders)], self.lake.where)
+        files.create(self.lake.path(f"manifests/{self.run_id}.json"), to_json(made))
+        files.replace(self.lake.path("CURRENT"), f"{self.run_id}\n".encode())
         self._ended = True
         for folder in self._folders:
             if not any(each == folder or each.startswith(f"{folder}/") for each in named):
-                files.remove(self._lake.path(folder))
+                files.remove(self.lake.path(folder))
         self._sweep(made)
         return made
 
@@ -154,40 +159,40 @@ class Write:
             return
         self._ended = True
         for table in {folder.split("/")[1] for folder in self._folders}:
-            self._lake.filesystem.remove(self._lake.path(f"data/{table}/v={self.run_id}"))
+            self.lake.filesystem.remove(self.lake.path(f"data/{table}/v={self.run_id}"))
         if why is not None:
-            row = self._run_row("failed", inputs or {}, self._rows, 0, str(why) or type(why).__name__)
+            row = self._run_row("failed", inputs or {}, self.rows, 0, _reason(why))
             self.record_failure(row)
 
     def fail(
         self, message: str, *, inputs: Inputs | None = None, rows: Mapping[str, int] | None = None, quarantined: int = 0
     ) -> None:
         """Ends the run without a commit, for a reason that the job found itself."""
-        counted = dict(self._rows if rows is None else rows)
+        counted = dict(self.rows if rows is None else rows)
         self.abandon(None)
         self.record_failure(self._run_row("failed", inputs or {}, counted, quarantined, message))
 
     def record_failure(self, row: Mapping[str, Any]) -> None:
         """Writes runs/failed/<run>.json; the oldest of many go."""
-        folder = self._lake.path("runs/failed")
+        folder = self.lake.path("runs/failed")
         text = json.dumps(row, default=lambda value: value.isoformat()).encode() + b"\n"
-        self._lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
-        for entry in self._lake.filesystem.entries(folder)[:-_FAILED_KEPT]:
-            self._lake.filesystem.remove(f"{folder}/{entry.name}")
+        self.lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
+        for entry in self.lake.filesystem.entries(folder)[:-_FAILED_KEPT]:
+            self.lake.filesystem.remove(f"{folder}/{entry.name}")
 
     def _of(self, table: str) -> TableFiles:
         return self._tables.get(table) or TableFiles(schema_of(TABLES[table]))
 
     def _files(self, folder: str) -> tuple[DataFile, ...]:
-        return tuple(parquet_files.listed(self._lake.filesystem, folder))
+        return tuple(parquet_files.listed(self.lake.filesystem, folder))
 
     def _count(self, table: str, files: Iterable[DataFile]) -> None:
         self.count(table, sum(file.rows for file in files))
 
     def _relative(self, folder: str) -> str:
-        within = f"{self._lake.where}/"
+        within = f"{self.lake.where}/"
         if not folder.startswith(within):
-            raise ValueError(f"{folder} is not in the lake at {self._lake.where}")
+            raise ValueError(f"{folder} is not in the lake at {self.lake.where}")
         return folder.removeprefix(within)
 
     def _run_row(
@@ -214,21 +219,19 @@ class Write:
         )
         former = self._of(RUN.name).paths()
         if len(former) >= _RUN_FOLDERS:
-            read = [
-                pq.read_table(pa.BufferReader(self._lake.filesystem.read(self._lake.path(each)))) for each in former
-            ]
+            read = [pq.read_table(pa.BufferReader(self.lake.filesystem.read(self.lake.path(each)))) for each in former]
             added = pa.concat_tables([*read, added])
         folder = self.folder(RUN.name)
-        parquet_files.write(self._lake.filesystem, f"{folder}/part-0.parquet", added)
-        counted = dict(self._rows)
+        parquet_files.write(self.lake.filesystem, f"{folder}/part-0.parquet", added)
+        counted = dict(self.rows)
         if len(former) >= _RUN_FOLDERS:
             self.replace(RUN.name, {"": [folder]})
         else:
             self.append(RUN.name, "", folder)
-        self._rows = counted
+        self.rows = counted
 
     def _sweep(self, made: Manifest) -> None:
-        files, lake = self._lake.filesystem, self._lake
+        files, lake = self.lake.filesystem, self.lake
         manifests = [entry.name.removesuffix(".json") for entry in files.entries(lake.path("manifests"))]
         runs = [
             f"data/{table.name}/{entry.name}"
@@ -242,6 +245,16 @@ class Write:
                 files.remove(lake.path(f"manifests/{run}.json"))
             for folder in gone.folders:
                 files.remove(lake.path(folder))
+
+
+def _reason(why: BaseException) -> str:
+    """In one line. What others raise may quote rows, and rows may hold secrets: of those only the kind is told."""
+    if isinstance(why, KeyboardInterrupt):
+        return "It was interrupted."
+    if isinstance(why, (LakeError, OSError)):
+        return str(why)
+    condition = getattr(why, "getCondition", lambda: None)()  # of Spark's errors
+    return f"{type(why).__name__}{f' {condition}' if condition else ''}; the log file has the rest."
 
 
 def _version() -> str:

@@ -1,0 +1,87 @@
+"""Makes tables of tables: reads what was taken in, calls the transforms, replaces what it made before, commits once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ..schema.tables import TABLES
+from ..store import Lake, LakeError, Manifest
+from ..store.partitions import time_partitions
+from ..store.sweep import KEEP
+from ..store.write import Write
+from .progress import Listener, Steps, silent
+from .report import Report
+from .steps import STEPS, Source, Step
+from .tables import read_table, write_partitions
+from .versions import note_versions
+
+JOB = "build"
+WARM_UP = timedelta(hours=1)
+"""How much before `since` is read, for rates that reach back."""
+
+
+def build(
+    spark: SparkSession,
+    lake: Lake,
+    tables: Sequence[str] | None = None,
+    since: datetime | None = None,
+    progress: Listener = silent,
+    *,
+    keep: int = KEEP,
+    steps: Sequence[Step] = STEPS,
+) -> Report:
+    """Makes these tables (all: None) anew, in the order in which they need each other, and commits once.
+
+    since: of tables that are cut by time, only the days and hours from then on are made and replaced; its day or hour
+    from the beginning. Others are made whole. The same tables give the same rows, whenever they are made.
+
+    LakeError: a table is none that is built. LakeBusy. What a transform raises ends the run without a trace in the
+    tables.
+    """
+    began = time.monotonic()
+    chosen = _chosen(steps, tables)
+    inputs = {"tables": [step.table for step in chosen], "since": since.isoformat() if since else None}
+    with lake.writing(JOB, keep=keep, inputs=inputs) as write:
+        note_versions(write, spark)
+        watch = Steps(spark, JOB, len(chosen), progress)
+        for step in chosen:
+            with watch.step(step.table) as wrote:
+                wrote(_make(spark, lake, write, step, since))
+        rows = dict(write.rows)
+        write.commit(inputs=inputs)
+        notes = (f"took over the lock of a run that died: {write.taken_over}",) if write.taken_over else ()
+    return Report(write.run_id, JOB, rows, seconds=time.monotonic() - began, notes=notes)
+
+
+def _chosen(steps: Sequence[Step], tables: Sequence[str] | None) -> list[Step]:
+    known = [step.table for step in steps]
+    if unknown := sorted(set(tables or ()) - set(known)):
+        raise LakeError(f"{', '.join(unknown)}: no table that is built; there are {', '.join(known)}.")
+    return [step for step in steps if tables is None or step.table in tables]
+
+
+def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: datetime | None) -> int:
+    table = TABLES[step.table]
+    reads = [_read(spark, lake, write.draft, source, since) for source in step.reads]
+    rows = step.make(spark, lake, *reads)
+    before = write.rows.get(table.name, 0)
+    cut = None if since is None else time_partitions(table, since)
+    if cut is None:
+        write.replace(table.name, write_partitions(write, table, rows), whole=True)
+    else:
+        made = write_partitions(write, table, rows.where(F.col(cut.column) >= F.lit(cut.start)))
+        former = [each for each in write.draft.table(table).partitions if cut.holds(each)]
+        write.replace(table.name, {**{each: [] for each in former}, **made})
+    return write.rows.get(table.name, 0) - before
+
+
+def _read(spark: SparkSession, lake: Lake, manifest: Manifest, source: Source, since: datetime | None) -> DataFrame:
+    table = TABLES[source.table]
+    cut = time_partitions(table, since - WARM_UP) if since is not None and source.cut else None
+    wanted = None if cut is None else [each for each in manifest.table(table).partitions if cut.holds(each)]
+    return read_table(spark, lake, manifest, table, wanted)

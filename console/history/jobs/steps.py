@@ -1,0 +1,52 @@
+"""Which transform makes which table of which; a transform is imported when its table is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..store import Lake
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that a step reads. cut: in a build since some time, rows before that time may be left out."""
+
+    table: str
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one table is made. make: gets Spark, the lake, and the DataFrames of `reads` in their order."""
+
+    table: str
+    reads: tuple[Source, ...]
+    make: Callable[..., DataFrame]
+
+
+def _transform(name: str) -> Callable[..., DataFrame]:
+    """The function of the transform of that name, imported when it is called."""
+
+    def make(_: SparkSession, __: Lake, *reads: DataFrame) -> DataFrame:
+        made: DataFrame = getattr(import_module(f"..transforms.{name}", __package__), name)(*reads)
+        return made
+
+    return make
+
+
+STEPS = (
+    Step(
+        "change_event",
+        (Source("kraft_record"), Source("snapshot"), Source("journal"), Source("alter_request")),
+        _transform("change_event"),
+    ),
+    Step("history", (Source("change_event"), Source("snapshot")), _transform("history")),
+    Step("drift", (Source("history"), Source("snapshot")), _transform("drift")),
+    Step("quota_usage", (Source("request_1s", cut=True), Source("history")), _transform("quota_usage")),
+    Step("policy_violation", (Source("history"),), _transform("policy_violation")),
+)
+"""In the order in which one needs the other."""

@@ -1,0 +1,60 @@
+"""Rows of the pipeline's tables for tests: as few words as they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from console.history.schema.arrow import arrow_schema
+from console.history.schema.table import Table
+from console.history.schema.tables import TABLES
+from console.history.store import Lake, Manifest
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+_FILLED: Mapping[str, Any] = {"string": "x", "int": 1, "bigint": 1, "double": 1.0, "boolean": False, "timestamp": START}
+
+
+def arrow_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """The rows as Arrow; columns that a row leaves out are filled in, those that may be empty stay empty."""
+    filled = [
+        {each.name: row.get(each.name, None if each.nullable else _FILLED[each.type]) for each in table.columns}
+        for row in rows
+    ]
+    return pa.Table.from_pylist(filled, schema=arrow_schema(table))
+
+
+def snapshot_rows(count: int, *, days: int = 2, clusters: int = 2, first: int = 0) -> pa.Table:
+    """Rows of `snapshot`: over so many days and clusters."""
+    return arrow_rows(
+        TABLES["snapshot"],
+        (
+            {
+                "cluster_id": f"cluster-{number % clusters}",
+                "observed_ts": START + timedelta(days=number % days, seconds=number),
+                "kind": "state",
+                "entity_type": "topic",
+                "entity_key": f"topic-{number}",
+                "attr": "retention.ms",
+                "value": str(number),
+            }
+            for number in range(first, first + count)
+        ),
+    )
+
+
+def rows_of(
+    lake: Lake, table: str, manifest: Manifest | None = None, *, without: Iterable[str] = ("run_id",)
+) -> list[Any]:
+    """All rows of a table as a reader without Spark sees them, in order of their content; less the run's id."""
+    files = lake.files(manifest or lake.current(), table)
+    if not files:
+        return []
+    names = ", ".join(name for name in TABLES[table].names if name not in set(without))
+    with duckdb.connect() as database:
+        return database.execute(
+            f"select {names} from read_parquet(?, hive_partitioning=false) order by all", [files]
+        ).fetchall()

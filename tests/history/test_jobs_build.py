@@ -1,0 +1,125 @@
+"""Tables are made of tables by whatever transforms there are: here, small ones."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from console.history.jobs.build import build
+from console.history.jobs.progress import Progress
+from console.history.jobs.steps import Source, Step
+from console.history.schema.tables import TABLES
+from console.history.store import Lake, LakeError
+from tests.history.lake_rows import START, rows_of, snapshot_rows
+
+
+def _events(_: SparkSession, __: Lake, snapshot: DataFrame) -> DataFrame:
+    table = TABLES["change_event"]
+    return snapshot.select(
+        "cluster_id",
+        F.col("observed_ts").alias("event_ts"),
+        F.lit(0).cast("bigint").alias("ts_uncertainty_ms"),
+        F.lit(None).cast("bigint").alias("log_offset"),
+        "entity_type",
+        "entity_key",
+        "attr",
+        F.lit("set").alias("op"),
+        "value",
+        *(F.lit(None).cast("string").alias(name) for name in ("value_sha256", "principal", "client_id", "client_host")),
+        F.lit("snapshot").alias("source"),
+        F.lit("none").alias("attribution"),
+        F.lit("").alias("run_id"),
+    ).select(*table.names)
+
+
+def _history(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
+    return events.select(
+        "cluster_id",
+        "entity_type",
+        "entity_key",
+        "attr",
+        F.lit(None).cast("string").alias("old_value"),
+        F.col("value").alias("new_value"),
+        F.col("event_ts").alias("valid_from"),
+        F.lit(None).cast("timestamp").alias("valid_to"),
+        F.lit(True).alias("is_current"),
+        F.lit(False).alias("is_deleted"),
+        "principal",
+        "attribution",
+        "source",
+    )
+
+
+STEPS = (
+    Step("change_event", (Source("snapshot", cut=True),), _events),
+    Step("history", (Source("change_event"),), _history),
+)
+
+
+def _fail(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
+    return events.select(F.raise_error(F.lit("the secret is hunter2")).alias("cluster_id"))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake.create(str(tmp_path / "lake"))
+    with made.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(200, days=3))
+        write.commit()
+    return made
+
+
+def test_builds_each_table_once_and_again_the_same(spark: SparkSession, lake: Lake) -> None:
+    told: list[Progress] = []
+    report = build(spark, lake, steps=STEPS, progress=told.append)
+    assert report.rows == {"change_event": 200, "history": 200}
+    made = {table: rows_of(lake, table) for table in ("change_event", "history")}
+    assert [row[3] for row in made["history"]] == ["retention.ms"] * 200
+    held = lake.current()
+    assert sorted(held.tables["change_event"].partitions) == [
+        f"cluster_id=cluster-{cluster}/day=2026-11-0{day}" for cluster in (0, 1) for day in (1, 2, 3)
+    ]
+    assert all(len(folders) == 1 for folders in held.tables["history"].partitions.values())
+    assert {progress.step for progress in told} == {"change_event", "history"}
+    ends = [progress for progress in told if progress.ended]
+    assert [(end.number, end.steps, end.rows) for end in ends] == [(1, 2, 200), (2, 2, 200)]
+    assert all(0 < end.done == end.total for end in ends)
+
+    build(spark, lake, steps=STEPS)
+    assert {table: rows_of(lake, table) for table in made} == made
+    assert rows_of(lake, "history", held) == made["history"]  # the former version is still there
+    assert [row[0] for row in rows_of(lake, "run", without=set(TABLES["run"].names) - {"job"})] == [
+        "build",
+        "build",
+        "collect",
+    ]
+
+    # What changed before `since` is not looked at again; what came after is.
+    with lake.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(30, days=3, first=200))
+        write.commit()
+    before = lake.current().tables["change_event"].partitions
+    build(spark, lake, ["change_event"], START + timedelta(days=2, hours=5), steps=STEPS)
+    after = lake.current().tables["change_event"]
+    assert {each for each in after.partitions if after.partitions[each] != before[each]} == {
+        "cluster_id=cluster-0/day=2026-11-03",
+        "cluster_id=cluster-1/day=2026-11-03",
+    }
+    assert after.rows == 210
+    assert len(rows_of(lake, "history")) == 200
+
+    with pytest.raises(LakeError, match="no table that is built"):
+        build(spark, lake, ["orders"], steps=STEPS)
+    held = lake.current()
+    with pytest.raises(Exception, match="hunter2"):
+        build(spark, lake, steps=(*STEPS, Step("drift", (Source("history"),), _fail)))
+    assert lake.current() == held
+    (failed,) = lake.failed_runs()
+    assert failed["status"] == "failed"
+    assert "hunter2" not in str(failed)
+    left = {folder.name for folder in Path(lake.where, "data").glob("*/v=*")}
+    assert not any(folder.endswith(failed["run_id"]) for folder in left)
