@@ -67,7 +67,7 @@ KRAFT_RECORD = Table(
 JOURNAL = Table(
     "journal",
     "bronze",
-    "What was changed with kac, by the edit, with its end. The creation of a topic is a row for each thing that it sets "
+    "What was changed with kac, by the edit, with its end. The creation of a topic is a row for each that it sets "
     "(console.history.entities).",
     (
         CLUSTER_ID,
@@ -85,7 +85,7 @@ JOURNAL = Table(
         maybe("old_source", "string", "Where that was set."),
         maybe("value", "string", "What was wanted. Empty for a deletion, or hidden."),
         column("is_sensitive", "boolean", "Whether a secret was set: then no value is there."),
-        column("principal", "string", "Who, as the brokers know them."),
+        maybe("principal", "string", "Who, as the brokers know them. Empty: only they know, as of a certificate."),
         column("os_user", "string", "Who, as the host knows them, with the one who became them by sudo."),
         maybe("client_host", "string", "The address that their SSH connection came from."),
         column("door", "string", "Through what: console, run, shell, configs …"),

@@ -1,0 +1,81 @@
+"""What a change's lines come to: how each edit of it ended, and the rows that say so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .lines import Intent, Note
+
+OVER = frozenset({"applied", "failed", "not applied", "unclear"})
+"""How an edit stands when no later line can say more."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an edit stands. at: when that was known. error: the brokers' name for what went wrong, and their words."""
+
+    status: str
+    at: datetime | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
+    """How each edit stands, by its place. An answer counts before a later look, unless it says that nobody knows."""
+    answered: dict[int, Ending] = {}
+    found: dict[int, Ending] = {}
+    sent: set[int] = set()
+    for note in notes:
+        if note.sent is not None:
+            sent.add(note.sent)
+        for place, (status, error, message) in (note.ended or {}).items():
+            answered[place] = Ending(status, note.at, error, message)
+        for place, status in (note.found or {}).items():
+            found[place] = Ending(status if status in ("applied", "not applied") else "unclear", note.at)
+    return tuple(
+        _ending(answered.get(place), found.get(place), edit.request in sent) for place, edit in enumerate(intent.edits)
+    )
+
+
+def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
+    if answered is not None and answered.status != "unknown":
+        known = answered.status if answered.status in OVER else "unclear"
+        return Ending(known, answered.at, answered.error, answered.message)
+    if found is not None:
+        error = answered or found
+        return Ending(found.status, found.at, error.error, error.message)
+    if answered is not None:
+        return Ending("unfinished", None, answered.error, answered.message)
+    return Ending("unfinished" if sent else "not sent")
+
+
+def rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
+    """The change in the columns of the table `journal`, less the run. Where a secret was set, what the brokers said of
+    it is left out: they may have repeated it."""
+    for place, (edit, end) in enumerate(zip(intent.edits, ends, strict=True)):
+        for setting in edit.settings:
+            words = end.message if end.message and not setting.is_sensitive else None
+            yield {
+                "cluster_id": cluster_id,
+                "change_id": intent.change,
+                "edit": place,
+                "host": intent.host,
+                "intent_ts": intent.at,
+                "end_ts": end.at,
+                "status": end.status,
+                **setting._asdict(),
+                "principal": intent.principal,
+                "os_user": intent.os_user,
+                "client_host": intent.client_host,
+                "door": intent.door,
+                "reverts": edit.reverts,
+                "error": f"{end.error}: {words}" if end.error and words else end.error,
+            }
+
+
+def is_over(ends: Iterable[Ending]) -> bool:
+    """Whether no later line can say more of a change."""
+    return all(end.status in OVER for end in ends)

@@ -1,0 +1,210 @@
+"""kac's journals as rows of the tables `journal` and `quarantine`, from where they were read to the last time.
+
+A change's end may be written long after its beginning. So a change that is not over is remembered by the places of its
+lines, and all its rows are given again when more is known: `merge_journal` puts them in the place of the older.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..redact import blot
+from ..schema.arrow import arrow_schema
+from ..schema.bronze import JOURNAL
+from ..schema.records import QUARANTINE
+from . import changes
+from .lines import BadLine, Intent, Mended, Note, record
+
+HEAD = 4096
+"""Bytes by which a journal is known again: they never change, since lines are only added."""
+OPEN_FOR = timedelta(days=30)
+"""How long more may be heard of a change that is not over."""
+SUFFIX = ".jsonl"
+
+Remembered = Mapping[str, Mapping[str, Any]]
+"""By a journal's path: bytes read, its head's hash, the last change's number, and the lines of changes not over."""
+
+
+def read_journals(
+    paths: Iterable[str | Path], remembered: Remembered
+) -> tuple[pa.Table, pa.Table, dict[str, dict[str, Any]]]:
+    """Rows of `journal` and of `quarantine`, both without `run_id`, and what to remember for the next time.
+
+    paths: ``CLUSTER-ID.jsonl``, or folders of such. remembered: what the last call gave; {} to read all. A journal that
+    is not there is left out, and stays remembered. Raises OSError for one that can't be read.
+    """
+    known = {path: dict(each) for path, each in remembered.items()}
+    rows: list[dict[str, Any]] = []
+    bad: list[dict[str, Any]] = []
+    for path in _journals(paths):
+        reading = _Reading(path, known.get(str(path), {}))
+        reading.read()
+        rows += reading.rows
+        bad += reading.bad
+        known[str(path)] = reading.remembered
+    return _table(rows, JOURNAL), _table(bad, QUARANTINE), known
+
+
+def merge_journal(old: pa.Table, new: pa.Table) -> pa.Table:
+    """The table's rows with newer rows of the same changes in the place of the older; columns as in `old`."""
+    if not new.num_rows:
+        return old
+    keys = ["cluster_id", "host", "intent_ts", "change_id"]
+    changed = new.select(keys).group_by(keys).aggregate([])
+    changed = changed.append_column("newer", pa.repeat(True, changed.num_rows))
+    kept = old.join(changed, keys, join_type="left outer").filter(pc.is_null(pc.field("newer")))
+    return pa.concat_tables([kept.select(old.column_names), new.select(old.column_names)])
+
+
+def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
+    for each in map(Path, paths):
+        if each.is_dir():
+            yield from sorted(each.glob(f"*{SUFFIX}"))
+        elif each.exists():
+            yield each
+
+
+class _Reading:
+    """One journal, from where it was read to."""
+
+    def __init__(self, path: Path, remembered: Mapping[str, Any]) -> None:
+        self.path = path
+        self.cluster_id = unquote(path.name.removesuffix(SUFFIX))
+        self.rows: list[dict[str, Any]] = []
+        self.bad: list[dict[str, Any]] = []
+        self.remembered: dict[str, Any] = dict(remembered)
+        self._lines: dict[int, list[int]] = {}
+        self._intents: dict[int, Intent] = {}
+        self._notes: dict[int, list[Note]] = {}
+        self._touched: set[int] = set()
+        self._last = 0
+        self._start = 0
+
+    def read(self) -> None:
+        """Fills `rows` and `bad`, and moves `remembered` on."""
+        with self.path.open("rb") as file, _shared(file) as alone:
+            if not self._is_the_same(file):
+                self.remembered = {}
+            self._start = int(self.remembered.get("bytes", 0))
+            self._last = int(self.remembered.get("last", 0))
+            self._recall(file)
+            end = self._read_on(file, alone)
+            file.seek(0)
+            head = file.read(min(HEAD, end))
+        self.bad.sort(key=lambda row: int(row["byte_pos"]))
+        for change in sorted(self._touched & self._intents.keys()):
+            intent = self._intents[change]
+            ends = changes.endings(intent, self._notes.get(change, []))
+            self.rows += changes.rows(self.cluster_id, intent, ends)
+        self.remembered |= {
+            "bytes": end,
+            "head": hashlib.sha256(head).hexdigest(),
+            "head_bytes": len(head),
+            "last": self._last,
+            "open": {str(change): self._lines[change] for change in sorted(self._intents) if self._is_open(change)},
+        }
+
+    def _is_open(self, change: int) -> bool:
+        intent = self._intents[change]
+        over = changes.is_over(changes.endings(intent, self._notes.get(change, [])))
+        return not over and intent.at > datetime.now(timezone.utc) - OPEN_FOR
+
+    def _is_the_same(self, file: BinaryIO) -> bool:
+        """Whether it is the file that was read, with more in it; not another of its name."""
+        size = int(self.remembered.get("head_bytes", 0))
+        if os.fstat(file.fileno()).st_size < int(self.remembered.get("bytes", 0)):
+            return False
+        return not size or hashlib.sha256(file.read(size)).hexdigest() == self.remembered["head"]
+
+    def _recall(self, file: BinaryIO) -> None:
+        """The lines of the changes that were not over."""
+        for places in self.remembered.get("open", {}).values():
+            for place in places:
+                file.seek(place)
+                self._take(file.readline(), place)
+        self._touched.clear()
+
+    def _read_on(self, file: BinaryIO, alone: bool) -> int:
+        """Take every whole line; where the next one begins. alone: nobody writes to it."""
+        file.seek(self._start)
+        place = self._start
+        bad: tuple[bytes, int, str] | None = None
+        for line in file:
+            if not line.endswith(b"\n"):
+                if alone and self.remembered.get("cut") != place:
+                    self._bad(line, place, "its last line was cut short")
+                    self.remembered["cut"] = place
+                break
+            ended_by_hand = False
+            worse: tuple[bytes, int, str] | None = None
+            try:
+                ended_by_hand = self._take(line, place)
+            except BadLine as error:
+                worse = line[:-1], place, str(error)
+            if bad is not None:
+                self._bad(*bad[:2], "it was cut short, and ended by hand" if ended_by_hand else bad[2])
+            bad = worse if worse is not None and self.remembered.get("cut") != place else None
+            place += len(line)
+        if bad is not None:
+            self._bad(*bad)
+        return place
+
+    def _take(self, line: bytes, place: int) -> bool:
+        """Put a line where it belongs; whether it says that the one before was cut. Raises BadLine."""
+        found = record(line)
+        if isinstance(found, Intent):
+            if found.change in self._intents or (found.change <= self._last and place >= self._start):
+                raise BadLine(f"change {found.change} stands there twice; the first counts")
+            self._intents[found.change] = found
+            self._last = max(self._last, found.change)
+        elif isinstance(found, Note):
+            self._notes.setdefault(found.change, []).append(found)
+        else:
+            return isinstance(found, Mended)
+        self._lines.setdefault(found.change, []).append(place)
+        self._touched.add(found.change)
+        return False
+
+    def _bad(self, line: bytes, place: int, reason: str) -> None:
+        self.bad.append(
+            {
+                "cluster_id": self.cluster_id,
+                "source": "journal",
+                "file": str(self.path),
+                "byte_pos": place,
+                "reason": reason,
+                "sha256": hashlib.sha256(line).hexdigest(),
+                "sample": blot(line.decode("utf-8", "replace")),
+            }
+        )
+
+
+@contextmanager
+def _shared(file: BinaryIO) -> Iterator[bool]:
+    """The journal's own lock, shared; gives whether it was free, so that no line is half written."""
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+
+
+def _table(rows: list[dict[str, Any]], table: Any) -> pa.Table:
+    schema = arrow_schema(table)
+    schema = schema.remove(schema.get_field_index("run_id"))
+    return pa.Table.from_pylist(rows, schema=schema)

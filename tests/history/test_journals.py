@@ -1,0 +1,399 @@
+"""kac's journals as rows: held equal to what kac reads, whole and piece by piece; nothing secret; what is damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.history.journals.read import merge_journal, read_journals
+from console.history.schema.arrow import arrow_schema
+from console.history.schema.bronze import JOURNAL
+from console.history.schema.records import QUARANTINE
+from console.journal.file import JournalFile
+from console.journal.history import history
+from console.journal.lines import Numbered, intent_line, note_line
+from console.journal.records import (
+    Answered,
+    Closed,
+    Ended,
+    Entry,
+    Intent,
+    Mended,
+    Note,
+    Origin,
+    Request,
+    Sending,
+    Settled,
+    Who,
+)
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser, Status
+from console.model.cluster import Partition, ScramCredential, Topic
+from console.model.codes import (
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DEFAULT_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    GROUP,
+    STATIC_BROKER_CONFIG,
+    AclOperation,
+    AclResourceType,
+    ConfigSource,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.staged import UNREAD, Place, Staged, Was
+
+AT = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+WHO = Who("alice", "bob", "carol", "10.1.2.3")
+CLUSTER = "odd/id_1"
+PLANTED = "planted-password-8842"
+ACL = Acl(
+    AclResourceType.parse("TOPIC"),
+    "orders:eu",
+    PatternType.parse("LITERAL"),
+    "User:a",
+    "*",
+    AclOperation.parse("READ"),
+    Permission.parse("ALLOW"),
+)
+PAIR = QuotaEntity.of({"user": "a,b", "client-id": None})
+SCRAM = ScramUser("dave", ScramMechanism.parse("SCRAM-SHA-256"))
+TOPIC = Topic(
+    "orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, 2, (2, 1), (2,))), topic_id="jBoaEDhbVBKNssPD7v9pjw"
+)
+
+
+def entry(name: str, value: str | None, source: ConfigSource, *, sensitive: bool = False) -> ConfigEntry:
+    return ConfigEntry(name, value, source, sensitive=sensitive)
+
+
+# Each kind of edit upon what may stand in its place, and what the row says of it:
+# entity type and key, attribute, op, value, old value, old source, whether it is sensitive.
+EDITS: list[tuple[Edit, Was, list[tuple[Any, ...]]]] = [
+    (
+        SetConfig(topic_resource("orders"), "retention.ms", "1"),
+        entry("retention.ms", "7", DYNAMIC_TOPIC_CONFIG),
+        [("topic", "orders", "retention.ms", "set", "1", "7", "DYNAMIC_TOPIC_CONFIG", False)],
+    ),
+    (
+        UnsetConfig(topic_resource("orders"), "segment.ms"),
+        entry("segment.ms", "9", DEFAULT_CONFIG),
+        [("topic", "orders", "segment.ms", "delete", None, None, "DEFAULT_CONFIG", False)],
+    ),
+    (
+        SetConfig(broker_resource(2), "ssl.keystore.password", Secret(PLANTED)),
+        entry("ssl.keystore.password", None, STATIC_BROKER_CONFIG, sensitive=True),
+        [("broker", "2", "ssl.keystore.password", "set", None, None, "STATIC_BROKER_CONFIG", True)],
+    ),
+    (
+        # Kafka knows no such key, and hides what is set under it; the journal does not know that.
+        SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED),
+        UNREAD,
+        [("broker", "<default>", "a.plugin.of.ours", "set", None, None, None, True)],
+    ),
+    (
+        AppendConfig(topic_resource("orders"), "cleanup.policy", "compact"),
+        None,
+        [("topic", "orders", "cleanup.policy", "append", "compact", None, None, False)],
+    ),
+    (
+        SubtractConfig(topic_resource("orders"), "cleanup.policy", "delete"),
+        None,
+        [("topic", "orders", "cleanup.policy", "subtract", "delete", None, None, False)],
+    ),
+    (
+        SetConfig(ConfigResource(GROUP, "billing"), "consumer.session.timeout.ms", "50000"),
+        None,
+        [("group", "billing", "consumer.session.timeout.ms", "set", "50000", None, None, False)],
+    ),
+    (
+        SetConfig(ConfigResource(CLIENT_METRICS, "all"), "interval.ms", "100"),
+        None,
+        [("client-metrics", "all", "interval.ms", "set", "100", None, None, False)],
+    ),
+    (
+        SetConfig(ConfigResource(BROKER_LOGGER, "1"), "kafka", "DEBUG"),
+        None,
+        [("broker-logger", "1", "kafka", "set", "DEBUG", None, None, False)],
+    ),
+    (
+        SetQuota(PAIR, "producer_byte_rate", 1048576.0),
+        12.5,
+        [("quota", "user=a%2Cb,client-id=<default>", "producer_byte_rate", "set", "1048576", "12.5", None, False)],
+    ),
+    (
+        UnsetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate"),
+        UNREAD,
+        [("quota", "ip=10.0.0.1", "connection_creation_rate", "delete", None, None, None, False)],
+    ),
+    (
+        AddAcl(ACL),
+        None,
+        [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:a from *", "set", "set", None, None, False)],
+    ),
+    (
+        RemoveAcl(ACL._replace(principal="User:b")),
+        ACL._replace(principal="User:b"),
+        [("acl", "TOPIC:LITERAL:orders%3Aeu", "ALLOW READ User:b from *", "delete", None, "set", None, False)],
+    ),
+    (
+        CreateTopic(NewTopic("new", 3, -1, (), {"retention.ms": "5", "a.secret": Secret(PLANTED)})),
+        None,
+        [
+            ("topic", "new", ":partitions", "set", "3", None, None, False),
+            ("topic", "new", ":replication", "set", None, None, None, False),
+            ("topic", "new", "a.secret", "set", None, None, None, True),
+            ("topic", "new", "retention.ms", "set", "5", None, None, False),
+        ],
+    ),
+    (
+        CreateTopic(NewTopic("placed", assignments=((1, 2), (2, 3)))),
+        None,
+        [
+            ("topic", "placed", ":partitions", "set", "2", None, None, False),
+            ("topic", "placed", ":replication", "set", "2", None, None, False),
+        ],
+    ),
+    (
+        DeleteTopic("orders"),
+        TOPIC,
+        [("topic", "orders", ":topic_id", "delete", None, "jBoaEDhbVBKNssPD7v9pjw", None, False)],
+    ),
+    (GrowTopic("orders", 12), TOPIC, [("topic", "orders", ":partitions", "set", "12", "2", None, False)]),
+    (
+        UpsertScram(SCRAM, 8192, Secret(PLANTED)),
+        ScramCredential(SCRAM.mechanism, 4096),
+        [("scram", "dave", "SCRAM-SHA-256", "set", None, "iterations=4096", None, True)],
+    ),
+    (
+        DeleteScram(SCRAM),
+        ScramCredential(SCRAM.mechanism, 4096),
+        [("scram", "dave", "SCRAM-SHA-256", "delete", None, "iterations=4096", None, False)],
+    ),
+]
+
+
+def intent(edits: Sequence[tuple[Edit, Was]], requests: Sequence[Sequence[int]], at: datetime = AT) -> Intent:
+    entries = tuple(Entry(Staged(edit, was)) for edit, was in edits)
+    made = tuple(Request("SOME_API", None, tuple(places)) for places in requests)
+    return Intent(at, "prod", WHO, Origin("host-1", "run", 17), entries, made)
+
+
+def line_of(record: Numbered | Note) -> bytes:
+    return intent_line(*record) if isinstance(record, Numbered) else note_line(record)
+
+
+def journal(folder: Path, *lines: bytes) -> Path:
+    path = folder / "odd%2Fid_1.jsonl"
+    path.write_bytes(b"".join(lines))
+    return path
+
+
+def whole(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    rows, bad, _ = read_journals([path], {})
+    return rows.to_pylist(), bad.to_pylist()
+
+
+def test_every_kind_of_edit_is_spelled_as_other_sources_spell_it(tmp_path: Path) -> None:
+    change = intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))])
+    done = Answered(1, 0, AT + timedelta(seconds=1), dict.fromkeys(range(len(EDITS)), Ended(Status.APPLIED)))
+    path = journal(tmp_path, intent_line(1, change), note_line(Sending(1, 0, AT)), note_line(done))
+    rows, bad = whole(path)
+    assert not bad
+    names = ("entity_type", "entity_key", "attr", "op", "value", "old_value", "old_source", "is_sensitive")
+    for place, (_, _, expected) in enumerate(EDITS):
+        assert [tuple(row[name] for name in names) for row in rows if row["edit"] == place] == expected
+    first = rows[0]
+    assert first["cluster_id"] == CLUSTER
+    assert (first["principal"], first["os_user"], first["client_host"]) == ("User:alice", "bob (by carol)", "10.1.2.3")
+    assert (first["host"], first["door"], first["status"]) == ("host-1", "run", "applied")
+    assert (first["intent_ts"], first["end_ts"]) == (AT, AT + timedelta(seconds=1))
+    assert PLANTED not in repr(rows)
+
+
+def test_what_a_broker_said_of_a_secret_is_not_repeated(tmp_path: Path) -> None:
+    secret = SetConfig(CLUSTER_DEFAULT, "a.plugin.of.ours", PLANTED)
+    plain = SetConfig(topic_resource("orders"), "retention.ms", "x")
+    failed = Ended(Status.FAILED, Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration"))
+    other = Ended(Status.FAILED, Failure("INVALID_CONFIG", "Invalid value x"))
+    change = intent([(secret, None), (plain, None)], [[0, 1]])
+    rows, _ = whole(journal(tmp_path, intent_line(1, change), note_line(Answered(1, 0, AT, {0: failed, 1: other}))))
+    assert [row["error"] for row in rows] == ["INVALID_CONFIG", "INVALID_CONFIG: Invalid value x"]
+    assert {row["status"] for row in rows} == {"failed"}
+
+
+def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
+    made = intent([(EDITS[0][0], None)], [[0]])
+    told = [("certificate", None), ("User:CN=x", "User:CN=x"), ("ANONYMOUS", "User:ANONYMOUS"), ("GSSAPI", None)]
+    lines = []
+    for number, (name, _) in enumerate(told, 1):
+        who = Who(name, "bob")
+        lines.append(intent_line(number, Intent(AT, "c", who, made.origin, made.entries, made.requests)))
+    rows, _ = whole(journal(tmp_path, *lines))
+    assert [row["principal"] for row in rows] == [expected for _, expected in told]
+
+
+STATUSES = st.sampled_from([Status.APPLIED, Status.FAILED, Status.NOT_APPLIED, Status.UNKNOWN])
+
+
+@st.composite
+def journals(draw: st.DrawFn) -> list[Numbered | Note]:
+    """Changes of one to three requests, what became of each of them as far as it was written, between each other."""
+    threads: list[list[Numbered | Note]] = []
+    for number in range(1, draw(st.integers(1, 5)) + 1):
+        chosen = draw(st.lists(st.sampled_from(EDITS), min_size=1, max_size=4))
+        places = range(len(chosen))
+        cut = draw(st.integers(1, len(chosen)))
+        requests = [group for group in (places[:cut], places[cut:]) if group]
+        thread: list[Numbered | Note] = [Numbered(number, intent([(edit, was) for edit, was, _ in chosen], requests))]
+        for request, of in enumerate(requests):
+            at = AT + timedelta(seconds=number * 10 + request)
+            thread.append(Sending(number, request, at))
+            thread.append(Answered(number, request, at, {place: Ended(draw(STATUSES)) for place in of}))
+        thread = thread[: draw(st.integers(1, len(thread)))]
+        if draw(st.booleans()):
+            found = {
+                place: draw(st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])) for place in places
+            }
+            thread.append(Settled(number, AT + timedelta(minutes=1), found))
+        if draw(st.booleans()):
+            thread.append(Closed(Place(number, 0), AT, "it is to stay"))
+        threads.append(thread)
+    mixed: list[Numbered | Note] = []
+    begun = 0
+    while any(threads):
+        # Numbers are given under a lock, so changes begin in their order; what follows comes as it comes.
+        free = [n for n, thread in enumerate(threads) if thread and n <= begun]
+        chosen_thread = draw(st.sampled_from(free))
+        begun = max(begun, chosen_thread + 1)
+        mixed.append(threads[chosen_thread].pop(0))
+    return mixed
+
+
+@given(journals())
+@settings(max_examples=30)
+def test_edits_end_as_kac_itself_says(tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note]) -> None:
+    path = journal(tmp_path_factory.mktemp("journal"), *map(line_of, records))
+    rows, bad = whole(path)
+    known = history(JournalFile(path).read().records)
+    assert not bad
+    said = {(row["change_id"], row["edit"]): row["status"] for row in rows}
+    assert said == {
+        (number, place): change.state(place).value
+        for number, change in known.changes.items()
+        for place in range(len(change.entries))
+    }
+
+
+@given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
+@settings(max_examples=30)
+def test_reading_piece_by_piece_comes_to_the_same(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note], stops: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("journal")
+    data = b"".join(map(line_of, records))
+    path = journal(folder, data)
+    at_once = read_journals([path], {})[0].to_pylist()
+    known: dict[str, Any] = {}
+    schema = arrow_schema(JOURNAL)
+    table = schema.remove(schema.get_field_index("run_id")).empty_table()
+    bad = 0
+    for stop in [*sorted(stop % (len(data) + 1) for stop in stops), len(data)]:
+        path.write_bytes(data[:stop])
+        rows, quarantined, known = read_journals([folder], json.loads(json.dumps(known)))
+        table = merge_journal(table, rows)
+        bad += quarantined.num_rows
+    assert _sorted(table.to_pylist()) == _sorted(at_once)
+    assert bad <= len(stops), "a line that was only being written is told of at most once"
+    again = read_journals([path], known)
+    assert (again[0].num_rows, again[1].num_rows, again[2]) == (0, 0, known)
+
+
+def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["change_id"], row["edit"], row["attr"]))
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> None:
+    good = intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]]))
+    newer = b'{"v":9,"kind":"intent","password":"' + PLANTED.encode() + b'"}\n'
+    cut = good[:40] + PLANTED.encode() + b"\n"
+    mended = note_line(Mended(AT, WHO))
+    last = intent_line(2, intent([(EDITS[1][0], EDITS[1][1])], [[0]]))
+    tail = intent_line(3, intent([(EDITS[2][0], EDITS[2][1])], [[0]]))[:60]
+    lines = [good, newer, cut, mended, b"[1]\n", last, good, tail]
+    path = journal(tmp_path, *lines)
+    rows, bad, known = read_journals([path], {})
+    assert sorted({row["change_id"] for row in rows.to_pylist()}) == [1, 2]
+    places = [sum(map(len, lines[:n])) for n in (1, 2, 4, 6, 7)]
+    assert [(row["byte_pos"], row["reason"]) for row in bad.to_pylist()] == [
+        (places[0], "its version is none that is known here"),
+        (places[1], "it was cut short, and ended by hand"),
+        (places[2], "it is no JSON object"),
+        (places[3], "change 1 stands there twice; the first counts"),
+        (places[4], "its last line was cut short"),
+    ]
+    assert PLANTED not in repr(bad.to_pylist())
+    schema = arrow_schema(QUARANTINE)
+    assert bad.schema == schema.remove(schema.get_field_index("run_id"))
+    assert read_journals([path], known)[1].num_rows == 0, "told once"
+    path.write_bytes(path.read_bytes() + b"\n" + mended)
+    assert read_journals([path], known)[1].num_rows == 0, "told once"
+
+
+def test_a_journal_that_began_anew_is_read_from_its_beginning(tmp_path: Path) -> None:
+    first = intent_line(1, intent([(EDITS[0][0], None)], [[0]]))
+    path = journal(tmp_path, first, note_line(Sending(1, 0, AT)))
+    old, _, known = read_journals([path], {})
+    other = intent([(EDITS[4][0], None)], [[0]], AT + timedelta(minutes=5))
+    path.write_bytes(intent_line(1, other) + note_line(Sending(1, 0, AT)) * 9)
+    new, bad, _ = read_journals([path], known)
+    assert [row["attr"] for row in new.to_pylist()] == ["cleanup.policy"]
+    assert not bad.num_rows
+    both = merge_journal(old, new).to_pylist()
+    assert sorted(row["attr"] for row in both) == ["cleanup.policy", "retention.ms"]
+
+
+def test_a_journal_that_is_not_there_is_left_out_and_stays_known(tmp_path: Path) -> None:
+    remembered = {str(tmp_path / "gone.jsonl"): {"bytes": 7}}
+    rows, bad, known = read_journals([tmp_path / "gone.jsonl", tmp_path], remembered)
+    assert (rows.num_rows, bad.num_rows, known) == (0, 0, remembered)
+
+
+def test_the_rows_fit_the_table(tmp_path: Path) -> None:
+    path = journal(tmp_path, intent_line(1, intent([(edit, was) for edit, was, _ in EDITS], [range(len(EDITS))])))
+    rows, _, _ = read_journals([path], {})
+    rows = rows.append_column("run_id", pa.repeat("r", rows.num_rows))
+    key = [tuple(row[name] for name in JOURNAL.key) for row in rows.to_pylist()]
+    assert len(set(key)) == len(key)
+    for column in JOURNAL.columns:
+        assert column.nullable or not rows.column(column.name).null_count, column.name
