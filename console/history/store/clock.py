@@ -15,8 +15,9 @@ def iso_now() -> str:
 
 
 def new_run_id() -> str:
-    """``20261121T101500Z-3f9a1c``."""
-    return f"{datetime.now(timezone.utc):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    """``20261121T101500Z-3f9a1c``: the time, its microsecond in the digits at the end, so that later ones sort after."""
+    now = datetime.now(timezone.utc)
+    return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
 
 
 def is_run_id(text: str) -> bool:
