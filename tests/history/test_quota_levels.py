@@ -44,11 +44,13 @@ def by_joins(spark: SparkSession, history: pa.Table, uses: Sequence[Use]) -> lis
 
 def by_hand(limits: Sequence[Limit], uses: Sequence[Use]) -> list[Answer]:
     held = {(cluster, second): holding(limits, cluster, second) for cluster, _, _, second in uses}
-    answers = []
-    for cluster, user, client, second in uses:
-        found = {key: effective(held[cluster, second], user, client, key) for key in USAGE_KEYS}
-        answers.append({key: each and (each.value, each.level) for key, each in found.items()})
-    return answers
+    answers: dict[Use, Answer] = {}
+    for use in uses:
+        if use not in answers:
+            cluster, user, client, second = use
+            found = {key: effective(held[cluster, second], user, client, key) for key in USAGE_KEYS}
+            answers[use] = {key: each and (each.value, each.level) for key, each in found.items()}
+    return [answers[use] for use in uses]
 
 
 def test_joins_say_what_the_resolver_says_for_random_pairs(spark: SparkSession) -> None:

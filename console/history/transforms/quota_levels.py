@@ -20,12 +20,14 @@ _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
 }
 _BEGINNING = "0001-01-01 00:00:00"
 _END = "9999-12-31 00:00:00"
+_TAKEN_AWAY = float("nan")
+"""Spark says that NaN equals itself; no broker takes it for a limit."""
 _LOOKS = ("snapshot", "kraft_snapshot")
 
 
 def quota_values(history: DataFrame) -> DataFrame:
     """Limits by level and time, of history's rows: cluster_id, user, client_id (empty where the entity has none or its
-    default), level, attr, value (empty: taken away), valid_from, valid_to.
+    default), level, attr, value (empty: taken away) and valid_from, the time until the next of the same.
 
     What the first look at a cluster shows was there before it: it holds since ever.
     """
@@ -53,7 +55,6 @@ def quota_values(history: DataFrame) -> DataFrame:
         )
         .otherwise(F.col("valid_from"))
         .alias("valid_from"),
-        "valid_to",
     )
 
 
@@ -78,31 +79,22 @@ def effective_quotas(uses: DataFrame, values: DataFrame, at: str) -> DataFrame:
 
 def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...]) -> DataFrame:
     """Times in which nothing of a lookup changes, with a column of each level and key."""
-    starts = F.struct(F.col("valid_from").alias("ts"), F.lit(True).alias("starts"), F.col("value"))
-    ends = F.struct(
-        F.col("valid_to").alias("ts"), F.lit(False).alias("starts"), F.lit(None).cast("double").alias("value")
-    )
-    changes = values.select(*lookup, "level", "attr", F.explode(F.array(starts, ends)).alias("change")).where(
-        F.col("change.ts").isNotNull()
-    )
-    slots = {
-        _slot(key, level): (F.col("level") == level) & (F.col("attr") == key) for level in levels for key in USAGE_KEYS
-    }
-    # Of an end and a start at one time the start counts.
-    at_once = changes.groupBy(*lookup, F.col("change.ts").alias("valid_from")).agg(
-        *(
-            F.max_by(F.when(mine, F.struct("change.value")), F.when(mine, F.col("change.starts"))).alias(slot)
-            for slot, mine in slots.items()
-        )
-    )
+    slots = {_slot(key, level): _change(key, level) for level in levels for key in USAGE_KEYS}
+    changes = values.groupBy(*lookup, "valid_from").agg(*(F.max(change).alias(slot) for slot, change in slots.items()))
     in_time = Window.partitionBy(*lookup).orderBy("valid_from")
     until = F.coalesce(F.lead("valid_from").over(in_time), F.lit(_END).cast("timestamp"))
-    return at_once.select(
+    return changes.select(
         *lookup,
         "valid_from",
         until.alias("valid_to"),
-        *(F.last(slot, ignorenulls=True).over(in_time)["value"].alias(slot) for slot in slots),
+        *(F.last(slot, ignorenulls=True).over(in_time).alias(slot) for slot in slots),
     )
+
+
+def _change(key: str, level: int) -> Column:
+    """The limit that begins, NaN where it is taken away; empty where the row is of something else."""
+    mine = (F.col("level") == level) & (F.col("attr") == key)
+    return F.when(mine, F.coalesce(F.col("value"), F.lit(_TAKEN_AWAY)))
 
 
 def _first_of(key: str) -> Column:
@@ -111,7 +103,7 @@ def _first_of(key: str) -> Column:
 
 
 def _limit(key: str, level: int) -> Column:
-    there = F.col(_slot(key, level)).isNotNull()
+    there = F.col(_slot(key, level)) != _TAKEN_AWAY
     if level in DEFAULT_CLIENT_LEVELS:
         there = there & (F.col("client_id") != "")
     return F.when(there, F.struct(F.col(_slot(key, level)).alias("value"), F.lit(level).alias("level")))
