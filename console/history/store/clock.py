@@ -15,7 +15,7 @@ def iso_now() -> str:
 
 
 def new_run_id() -> str:
-    """``20261121T101500Z-3f9a1c``: the time, its microsecond in the digits at the end, so that later ones sort after."""
+    """``20261121T101500Z-3f9a1c``: now, its microsecond in the digits at its end, so that texts sort as times."""
     now = datetime.now(timezone.utc)
     return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
 
