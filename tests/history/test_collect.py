@@ -1,0 +1,297 @@
+"""Looking at embedded clusters: what is written, who is denied, who does not answer, and that no secret is."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.contexts import Context
+from console.contexts.bootstrap import parse_bootstrap
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.faults.effects import Delay
+from console.embedded.faults.faults import Fault
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.scenarios.filling import add_topic, allow, quota, scram_user
+from console.embedded.spec import ClusterSpec, SaslSpec
+from console.history.store import Lake
+from console.lake.collect import Report, Step, collect, keep_collecting
+from console.lake.last_state import LastStates
+from console.lake.snapshot_rows import TYPES, Resource, Value
+from console.model.config import broker_resource, topic_resource
+from console.model.secret import Secret
+
+PLANTED = "planted-password-8842"
+LOGINS = SaslSpec(plain={"admin": Secret("admin-secret"), "alice": Secret("alice-secret")})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake.create(str(tmp_path / "lake"))
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
+        yield cluster
+
+
+def context(cluster: ThreadedCluster, name: str = "one", user: str | None = None) -> Context:
+    addresses = parse_bootstrap(cluster.bootstrap)
+    if user is None:
+        return Context(name, "a test", ConnectionSettings(addresses))
+    sasl = SaslSettings(mechanism="PLAIN", username=user, password=Secret(f"{user}-secret"))
+    return Context(name, "a test", ConnectionSettings(addresses, "SASL_PLAINTEXT", sasl))
+
+
+def nobody(name: str = "gone", **more: Any) -> Context:
+    return Context(name, "a test", ConnectionSettings((("127.0.0.1", 1),)), **more)
+
+
+def snapshot_of(lake: Lake) -> list[dict[str, Any]]:
+    files = lake.files(lake.current(), "snapshot")
+    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
+    return sorted(rows, key=lambda row: row["observed_ts"])
+
+
+def of_run(lake: Lake, report: Report, *kinds: str) -> list[dict[str, Any]]:
+    return [row for row in snapshot_of(lake) if row["run_id"] == report.run_id and row["kind"] in kinds]
+
+
+def runs_of(lake: Lake) -> list[dict[str, Any]]:
+    files = lake.files(lake.current(), "run")
+    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
+    return sorted(rows, key=lambda row: row["started_ts"])
+
+
+def delete_topic(name: str) -> Any:
+    return lambda cluster: cluster.state.remove_topic(name)
+
+
+def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
+    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
+        said: list[Step] = []
+        first = collect(lake, [context(cluster)], said.append)
+        assert first.complete
+        assert first.rows == len(snapshot_of(lake))
+        assert [(step.done, step.total, step.context) for step in said] == [(1, 1, "one")]
+        (one,) = first.clusters
+        assert one.changed == one.resources > 40
+
+        second = collect(lake, [context(cluster)])
+        assert Counter(row["kind"] for row in of_run(lake, second, "state", "absent", "heartbeat", "failed")) == {
+            "heartbeat": len(TYPES)
+        }
+
+        def change(cluster: EmbeddedCluster) -> None:
+            cluster.state.alter_config(topic_resource("checkout.orders"), {"retention.ms": "5"})
+            cluster.state.remove_topic("logistics.stock")
+            quota(cluster.state, {"user": "bob", "client-id": "loader"}, producer_byte_rate=12.5)
+
+        cluster.call(change)
+        third = collect(lake, [context(cluster)])
+        states = of_run(lake, third, "state")
+        assert {(row["entity_type"], row["entity_key"]) for row in states} == {
+            ("topic", "checkout.orders"),
+            ("quota", "user=bob,client-id=loader"),
+        }
+        assert ("retention.ms", "5", "DYNAMIC_TOPIC_CONFIG") in {(r["attr"], r["value"], r["source"]) for r in states}
+        assert [row["entity_key"] for row in of_run(lake, third, "absent")] == ["logistics.stock"]
+        assert (third.clusters[0].changed, third.clusters[0].gone) == (2, 1)
+        assert [run["status"] for run in runs_of(lake)] == ["done"] * 3
+        assert cluster.bootstrap.split(",")[0] in {row["value"] for row in snapshot_of(lake)}
+
+
+def test_the_state_is_rebuilt_from_the_table_where_its_file_is_lost(lake: Lake, quiet: ThreadedCluster) -> None:
+    collect(lake, [context(quiet)])
+    cluster_id = next(iter(LastStates(lake).clusters(lake.current()).values()))
+    kept = LastStates(lake).of(lake.current(), cluster_id)
+    files = list((Path(lake.where) / "collect").rglob("*.parquet"))
+    assert len(files) == 1
+    files[0].unlink()
+    assert LastStates(lake).of(lake.current(), cluster_id) == kept
+    again = collect(lake, [context(quiet)])
+    assert (again.clusters[0].changed, again.clusters[0].gone) == (0, 0)
+
+
+def one_more_topic(partitions: int, cluster: EmbeddedCluster) -> None:
+    add_topic(cluster.state, f"t{partitions}", partitions)
+
+
+def test_only_the_last_state_is_kept(lake: Lake) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        for partitions in (1, 2, 3):
+            cluster.call(partial(one_more_topic, partitions))
+            collect(lake, [context(cluster)])
+    assert len(list((Path(lake.where) / "collect").rglob("*.parquet"))) == 1
+
+
+def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
+    spec = ClusterSpec(brokers=1, sasl=LOGINS, super_users=frozenset({"User:admin"}))
+    with run_in_thread(spec) as cluster:
+
+        def fill(cluster: EmbeddedCluster) -> None:
+            add_topic(cluster.state, "open", 1)
+            add_topic(cluster.state, "hidden", 1, configs={"retention.ms": "7"})
+            allow(cluster.state, "User:alice", "DESCRIBE", "TOPIC", "open")
+            quota(cluster.state, {"user": "alice"}, producer_byte_rate=1.0)
+            scram_user(cluster.state, "dave", PLANTED)
+
+        cluster.call(fill)
+        whole = collect(lake, [context(cluster, user="admin")])
+        assert whole.complete
+        cluster_id = str(whole.clusters[0].cluster_id)
+        before = LastStates(lake).of(lake.current(), cluster_id)
+        denied = collect(lake, [context(cluster, "as alice", user="alice")])
+        assert not of_run(lake, denied, "absent")
+        assert LastStates(lake).of(lake.current(), cluster_id) == before
+        assert not denied.complete
+        failed = {(row["entity_type"], row["entity_key"]): row["value"] for row in of_run(lake, denied, "failed")}
+        assert failed["quota", None].startswith("CLUSTER_AUTHORIZATION_FAILED")
+        assert failed["topic", "hidden"].startswith("TOPIC_AUTHORIZATION_FAILED")
+        assert failed.keys() >= {("acl", None), ("scram", None), ("broker", "1"), ("topic", "open"), ("group", None)}
+        assert {row["entity_type"] for row in of_run(lake, denied, "heartbeat")} == {"feature"}
+        cluster.call(delete_topic("hidden"))
+        again = collect(lake, [context(cluster, "as alice", user="alice")])
+        assert not of_run(lake, again, "absent"), "a topic that alice may not see: nobody tells her that it is gone"
+        cluster.call(delete_topic("open"))
+        assert not of_run(lake, collect(lake, [context(cluster, user="admin")]), "failed")
+        gone = [row["entity_key"] for row in snapshot_of(lake) if row["kind"] == "absent"]
+        assert sorted(gone) == ["hidden", "open"]
+
+
+def test_a_broker_that_is_down_is_fenced_and_keeps_its_configs(lake: Lake) -> None:
+    with run_in_thread(ClusterSpec(brokers=3)) as cluster:
+        cluster.call(lambda c: c.state.alter_config(broker_resource(3), {"log.retention.ms": "9"}))
+        up = collect(lake, [context(cluster)])
+        cluster.run(lambda c: c.broker_down(3))
+        down = collect(lake, [context(cluster)])
+        cluster_id = str(up.clusters[0].cluster_id)
+        state = LastStates(lake).of(lake.current(), cluster_id)[Resource("broker", "3")]
+        assert Value(":fenced", "true") in state
+        assert Value("log.retention.ms", "9", "DYNAMIC_BROKER_CONFIG") in state
+        assert not of_run(lake, down, "absent")
+        assert "broker" not in {row["entity_type"] for row in of_run(lake, down, "heartbeat")}
+        assert [row["entity_key"] for row in of_run(lake, down, "failed")] == ["3"]
+
+
+def test_one_that_does_not_answer_holds_up_nobody(lake: Lake, quiet: ThreadedCluster) -> None:
+    slow = Fault(Delay(60.0), api="describe_client_quotas")
+    with run_in_thread(ClusterSpec(brokers=1), [slow]) as waiting:
+        contexts = [
+            nobody(),
+            context(waiting, "slow"),
+            context(quiet, "one"),
+            context(quiet, "the same"),
+            nobody("known", cluster_id="its-id"),
+            Context("another", "a test", context(quiet).settings, cluster_id="not-this-one"),
+        ]
+        report = collect(lake, contexts, timeout=3.0)
+    said = {each.context: each for each in report.clusters}
+    assert list(said) == [each.name for each in contexts]
+    names = {name: each.failure.name if each.failure else None for name, each in said.items()}
+    assert names == {
+        "gone": "UNREACHABLE",
+        "slow": "TIMED_OUT",
+        "one": None,
+        "the same": None,
+        "known": "UNREACHABLE",
+        "another": "WRONG_CLUSTER",
+    }
+    assert said["one"].cluster_id == said["the same"].cluster_id
+    rows = snapshot_of(lake)
+    assert {row["cluster_id"] for row in rows} == {said["one"].cluster_id, "its-id", "not-this-one"}
+    (failed,) = [row for row in rows if row["cluster_id"] == "its-id"]
+    assert (failed["kind"], failed["entity_type"], failed["entity_key"]) == ("failed", "cluster", "known")
+    assert sum(row["kind"] == "heartbeat" for row in rows) == len(TYPES), "one look for two contexts of a cluster"
+    (run,) = runs_of(lake)
+    assert run["status"] == "done"
+    assert "gone: UNREACHABLE" in run["message"]
+
+
+def test_a_cluster_that_was_looked_at_is_known_when_it_does_not_answer(lake: Lake) -> None:
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        first = collect(lake, [context(cluster)])
+    lost = collect(lake, [nobody("one")])
+    (row,) = of_run(lake, lost, "failed")
+    assert row["cluster_id"] == first.clusters[0].cluster_id
+    assert [run["status"] for run in runs_of(lake)] == ["done", "failed"]
+
+
+def test_nothing_is_written_where_nobody_answered(lake: Lake) -> None:
+    report = collect(lake, [nobody()])
+    assert (report.run_id, report.rows, report.complete) == ("", 0, False)
+    assert lake.current().run_id == ""
+    assert "gone: UNREACHABLE" in lake.failed_runs()[0]["message"]
+
+
+def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lake: Lake) -> None:
+    reports: list[Report] = []
+    stop = threading.Event()
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        held = threading.Event()
+        written = threading.Event()
+
+        def hold() -> None:
+            with lake.writing("build"):
+                held.set()
+                written.wait(60)
+
+        other = threading.Thread(target=hold)
+        other.start()
+        assert held.wait(60)
+
+        def told(report: Report) -> None:
+            reports.append(report)
+            if len(reports) == 2:
+                written.set()
+                other.join()
+            if len(reports) == 3:
+                stop.set()
+
+        keep_collecting(lake, lambda: [context(cluster)], 0.01, told, stop=stop)
+    assert [bool(report.run_id) for report in reports] == [False, False, True]
+    assert "build" in str(reports[0].clusters[0].failure)
+    looks = {row["observed_ts"] for row in snapshot_of(lake) if row["kind"] == "heartbeat"}
+    assert len(looks) == 3
+    assert sum(row["attr"] == ":endpoints" for row in snapshot_of(lake)) == 1
+
+
+def everything_in(folder: Path) -> str:
+    """What stands in the files of a lake, packed or not."""
+    parts = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            parts.append(path.read_bytes().decode("latin-1"))
+            if path.suffix == ".parquet":
+                parts.append(repr(pq.read_table(path, partitioning=None).to_pylist()))
+    return "\n".join(parts)
+
+
+def test_no_secret_is_in_the_lake(lake: Lake) -> None:
+    jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="{PLANTED}";'
+    configs = {"listener.name.internal.plain.sasl.jaas.config": jaas, "my.plugin.token": PLANTED}
+    with run_in_thread(ClusterSpec(brokers=1, static_configs=configs)) as cluster:
+
+        def plant(cluster: EmbeddedCluster) -> None:
+            cluster.state.alter_config(broker_resource(1), {"ssl.keystore.password": PLANTED})
+            scram_user(cluster.state, "dave", PLANTED)
+
+        cluster.call(plant)
+        assert collect(lake, [context(cluster)]).complete
+    rows = snapshot_of(lake)
+    hidden = {row["attr"] for row in rows if row["is_sensitive"]}
+    assert hidden >= {"ssl.keystore.password", "my.plugin.token", "listener.name.internal.plain.sasl.jaas.config"}
+    assert not [row for row in rows if row["is_sensitive"] and row["value"] is not None]
+    found = everything_in(Path(lake.where))
+    assert "ssl.keystore.password" in found
+    assert "SCRAM-SHA-256" in found
+    assert PLANTED not in found
