@@ -44,6 +44,8 @@ def test_a_timeline_is_what_was_written_from_late_to_early(tables: Tables) -> No
     assert timeline(tables, Wanted()) == rows()
     assert timeline(tables, Wanted(CLUSTER)) == [row for row in rows() if row.cluster_id == CLUSTER]
     assert timeline(tables, Wanted("nobody")) == []
+    assert [row.attr for row in timeline(tables, Wanted(text="ORDERS compact"))] == ["cleanup.policy"]
+    assert timeline(tables, Wanted(text="%")) == []
 
 
 def test_a_timeline_of_an_entity_has_the_gaps_with_it(tables: Tables) -> None:

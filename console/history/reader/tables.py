@@ -8,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..schema.table import Table
-from ..store import Lake
+from ..store import Lake, LakeError
 from ..store.manifest import Manifest
 from ..store.partitions import partition_values
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 PACKAGE = "pip install 'kafka-admin-console[history]'"
 
 
-class NoDuckDB(Exception):
+class NoDuckDB(LakeError):
     """DuckDB is not installed."""
 
     def __init__(self) -> None:
         super().__init__(f"Reading a lake needs DuckDB, which is not installed: {PACKAGE}")
 
 
-class NotLocal(Exception):
+class NotLocal(LakeError):
     """The lake is not on this machine's filesystem."""
 
     def __init__(self, where: str) -> None:
@@ -35,16 +35,30 @@ class NotLocal(Exception):
         )
 
 
+class Unreadable(LakeError):
+    """A file of the lake can't be read."""
+
+    def __init__(self, where: str, why: object) -> None:
+        first = str(why).splitlines()[0] if str(why) else type(why).__name__
+        super().__init__(
+            f"The lake at {where} can't be read: {first}. A run may have swept what was shown: open it again; "
+            "`kac lake verify` says what is wrong with it."
+        )
+
+
 class Tables:
     """The tables of a lake as one run left them. One question at a time: others wait, also from other threads."""
 
     def __init__(self, where: str) -> None:
-        """Raises NoDuckDB, NotLocal, OSError, and the store's LakeError: each says what to do."""
+        """Raises LakeError, which says what to do (NoDuckDB, NotLocal, NoLake …)."""
         if "://" in where:
             raise NotLocal(where)
         self.where = where
-        self._lake = Lake.open(where)
-        self.manifest: Manifest = self._lake.current()
+        try:
+            self._lake = Lake.open(where)
+            self.manifest: Manifest = self._lake.current()
+        except OSError as error:
+            raise Unreadable(where, error) from error
         self._connection = _connect()
         self._lock = Lock()
 
@@ -98,9 +112,14 @@ class Tables:
         return sum(file.rows for folder in folders for file in held.files[folder])
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of an answer."""
+        """All rows of an answer. Unreadable: a file is broken, or gone."""
+        from duckdb import Error
+
         with self._lock:
-            return self._connection.execute(sql, list(parameters)).fetchall()
+            try:
+                return self._connection.execute(sql, list(parameters)).fetchall()
+            except Error as error:
+                raise Unreadable(self.where, error) from error
 
 
 def _cluster(partition: str) -> str | None:

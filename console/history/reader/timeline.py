@@ -14,6 +14,8 @@ PAGE = 500
 _COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
  is_current, is_deleted, principal, attribution, source"""
 
+_TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, principal)"
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -21,7 +23,7 @@ class Wanted:
 
     entities: pairs of a type and a key; the times in which nobody looked at the cluster always come with them. since,
     until: [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`;
-    also one of several who may have done it.
+    also one of several who may have done it. text: words that all occur in a row, in any case.
     """
 
     cluster_id: str | None = None
@@ -30,6 +32,7 @@ class Wanted:
     until: datetime | None = None
     key: str | None = None
     principal: str | None = None
+    text: str = ""
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
@@ -60,6 +63,8 @@ def _where(wanted: Wanted) -> Where:
     if wanted.principal is not None:
         name = wanted.principal
         where.add("list_has_any(string_split(principal, ', '), ?)", [name, name if ":" in name else f"User:{name}"])
+    for word in wanted.text.split():
+        where.add(f"contains(lower({_TEXT}), lower(?))", word)
     return where
 
 

@@ -1,0 +1,119 @@
+"""What a lake tells as tables for the command line: text for people, and beside it the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from console.commands.results import Column, Data, Row, Table
+from console.history.reader.rows import Change, Drifted, Usage
+from console.present.lake import (
+    HOW_SURE,
+    NOTHING,
+    attr_text,
+    drift_sides,
+    entity_text,
+    level_text,
+    pair_text,
+    sides,
+    spark,
+    typed_text,
+    who_text,
+)
+from console.present.units import duration, quota
+
+SPARK_WIDTH = 20
+
+
+def history_table(changes: Sequence[Change], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+    """A timeline. clusters: tell whose each is."""
+    columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
+    rows = tuple(_history_row(change, clusters) for change in changes)
+    return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed", notes=tuple(notes))
+
+
+def _history_row(change: Change, clusters: bool) -> Row:
+    if change.is_gap:
+        until = _when(change.valid_to) if change.valid_to is not None else "now"
+        cells = ("nobody looked", "", "", f"until {until}", "", "")
+    else:
+        old, new, _ = sides(change)
+        how = change.attribution if change.attribution in HOW_SURE else "none"
+        entity = entity_text(change.entity_type, change.entity_key)
+        cells = (entity, attr_text(change.attr), old, new, who_text(change.principal), how)
+    data: dict[str, Data] = {**change._asdict(), "valid_from": change.valid_from.isoformat(), "valid_to": None}
+    if change.valid_to is not None:
+        data["valid_to"] = change.valid_to.isoformat()
+    return Row((_when(change.valid_from), *((change.cluster_id,) if clusters else ()), *cells), data)
+
+
+def drift_table(rows: Sequence[Drifted], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+    """The odd ones, the severest first."""
+    names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
+    columns = tuple(Column(name, right=name == "Odd") for name in names)
+    made = tuple(_drift_row(row, clusters) for row in rows)
+    return Table("drift", columns, made, empty="nothing differs", notes=tuple(notes))
+
+
+def _drift_row(row: Drifted, clusters: bool) -> Row:
+    most, this = drift_sides(row)
+    cells = (
+        row.severity,
+        {"broker": "brokers", "cluster": "clusters"}.get(row.scope, row.scope),
+        *((row.cluster_id,) if clusters else ()),
+        typed_text(row.entity_key),
+        attr_text(row.attr),
+        most,
+        this,
+        f"{row.differing} of {row.peers}",
+        _when(row.since) if row.since is not None else "always",
+    )
+    return Row(cells, {**row._asdict(), "since": row.since.isoformat() if row.since is not None else None})
+
+
+_USAGE = ("User / client", "Key", "Highest", "Limit", "Used", "Level", "Waited", "Headroom", "Suggested", "Rate", "Why")
+_RIGHT = frozenset({"Highest", "Limit", "Used", "Waited", "Headroom", "Suggested"})
+
+
+def usage_table(rows: Sequence[Usage], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+    """The hottest pairs."""
+    names = (*(("Cluster",) if clusters else ()), *_USAGE)
+    columns = tuple(Column(name, right=name in _RIGHT) for name in names)
+    made = tuple(_usage_row(row, clusters) for row in rows)
+    return Table("usage", columns, made, empty="nothing was used in this window", notes=tuple(notes))
+
+
+def _usage_row(row: Usage, clusters: bool) -> Row:
+    key = row.pair.quota_key
+
+    def amount(value: float | None) -> str:
+        return NOTHING if value is None else rate_text(key, value)
+
+    cells = (
+        *((row.cluster_id,) if clusters else ()),
+        pair_text(row.pair),
+        key,
+        amount(row.rate_max),
+        NOTHING if row.quota_value is None else quota(key, row.quota_value),
+        NOTHING if row.utilisation is None else f"{row.utilisation:.0%}",
+        level_text(row.level),
+        duration(row.throttle_ms) if row.throttle_ms else "",
+        amount(row.headroom),
+        amount(row.suggested_value),
+        spark(row.series, SPARK_WIDTH, row.quota_value),
+        row.reason,
+    )
+    data: dict[str, Data] = {**row._asdict(), **row.pair._asdict()}
+    del data["pair"]
+    data["series"] = [[at.isoformat(), rate] for at, rate in row.series]
+    return Row(cells, data)
+
+
+def rate_text(key: str, value: float) -> str:
+    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
+    sign = "-" if value < 0 else ""
+    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
+
+
+def _when(at: datetime) -> str:
+    return at.astimezone().isoformat(sep=" ", timespec="seconds")

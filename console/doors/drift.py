@@ -1,0 +1,35 @@
+"""``kac drift``: what differs from its peers, read from a lake."""
+
+from __future__ import annotations
+
+import argparse
+
+from console.doors.lake_reading import Opened, add_lake, add_output, print_table, read_lake, shown
+from console.doors.opening import DONE
+
+SCOPES = ("broker", "cluster", "baseline")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac drift``."""
+    parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
+    parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
+    add_lake(parser)
+    add_output(parser)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 told, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs."""
+
+    def work(opened: Opened) -> int:
+        from console.commands.lake_tables import drift_table
+        from console.history.reader.drift import drift
+        from console.history.schema.gold import DRIFT
+
+        rows = drift(opened.tables, opened.cluster, options.scope, options.key)
+        notes = shown(opened.fresh(DRIFT), options.output)
+        print_table(drift_table(rows, clusters=opened.cluster is None, notes=notes), options.output)
+        return 3 if rows and options.exit_code else DONE
+
+    return read_lake(options, work)

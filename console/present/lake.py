@@ -1,0 +1,180 @@
+"""What a lake tells, in words: entities, values, who and how sure, how fresh, rates over time. Texts are untrusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from console.history import entities
+from console.history.reader.rows import Change, Drifted, Freshness, Gap, Pair
+from console.present.sanitize import clean
+from console.present.units import config_value, quota
+
+DEFAULT = "<default>"
+NOTHING = "–"
+HIDDEN = "······"
+
+HOW_SURE = {
+    "request": ("R", "one request fits in time and content"),
+    "journal": ("J", "kac's own journal says so"),
+    "several": ("?", "several requests fit: all are named"),
+    "none": ("-", "nothing tells"),
+}
+"""How it is known who: a letter, and in words."""
+LEVELS = (
+    "(user, client)",
+    "(user, default client)",
+    "user",
+    "(default user, client)",
+    "(default user, default client)",
+    "default user",
+    "client",
+    "default client",
+)
+"""The levels of quotas, the most special first."""
+SEVERITIES = {"high": ("H", "danger"), "medium": ("M", "pending"), "low": ("L", "muted")}
+"""A letter and a meaning."""
+BARS = "▁▂▃▄▅▆▇█"
+
+
+def entity_text(type_: str, key: str) -> str:
+    """``topic orders``, ``broker <default>``, ``user alice client checkout``, ``acl topic orders``."""
+    match type_:
+        case "quota":
+            parts = entities.quota_parts(key).items()
+            return " ".join(f"{'client' if part == 'client-id' else clean(part)} {_name(name)}" for part, name in parts)
+        case "acl" if key.count(":") >= 2:
+            resource, pattern, name = entities.acl_resource(key)
+            prefixed = " prefixed" if pattern == "PREFIXED" else ""
+            return f"acl {clean(resource).lower()} {clean(name)}{prefixed}"
+        case "cluster":
+            return "cluster"
+        case _:
+            return f"{clean(type_)} {clean(key)}"
+
+
+def typed_text(entity_key: str) -> str:
+    """An entity as `drift` and `policy_violation` spell it: ``topic:orders`` is ``topic orders``."""
+    type_, _, key = entity_key.partition(":")
+    return entity_text(type_, key)
+
+
+def _name(name: str | None) -> str:
+    if name is None:
+        return DEFAULT
+    return f"'{name}'" if name == DEFAULT else clean(name)
+
+
+def attr_text(attr: str) -> str:
+    """A key; what is no config loses its colon."""
+    return clean(attr.removeprefix(":"))
+
+
+def value_text(type_: str, attr: str, value: str | None) -> str:
+    """A value, with what it is in human units where it does not say that already: ``604800000 (7 d)``."""
+    if value is None:
+        return NOTHING
+    if type_ == "quota":
+        try:
+            return quota(attr, float(value))
+        except ValueError:
+            return clean(value)
+    human = config_value(attr, value) if type_ in ("topic", "broker") and not attr.startswith(":") else ""
+    return f"{clean(value)} ({human})" if human else clean(value)
+
+
+class Sides(NamedTuple):
+    """Old and new, and what is to say instead where there are none. hidden: the lake does not have the value."""
+
+    old: str
+    new: str
+    hidden: bool
+
+
+def sides(change: Change) -> Sides:
+    """What a change is from and to: a value that is neither there nor deleted is hidden."""
+    hidden = is_hidden(change)
+    old = value_text(change.entity_type, change.attr, change.old_value)
+    if change.is_deleted:
+        return Sides(HIDDEN if hidden else old, "deleted", hidden)
+    new = HIDDEN if hidden else value_text(change.entity_type, change.attr, change.new_value)
+    return Sides(HIDDEN if hidden else old, new, hidden)
+
+
+def is_hidden(change: Change) -> bool:
+    """Whether the values are secrets, of which the lake knows only that there are some."""
+    if change.attr.startswith(":") or change.entity_type == "acl":
+        return False
+    return change.old_value is None if change.is_deleted else change.new_value is None
+
+
+def who_text(principal: str | None) -> str:
+    """``alice``, ``alice or bob``; the type is left out where it is User."""
+    if principal is None:
+        return NOTHING
+    return " or ".join(clean(each.removeprefix("User:")) for each in principal.split(", "))
+
+
+def level_text(level: int | None) -> str:
+    """The level of a quota that won, in words."""
+    return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"
+
+
+def pair_text(pair: Pair) -> str:
+    """``alice / checkout``; ``*`` for all."""
+    user = "*" if pair.scope_user is None else _pair_name(pair.scope_user)
+    client = "*" if pair.scope_client is None else _pair_name(pair.scope_client)
+    return f"{user} / {client}"
+
+
+def _pair_name(name: str) -> str:
+    return clean(name) if name else "''"
+
+
+def local(at: datetime, now: datetime) -> str:
+    """``14:02`` of today, ``11-20 14:02`` of this year, with the year else: by this host's clock."""
+    here, today = at.astimezone(), now.astimezone()
+    if here.date() == today.date():
+        return f"{here:%H:%M}"
+    return f"{here:%m-%d %H:%M}" if here.year == today.year else f"{here:%Y-%m-%d %H:%M}"
+
+
+def fresh_text(found: Freshness, now: datetime) -> str:
+    """``as of 14:02, built 14:05``."""
+    if found.built is None:
+        return "nothing of this cluster"
+    seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "nobody looked"
+    return f"{seen}, built {local(found.built, now)}"
+
+
+def gap_text(gap: Gap, now: datetime) -> str:
+    """``unobserved 09:00–10:00``."""
+    until = local(gap.until, now) if gap.until is not None else "now"
+    return f"unobserved {local(gap.since, now)}–{until}"
+
+
+def spark(series: Sequence[tuple[datetime, float]], width: int, top: float | None = None) -> str:
+    """The highest of each part of a series as bars, `width` of them at most; `top` is the full height, by default the
+    highest of all. A part without anything is blank."""
+    if not series or width < 1:
+        return ""
+    begin, end = series[0][0].timestamp(), series[-1][0].timestamp()
+    count = min(width, len(series))
+    step = (end - begin) / count if end > begin else 1.0
+    parts: list[float | None] = [None] * count
+    for at, rate in series:
+        place = min(count - 1, int((at.timestamp() - begin) / step))
+        parts[place] = max(rate, parts[place] or 0.0)
+    most = max(top or 0.0, *(rate for _, rate in series))
+    return "".join(" " if part is None else BARS[_height(part, most, len(BARS))] for part in parts)
+
+
+def _height(rate: float, most: float, heights: int) -> int:
+    return min(heights - 1, max(0, int(rate / most * heights))) if most > 0 else 0
+
+
+def drift_sides(row: Drifted) -> tuple[str, str]:
+    """What most have, and what this one has."""
+    type_, _ = row.entity
+    return value_text(type_, row.attr, row.majority_value), value_text(type_, row.attr, row.this_value)
