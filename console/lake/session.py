@@ -1,0 +1,178 @@
+"""Spark for `kac lake`: with the Java and the memory that there are, quietly, and gone when it is done."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from console.lake.class_archive import build, class_archive
+from console.lake.java import Java, NoJava, find_java
+from console.lake.machine import MIB, Machine, this_machine
+from console.log_file import state_directory
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SMALL = 256 * MIB
+"""Inputs of so many bytes are small: then Java starts sooner without its second compiler than it gains by it."""
+MOST_LOG = 2 * MIB
+PARTITIONS_FOR_A_CORE = 4
+
+
+class NoSpark(Exception):
+    """Spark can't be started here; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A word about the start. text: a line. seconds: how long it has been going on, where it takes its time."""
+
+    text: str
+    seconds: float | None = None
+
+
+Say = Callable[[Said], None]
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: what can be made again."""
+    base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".cache")
+    return Path(base) / "kac"
+
+
+def spark_log(environ: Mapping[str, str]) -> Path:
+    """Where Spark's own words go."""
+    return state_directory(environ) / "spark.log"
+
+
+@contextmanager
+def lake_session(
+    environ: Mapping[str, str],
+    *,
+    master: str | None = None,
+    input_bytes: int | None = None,
+    more: Mapping[str, str] | None = None,
+    say: Say = lambda _: None,
+) -> Iterator[SparkSession]:
+    """A session, and nothing left of it afterwards.
+
+    master: `local[*]` where none is given; others are Spark's own (`spark://…`, `yarn`). input_bytes: what there is to
+    read, where it is known. more: further settings of Spark's.
+
+    Raises:
+        NoSpark: what is missing, or what Spark said when it did not start.
+    """
+    if find_spec("pyspark") is None:
+        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+    try:
+        java = find_java(environ, cache_folder(environ))
+    except NoJava as missing:
+        raise NoSpark(f"{missing}; kac lake doctor tells more") from None
+    master = master or "local[*]"
+    local = master.startswith("local")
+    options = java_options(java, environ, input_bytes, say) if local else ()
+
+    from console.history.jobs.session import Settings, session
+
+    machine = this_machine()
+    with tempfile.TemporaryDirectory(prefix="kac-lake-", ignore_cleanup_errors=True) as scratch, _log(environ) as log:
+        settings = Settings(
+            master=master,
+            memory=memory(machine) if local else None,
+            shuffle_partitions=PARTITIONS_FOR_A_CORE * cores(master, machine) if local else None,
+            java_options=options,
+            more={**_places(local, Path(scratch)), **(more or {})},
+        )
+        say(Said("starting Spark"))
+        with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
+            yield spark
+
+
+def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:
+    """For the driver's Java; the archive of classes is built where it is missing."""
+    archive = class_archive(java, cache_folder(environ))
+    if not archive.there and not archive.failed.is_file():
+        text = "archiving Spark's classes, once, so that it starts faster from now on"
+        say(Said(text, 0.0))
+        why = build(archive, java, environ, lambda seconds: say(Said(text, seconds)))
+        if why:
+            say(Said(f"Spark will start slower: its classes could not be archived: {why}"))
+    small = input_bytes is not None and input_bytes <= SMALL
+    return (*(archive.java_options if archive.there else ()), *(("-XX:TieredStopAtLevel=1",) if small else ()))
+
+
+def memory(machine: Machine) -> str:
+    """The heap as Spark spells it."""
+    return f"{machine.for_spark // MIB}m"
+
+
+def cores(master: str, machine: Machine) -> int:
+    """How many a local master takes: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
+    number = master.removeprefix("local").strip("[]").split(",")[0].strip()
+    return machine.cores if number == "*" else int(number) if number.isdigit() else 1
+
+
+def _places(local: bool, scratch: Path) -> dict[str, str]:
+    if not local:
+        return {}
+    return {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
+
+
+@contextmanager
+def _variables(java: Java, local: bool) -> Iterator[None]:
+    """JAVA_HOME; and without a SPARK_HOME that names another Spark than the one that is installed here."""
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
+    os.environ["JAVA_HOME"] = str(java.home)
+    if local:
+        os.environ.pop("SPARK_HOME", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextmanager
+def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
+    """Java that does not start, in words."""
+    from console.history.jobs.session import NotStarted
+
+    start = log.tell()
+    try:
+        yield
+    except NotStarted:
+        said = _last_words(spark_log(environ), start)
+        raise NoSpark(
+            f"Spark did not start: {said}; {spark_log(environ)} has it all, kac lake doctor tells more"
+        ) from None
+
+
+def _last_words(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return (telling or lines or ["it said nothing"])[0][:300]
+
+
+@contextmanager
+def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
+    """Spark's log, 0600; the former one is kept once when it has grown."""
+    path = spark_log(environ)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.exists() and path.stat().st_size > MOST_LOG:
+            path.replace(path.with_suffix(".log.1"))
+        descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+    except OSError as error:
+        raise NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
+    with os.fdopen(descriptor, "ab") as log:
+        yield log
