@@ -25,11 +25,11 @@ from console.present.units import duration, quota
 SPARK_WIDTH = 20
 
 
-def history_table(changes: Sequence[Change], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+def history_table(changes: Sequence[Change], *, clusters: bool) -> Table:
     """A timeline. clusters: tell whose each is."""
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
     rows = tuple(_history_row(change, clusters) for change in changes)
-    return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed", notes=tuple(notes))
+    return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed")
 
 
 def _history_row(change: Change, clusters: bool) -> Row:
@@ -47,12 +47,12 @@ def _history_row(change: Change, clusters: bool) -> Row:
     return Row((_when(change.valid_from), *((change.cluster_id,) if clusters else ()), *cells), data)
 
 
-def drift_table(rows: Sequence[Drifted], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+def drift_table(rows: Sequence[Drifted], *, clusters: bool) -> Table:
     """The odd ones, the severest first."""
     names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
     columns = tuple(Column(name, right=name == "Odd") for name in names)
     made = tuple(_drift_row(row, clusters) for row in rows)
-    return Table("drift", columns, made, empty="nothing differs", notes=tuple(notes))
+    return Table("drift", columns, made, empty="nothing differs")
 
 
 def _drift_row(row: Drifted, clusters: bool) -> Row:
@@ -75,12 +75,12 @@ _USAGE = ("User / client", "Key", "Highest", "Limit", "Used", "Level", "Waited",
 _RIGHT = frozenset({"Highest", "Limit", "Used", "Waited", "Headroom", "Suggested"})
 
 
-def usage_table(rows: Sequence[Usage], *, clusters: bool, notes: Sequence[str] = ()) -> Table:
+def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
     """The hottest pairs."""
     names = (*(("Cluster",) if clusters else ()), *_USAGE)
     columns = tuple(Column(name, right=name in _RIGHT) for name in names)
     made = tuple(_usage_row(row, clusters) for row in rows)
-    return Table("usage", columns, made, empty="nothing was used in this window", notes=tuple(notes))
+    return Table("usage", columns, made, empty="nothing was used in this window")
 
 
 def _usage_row(row: Usage, clusters: bool) -> Row:

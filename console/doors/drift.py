@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from console.doors.lake_reading import Opened, add_lake, add_output, print_table, read_lake, shown
+from console.doors.lake_reading import Opened, add_lake, add_output, print_table, read_lake
 from console.doors.opening import DONE
 
 SCOPES = ("broker", "cluster", "baseline")
@@ -28,8 +28,8 @@ def run(options: argparse.Namespace) -> int:
         from console.history.schema.gold import DRIFT
 
         rows = drift(opened.tables, opened.cluster, options.scope, options.key)
-        notes = shown(opened.fresh(DRIFT), options.output)
-        print_table(drift_table(rows, clusters=opened.cluster is None, notes=notes), options.output)
+        table = drift_table(rows, clusters=opened.cluster is None)
+        print_table(table, options.output, lambda: opened.fresh(DRIFT))
         return 3 if rows and options.exit_code else DONE
 
     return read_lake(options, work)

@@ -14,13 +14,12 @@ from console.doors.lake_reading import (
     named_context,
     print_table,
     read_lake,
-    shown,
     window,
 )
 from console.doors.opening import DONE, USAGE, complain
 
 LIMIT = 500
-_OF_A_LAKE = ("lake", "cluster", "since", "until", "key", "principal", "limit")
+_OF_A_LAKE = ("lake", "cluster", "entity", "since", "until", "key", "principal", "limit")
 EXAMPLES = """examples:
   kac history --since 2h                          what changed in the last two hours
   kac history --key 'retention*' --principal alice
@@ -32,6 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac history``."""
     parser.epilog = EXAMPLES
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
+    parser.add_argument("--entity", metavar="TYPE:KEY", help="only of topic:orders, broker:2, quota:user=alice …")
     add_window(parser)
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
     parser.add_argument("--principal", metavar="WHO", help="only what this principal did, or may have done")
@@ -65,17 +65,26 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.commands.lake_tables import history_table
-    from console.history.reader.timeline import Wanted, timeline
+    from console.history.reader.timeline import Wanted, timeline, with_acls
     from console.history.schema.gold import HISTORY
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)
-    wanted = Wanted(opened.cluster, (), since, until, options.key, options.principal, options.text)
+    entities = () if options.entity is None else with_acls(*_entity(options.entity))
+    wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
     found = timeline(opened.tables, wanted, limit + 1)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
-    notes = shown([*more, *opened.fresh(HISTORY)], options.output)
-    print_table(history_table(found[:limit], clusters=opened.cluster is None, notes=notes), options.output)
+    table = history_table(found[:limit], clusters=opened.cluster is None)
+    print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE
+
+
+def _entity(text: str) -> tuple[str, str]:
+    """Type and key. Raises ValueError with words for the operator."""
+    type_, colon, key = text.partition(":")
+    if not colon or not key:
+        raise ValueError(f"{text!r} is no entity: they look like topic:orders, broker:2, quota:user=alice")
+    return type_, key
 
 
 def _journal(options: argparse.Namespace) -> int:
@@ -94,7 +103,7 @@ def _journal(options: argparse.Namespace) -> int:
             complain(line)
         past = await read_history(session)
         everything = options.output != "text"
-        print_table(history_table(past, None, options.text, all_=everything), options.output)
+        print_table(history_table(past, None, options.text, all_=everything), options.output, tuple)
         return DONE
 
     return with_session(options, "history", work)

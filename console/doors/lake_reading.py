@@ -162,18 +162,16 @@ def cluster_id_of(options: argparse.Namespace) -> str | int:
     return found[0] if found else code
 
 
-def print_table(table: Table, output: str) -> None:
-    """The results in their form; what is noted of them is in text alone."""
+def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -> None:
+    """The results in their form; below text, what is noted of them: found out once the table is printed."""
     if output == "csv":
         from console.commands.nouns.output import write
 
         write([table], "csv", sys.stdout)
         return
     from console.commands.printing import Printer
+    from console.present.sanitize import clean
 
     Printer(output)(table)
-
-
-def shown(notes: Sequence[str], output: str) -> tuple[str, ...]:
-    """Notes below a table of text, after a blank line."""
-    return ("", *notes) if output == "text" and notes else ()
+    if output == "text" and (lines := notes()):
+        sys.stdout.write("".join(f"{line}\n" for line in ("", *map(clean, lines))))

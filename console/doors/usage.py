@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from console.doors.lake_reading import Opened, add_lake, add_output, add_window, print_table, read_lake, shown, window
+from console.doors.lake_reading import Opened, add_lake, add_output, add_window, print_table, read_lake, window
 from console.doors.opening import DONE
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
@@ -33,8 +33,8 @@ def run(options: argparse.Namespace) -> int:
         clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(QUOTA_USAGE)
         asked = [Window(each, since, until, options.key, options.principal) for each in clusters]
         rows = [row for each in asked for row in hottest(opened.tables, each, max(1, options.limit))]
-        notes = shown([*opened.fresh(QUOTA_USAGE), _NOTE], options.output)
-        print_table(usage_table(rows, clusters=opened.cluster is None, notes=notes), options.output)
+        table = usage_table(rows, clusters=opened.cluster is None)
+        print_table(table, options.output, lambda: [*opened.fresh(QUOTA_USAGE), _NOTE])
         return DONE
 
     return read_lake(options, work)

@@ -81,6 +81,8 @@ def test_history_filtered(kac: Kac) -> None:
     found = kac("history", "orders", "--since", since, "--cluster", CLUSTER, "--output", "csv").rows
     assert {row["entity_key"] for row in found} == {"orders", "old-orders"}
     assert all(row["valid_from"] >= f"{NOON:%Y-%m-%d}T11:00" for row in found)
+    found = kac("history", "--entity", "topic:orders", "--cluster", CLUSTER, "--output", "csv").rows
+    assert {row["entity_key"] for row in found} == {"orders", "TOPIC:LITERAL:orders", CLUSTER}
     assert kac("history", "--since", "1min").out.startswith("nothing changed")
     assert "older changes are not shown" in kac("history", "--limit", "2").out
 
@@ -94,6 +96,8 @@ def test_what_is_not_understood(kac: Kac) -> None:
     ran = kac("usage", "--cluster", "nobody")
     assert ran.code == 2
     assert f"has no cluster 'nobody': {CLUSTER}, {OTHER}" in ran.complaints
+    ran = kac("history", "--entity", "orders")
+    assert (ran.code, "'orders' is no entity: they look like topic:orders" in ran.complaints) == (2, True)
     ran = kac("history", "--journal", "--since", "1h")
     assert (ran.code, "--since is of a lake" in ran.complaints) == (2, True)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from importlib import import_module
 from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..schema.table import Table
@@ -113,12 +115,10 @@ class Tables:
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of an answer. Unreadable: a file is broken, or gone."""
-        from duckdb import Error
-
         with self._lock:
             try:
                 return self._connection.execute(sql, list(parameters)).fetchall()
-            except Error as error:
+            except duckdb().Error as error:
                 raise Unreadable(self.where, error) from error
 
 
@@ -126,13 +126,21 @@ def _cluster(partition: str) -> str | None:
     return partition_values(partition).get("cluster_id")
 
 
+def duckdb() -> ModuleType:
+    """DuckDB's module. NoDuckDB: it is not installed."""
+    try:
+        # The package around it takes longer to import than most questions take to answer.
+        return import_module("_duckdb")
+    except ImportError:
+        try:
+            return import_module("duckdb")
+        except ImportError as error:
+            raise NoDuckDB from error
+
+
 def _connect() -> DuckDBPyConnection:
     """A connection that fetches no extensions and writes nothing beside the lake."""
-    try:
-        import duckdb
-    except ImportError as error:
-        raise NoDuckDB from error
-    return duckdb.connect(
+    made: DuckDBPyConnection = duckdb().connect(
         ":memory:",
         config={
             "autoinstall_known_extensions": "false",
@@ -141,3 +149,4 @@ def _connect() -> DuckDBPyConnection:
             "threads": "2",
         },
     )
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..entities import acl_key
 from ..schema.gold import HISTORY
 from .query import FILES, Where, known_time, time
 from .rows import CLUSTER, UNOBSERVED, Change, Gap, Place
@@ -33,6 +34,13 @@ class Wanted:
     key: str | None = None
     principal: str | None = None
     text: str = ""
+
+
+def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
+    """An entity, with the ACLs upon its very name where there may be some."""
+    if type_ not in ("topic", "group"):
+        return ((type_, key),)
+    return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
