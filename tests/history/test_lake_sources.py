@@ -1,0 +1,121 @@
+"""What `sources.yaml` and the command line name, and what is said where they are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from console.files.errors import FileProblems
+from console.lake.sources import ClusterSources, RequestFiles, Sources, given_sources, missing, read_sources
+
+FOLDER = Path("/lake")
+WHOLE = """\
+version: 1
+clusters:
+  - id: abc
+    metadata-log: meta/__cluster_metadata-0
+    timezone: Europe/Berlin
+    request-logs:
+      - broker: 1
+        files: [/logs/1/kafka-request.log*, s3a://logs/1/*]
+      - {broker: 2, files: /logs/2/kafka-request.log*, timezone: UTC}
+  - metadata-log: [/a, /b]
+journals: /journal
+"""
+
+
+def test_a_whole_file() -> None:
+    assert read_sources(WHOLE, "s.yaml", FOLDER) == Sources(
+        (
+            ClusterSources(
+                "abc",
+                ("/lake/meta/__cluster_metadata-0",),
+                (
+                    RequestFiles(1, ("/logs/1/kafka-request.log*", "s3a://logs/1/*"), "Europe/Berlin"),
+                    RequestFiles(2, ("/logs/2/kafka-request.log*",), "UTC"),
+                ),
+            ),
+            ClusterSources(None, ("/a", "/b")),
+        ),
+        ("/journal",),
+    )
+
+
+def test_the_job_gets_the_same() -> None:
+    inputs = read_sources(WHOLE, "s.yaml", FOLDER).inputs()
+    assert [(each.path, each.cluster_id) for each in inputs.metadata_logs] == [
+        ("/lake/meta/__cluster_metadata-0", "abc"),
+        ("/a", None),
+        ("/b", None),
+    ]
+    assert [(each.cluster_id, each.broker_id, each.time_zone) for each in inputs.request_logs] == [
+        ("abc", 1, "Europe/Berlin"),
+        ("abc", 2, "UTC"),
+    ]
+    assert [each.path for each in inputs.journals] == ["/journal"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("clusters: []", 1, "write version: 1 at its top"),
+        ("version: 1", 1, "names nothing to read"),
+        ("version: 1\nclusters: 5", 2, "clusters is a list"),
+        ("version: 1\nclusters:\n - id: a\n   metadata-log: /m\n   timezon: UTC", 5, "did you mean timezone?"),
+        ("version: 1\nclusters:\n - id: a\n   timezone: Europe/Berlim\n   metadata-log: /m", 4, "Europe/Berlin"),
+        ("version: 1\nclusters:\n - request-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
+        ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: one\n     files: /x", 5, "no broker's id"),
+        ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: 1", 5, "files is missing"),
+        ("version: 1\njournals: {a: b}", 2, "is a text"),
+        ("version: 1\n\tjournals: a", 2, "no YAML"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(text: str, line: int, said: str) -> None:
+    with pytest.raises(FileProblems) as caught:
+        read_sources(text, "s.yaml", FOLDER)
+    assert any(f"s.yaml:{line}:" in str(each) and said in str(each) for each in caught.value.problems), caught.value
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(FileProblems) as caught:
+        read_sources("clusters:\n - idd: a\n   timezone: nowhere\njournal: x", "s.yaml", FOLDER)
+    assert [each.line for each in caught.value.problems] == sorted(each.line or 0 for each in caught.value.problems)
+    assert len(caught.value.problems) >= 4
+
+
+def test_of_the_command_line() -> None:
+    sources = given_sources(
+        metadata_logs=["m"], request_logs=["1=/a*", "2=/b", "1=/c"], cluster_id="abc", zone="Asia/Tokyo", folder=FOLDER
+    )
+    (cluster,) = sources.clusters
+    assert cluster.metadata_logs == ("/lake/m",)
+    assert cluster.request_logs == (
+        RequestFiles(1, ("/a*", "/c"), "Asia/Tokyo"),
+        RequestFiles(2, ("/b",), "Asia/Tokyo"),
+    )
+    assert given_sources(journals=["/j"], folder=FOLDER) == Sources((), ("/j",))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"request_logs": ["/a"]}, "BROKER=FILES"),
+        ({"request_logs": ["1="], "cluster_id": "a"}, "BROKER=FILES"),
+        ({"request_logs": ["1=/a"]}, "--cluster-id"),
+        ({"metadata_logs": ["/a"], "zone": "Mars"}, "no time zone"),
+    ],
+)
+def test_what_the_command_line_can_not_be(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        given_sources(**given, folder=FOLDER)  # type: ignore[arg-type]
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "__cluster_metadata-0").mkdir()
+    sources = Sources((ClusterSources("a", (str(tmp_path / "data"), str(tmp_path), "s3a://b/x")),), ("/no/journal",))
+    assert list(missing(sources)) == [
+        f"there is no folder {tmp_path / 'data'}",
+        f"{tmp_path} is no metadata log but holds one: name {tmp_path}/__cluster_metadata-0",
+        "there is no journal at /no/journal",
+    ]
