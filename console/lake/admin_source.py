@@ -1,0 +1,176 @@
+"""`spark.read.format("kafka_admin")`: what many clusters have, read in parallel, each in a partition of its own.
+
+    spark.dataSource.register(KafkaAdminSource)
+    spark.read.format("kafka_admin").option("contexts", '["prod", "staging"]').load()
+
+Rows are those of the table `snapshot` without `run_id`: every resource of each cluster, a heartbeat for each type that
+was read whole, a row `failed` for what could not be read. A cluster that does not answer is one row `failed` of the
+entity type `cluster`, whose key is the context's name or the addresses; its `cluster_id` is the context's, or empty.
+
+Unlike the rest of the pipeline this needs the whole product on the executors (`pip install kafka-admin-console` there),
+and the way to the clusters from there. Options:
+
+contexts       names of contexts, a JSON list; each executor looks them up in its own files and environment
+bootstrap      addresses, a JSON list with `host:port,host:port` for each cluster
+commandConfig  with `bootstrap`: the path of a file of client properties on the executors, for all of them
+timeout        seconds for one cluster (120)
+
+A secret is never an option: options stand in Spark's logs and its UI. It is in the files of the executors, or those
+refer to it by `${env:NAME}` and `${file:PATH}` (console.contexts.references).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from console.history.schema.bronze import SNAPSHOT
+from console.history.schema.table import Table
+from console.lake.collect import TIMEOUT, Taken, take
+from console.lake.snapshot_rows import Row, failed_row, snapshot_table, state_rows, word_rows
+from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from console.contexts import Context
+
+_OPTIONS = ("contexts", "bootstrap", "commandConfig", "timeout")
+ROWS = Table(
+    SNAPSHOT.name,
+    SNAPSHOT.layer,
+    SNAPSHOT.doc,
+    tuple(column for column in SNAPSHOT.columns if column.name != "run_id"),
+    SNAPSHOT.key,
+)
+"""What it gives."""
+
+
+@dataclass(frozen=True)
+class Cluster(InputPartition):
+    """One cluster to look at. context, or bootstrap with perhaps a file of client properties."""
+
+    context: str | None = None
+    bootstrap: str | None = None
+    command_config: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called where it does not answer."""
+        return self.context or self.bootstrap or ""
+
+    def __hash__(self) -> int:
+        return hash((self.context, self.bootstrap, self.command_config))
+
+
+class KafkaAdminSource(DataSource):
+    """The source; see the module."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Of the format."""
+        return "kafka_admin"
+
+    def schema(self) -> str:
+        """The columns as DDL."""
+        return ROWS.ddl
+
+    def reader(self, schema: StructType) -> KafkaAdminReader:  # noqa: ARG002 - Spark's signature
+        """Raises ValueError for options that can't be."""
+        unknown = self.options.keys() - {option.lower() for option in _OPTIONS} - set(_OPTIONS)
+        if unknown:
+            raise ValueError(
+                f"kafka_admin has no option {min(unknown)}, only {', '.join(_OPTIONS)}; how to log in stands in the "
+                "contexts or files of the executors, never in options"
+            )
+        try:
+            timeout = float(self.options.get("timeout") or TIMEOUT)
+        except ValueError:
+            raise ValueError("kafka_admin: timeout is a number of seconds") from None
+        return KafkaAdminReader(clusters_of(self.options), timeout)
+
+
+def clusters_of(options: Mapping[str, str]) -> tuple[Cluster, ...]:
+    """The clusters that the options name, each once. Raises ValueError."""
+    contexts, bootstrap = (_names(options, each) for each in ("contexts", "bootstrap"))
+    if not contexts and not bootstrap:
+        raise ValueError('kafka_admin: name clusters by the option contexts or bootstrap, as ["prod", "staging"]')
+    config = options.get("commandConfig")
+    if config is not None and contexts:
+        raise ValueError("kafka_admin: commandConfig is for bootstrap; a context says itself how to connect")
+    found = [Cluster(context=name) for name in contexts]
+    found += [Cluster(bootstrap=addresses, command_config=config) for addresses in bootstrap]
+    return tuple(dict.fromkeys(found))
+
+
+def _names(options: Mapping[str, str], option: str) -> list[str]:
+    text = options.get(option)
+    if text is None:
+        return []
+    try:
+        names = json.loads(text)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(f'kafka_admin: {option} is a JSON list of texts, as ["a", "b"]')
+    return names
+
+
+class KafkaAdminReader(DataSourceReader):
+    """Looks at each cluster on the executor that its partition is given to."""
+
+    def __init__(self, clusters: Sequence[Cluster], timeout: float) -> None:
+        self._clusters = tuple(clusters)
+        self._timeout = timeout
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """One for each cluster."""
+        return list(self._clusters)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one cluster. It never fails for what a cluster does or does not answer."""
+        assert isinstance(partition, Cluster)
+        table = rows_of(partition, self._timeout)
+        yield from table.select(list(ROWS.names)).to_batches()
+
+
+def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
+    """All rows of one cluster, in the columns of the table `snapshot` with an empty `run_id`."""
+    import asyncio
+
+    from console.contexts import ContextError
+
+    try:
+        context = _context(cluster)
+    except ContextError as error:
+        unusable = Failure("NO_CONTEXT", str(error), "Give the executors the context's file.")
+        return snapshot_table([failed_row(cluster.name, unusable)], "", datetime.now(UTC), "")
+    taken = asyncio.run(take(context, timeout=timeout))
+    return snapshot_table(*_rows(cluster, taken), "")
+
+
+def _rows(cluster: Cluster, taken: Taken) -> tuple[list[Row], str, datetime]:
+    if taken.seen is not None:
+        return [*state_rows(taken.seen.state), *word_rows(taken.seen)], taken.seen.cluster_id, taken.seen.at
+    failure = taken.failure or Failure("UNKNOWN", "it was not looked at")
+    return [failed_row(cluster.name, failure)], taken.context.cluster_id or "", taken.at
+
+
+def _context(cluster: Cluster) -> Context:
+    from console.contexts import load, resolve
+
+    return resolve(
+        load(os.environ, Path.home()),
+        name=cluster.context,
+        bootstrap=cluster.bootstrap,
+        command_config=Path(cluster.command_config) if cluster.command_config else None,
+        environ={},
+    )
