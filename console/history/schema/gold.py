@@ -74,7 +74,7 @@ QUOTA_USAGE = Table(
         column("rate_max_10s", "double", "The highest of them."),
         maybe("utilisation", "double", "`rate_max_10s` / `quota_value`; 1 is the limit. Empty: no limit."),
         column("throttle_ms", "bigint", "Milliseconds that the broker made the clients wait, together."),
-        column("throttled_requests", "bigint", "Requests that were made to wait, at least: by seconds with any."),
+        column("throttled_requests", "bigint", "Requests that were made to wait, at least."),
         maybe("headroom", "double", "`quota_value` less `rate_max_10s`, in bytes/s or %. Empty: no limit."),
         maybe("suggested_value", "double", "A limit that would fit, in bytes/s or %. Empty: leave it."),
         column("reason", "string", "Why that, or why none."),

@@ -1,0 +1,300 @@
+"""Rates, limits and who shares them: held to a plain count of the same requests, second by second."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from console.history.entities import quota_key
+from console.history.quotas.resolver import Effective, effective, scope
+from console.history.schema.arrow import arrow_schema
+from console.history.schema.gold import QUOTA_USAGE
+from console.history.schema.silver import REQUEST_1S
+from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SECONDS = 200
+PRODUCER, CONSUMER, PERCENTAGE = "producer_byte_rate", "consumer_byte_rate", "request_percentage"
+
+
+class Used(NamedTuple):
+    """A row of request_1s."""
+
+    cluster: str
+    broker: int
+    second: int
+    principal: str
+    client: str
+    api: str
+    amount: int
+    local_ms: float
+    throttles: tuple[int, ...]
+
+    def row(self) -> dict[str, Any]:
+        return {
+            "cluster_id": self.cluster,
+            "broker_id": self.broker,
+            "second": at(self.second),
+            "principal": self.principal,
+            "client_id": self.client,
+            "api": self.api,
+            "requests": max(1, len(self.throttles)),
+            "errors": 0,
+            "bytes_in": self.amount if self.api == "PRODUCE" else 0,
+            "bytes_out": self.amount if self.api == "FETCH" else 0,
+            "local_ms": self.local_ms,
+            "throttle_ms_sum": sum(self.throttles),
+            "throttle_ms_max": max(self.throttles, default=0),
+        }
+
+
+def random_uses(chosen: random.Random, cluster: str, rows: int) -> list[Used]:
+    made: dict[tuple[Any, ...], Used] = {}
+    for _ in range(rows):
+        key = (
+            chosen.choice([1, 2]),
+            # Clumps with gaps between them, over the ends of minutes.
+            min(SECONDS - 1, chosen.choice([0, 55, 58, 119, 130]) + chosen.randrange(30)),
+            chosen.choice(["User:a", "User:b", "Robot:a"]),
+            chosen.choice(["", "a", "<default>", "ü + *"]),
+            chosen.choice(["PRODUCE", "FETCH", "METADATA", "CREATE_TOPICS"]),
+        )
+        throttles = tuple(chosen.randrange(1, 900) for _ in range(chosen.choice([0, 0, 1, 3])))
+        made[key] = Used(cluster, *key, chosen.randrange(10**6), chosen.randrange(1000) / 8, throttles)
+    return list(made.values())
+
+
+def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """quota_usage less what is suggested, by its key."""
+    amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    waits: dict[tuple[Any, ...], int] = defaultdict(int)
+    found: dict[tuple[Any, ...], tuple[int, Effective | None]] = {}
+    held = {(use.cluster, use.second): holding(limits, use.cluster, use.second) for use in uses}
+    for use in uses:
+        user = use.principal.split(":", 1)[1]
+        of = {
+            key: effective(held[use.cluster, use.second], user, use.client, key)
+            for key in (PRODUCER, CONSUMER, PERCENTAGE)
+        }
+        moved = {"PRODUCE": PRODUCER, "FETCH": CONSUMER}.get(use.api)
+        for_bytes = moved is not None and (of[moved] is not None or of[PERCENTAGE] is None)
+        waiting = moved if for_bytes else None if use.api == "CREATE_TOPICS" else PERCENTAGE
+        for key, amount in ((moved, float(use.amount)), (PERCENTAGE, use.local_ms / 10)):
+            if key is None:
+                continue
+            level = getattr(of[key], "level", None)
+            who = (use.cluster, use.broker, key, *scope(level, user, use.client))
+            minute = use.second // 60
+            amounts[who][use.second] += amount
+            waits[*who, minute] += sum(use.throttles) if key == waiting else 0
+            if (*who, minute) not in found or found[*who, minute][0] <= use.second:
+                found[*who, minute] = (use.second, of[key])
+    made = {}
+    for (*who, minute), (_, limit) in found.items():
+        by_second = amounts[tuple(who)]
+        clock = range(minute * 60, minute * 60 + 60)
+        rates = sorted(sum(by_second.get(each - back, 0.0) for back in range(10)) / 10 for each in clock)
+        made[*who, minute] = {
+            "quota_value": None if limit is None else limit.value,
+            "level": None if limit is None else limit.level,
+            "rate_avg": sum(by_second.get(each, 0.0) for each in clock) / 60,
+            "rate_p95_10s": rates[56] + 0.05 * (rates[57] - rates[56]),
+            "rate_max_10s": rates[-1],
+            "utilisation": None if limit is None else rates[-1] / limit.value,
+            "headroom": None if limit is None else limit.value - rates[-1],
+            "throttle_ms": waits[*who, minute],
+        }
+    return made
+
+
+def usage(spark: SparkSession, uses: Sequence[Used], limits: Sequence[Limit]) -> list[dict[str, Any]]:
+    from console.history.transforms.quota_usage import quota_usage
+
+    requests = pa.Table.from_pylist([use.row() for use in uses], schema=arrow_schema(REQUEST_1S))
+    history = spark.createDataFrame(history_rows(limits))
+    made = quota_usage(spark.createDataFrame(requests), history)
+    assert made.columns == list(QUOTA_USAGE.names)
+    rows: list[dict[str, Any]] = made.toArrow().cast(arrow_schema(QUOTA_USAGE)).to_pylist()
+    return rows
+
+
+def close(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> bool:
+    return all(
+        ours[name] == value
+        if value is None or not isinstance(value, float)
+        else math.isclose(ours[name], value, abs_tol=1e-6)
+        for name, value in theirs.items()
+    )
+
+
+@pytest.fixture(scope="module")
+def worlds() -> tuple[list[Used], list[Limit]]:
+    """Requests and limits of many clusters, the last with a throttled producer."""
+    chosen = random.Random(11)
+    clusters = [f"c{number}" for number in range(20)]
+    limits = [limit for number, name in enumerate(clusters) for limit in random_limits(chosen, name, number, SECONDS)]
+    uses = [use for number, name in enumerate(clusters) for use in random_uses(chosen, name, 5 + number * 4)]
+    limits += [
+        Limit("c0", quota_key({"user": None, "client-id": None}), PERCENTAGE, 3.0, 0, None),
+        Limit("throttled", quota_key({"user": None}), PRODUCER, 500.0, 0, None),
+        Limit("throttled", quota_key({"client-id": "x"}), PRODUCER, 1e9, 0, None),
+    ]
+    uses += [
+        Used("throttled", 1, 60, "User:a", "x", "PRODUCE", 12_000, 5.0, ()),
+        Used("throttled", 1, 61, "User:a", "y", "PRODUCE", 3_000, 5.0, (700, 200)),
+    ]
+    chosen.shuffle(uses)
+    return uses, limits
+
+
+@pytest.fixture(scope="module")
+def used(spark: SparkSession, worlds: tuple[list[Used], list[Limit]]) -> list[dict[str, Any]]:
+    """quota_usage of all of them, in one go."""
+    return usage(spark, *worlds)
+
+
+def test_it_counts_what_a_plain_count_does(used: list[dict[str, Any]], worlds: tuple[list[Used], list[Limit]]) -> None:
+    expected = counted(*worlds)
+    ours = {
+        (
+            *(row[name] for name in ("cluster_id", "broker_id", "quota_key", "scope_user", "scope_client")),
+            int((row["minute"] - START) / timedelta(minutes=1)),
+        ): row
+        for row in used
+    }
+    assert len(ours) == len(used)
+    assert ours.keys() == expected.keys()
+    assert [(key, ours[key], wanted) for key, wanted in expected.items() if not close(ours[key], wanted)] == []
+    assert {wanted["level"] for wanted in expected.values()} >= {None, 1, 2, 3, 4, 5, 6, 7, 8}
+    assert any(wanted["throttle_ms"] for wanted in expected.values())
+
+
+def test_a_minute_with_a_throttled_producer(used: list[dict[str, Any]]) -> None:
+    mine = [row for row in used if row["cluster_id"] == "throttled"]
+    # Of its time there is no limit, so that is each pair's own.
+    assert sorted((row["quota_key"], row["scope_client"] or "") for row in mine) == [
+        (PRODUCER, ""),
+        (PERCENTAGE, "x"),
+        (PERCENTAGE, "y"),
+    ]
+    (row,) = [row for row in mine if row["quota_key"] == PRODUCER]
+    assert (row["scope_user"], row["level"], row["quota_value"]) == ("a", 6, 500.0)
+    # In ten windows of ten seconds are its first 12,000 bytes, in nine of them the other 3,000 too.
+    assert (row["rate_avg"], row["rate_p95_10s"], row["rate_max_10s"]) == (250.0, 1500.0, 1500.0)
+    assert (row["utilisation"], row["headroom"]) == (3.0, -1000.0)
+    assert (row["throttle_ms"], row["throttled_requests"]) == (900, 2)
+    assert (row["suggested_value"], row["reason"]) == (
+        1900.0,
+        "throttled in 1 of 1 minutes, at up to 1.5 kB/s: 1.25 × that for this user",
+    )
+
+
+def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
+    """Minutes of one scope, told as columns."""
+    count = max(len(values) for values in given.values())
+    return [
+        {
+            "cluster_id": "c",
+            "broker_id": 1,
+            "minute": START + timedelta(minutes=number),
+            "quota_key": PRODUCER,
+            "scope_user": "a",
+            "scope_client": None,
+            "level": 3,
+            "throttle_ms": 0,
+            "rate_p95_10s": 0.0,
+        }
+        | {name: values[number % len(values)] for name, values in given.items()}
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
+    """What is suggested for each of a few scopes, by a word for it; in one go, since Spark takes its time."""
+    from console.history.transforms.quota_suggestion import with_suggestion
+
+    cases = {
+        "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
+        "pressed": minutes(
+            quota_value=[1e6] * 3,
+            rate_p95_10s=[0.0, 0.91e6, 0.2e6],
+            rate_max_10s=[1e5, 1.01e6, 3e5],
+            throttle_ms=[0, 9, 0],
+        ),
+        "bursts": minutes(quota_value=[1e6], rate_p95_10s=[1e5], rate_max_10s=[2e6], throttle_ms=[500]),
+        "not near": minutes(quota_value=[1e6], rate_p95_10s=[1e5], rate_max_10s=[2e5], throttle_ms=[500]),
+        "far below": minutes(quota_value=[1e6] * 60, rate_max_10s=[1234.0, 12.0]),
+        "far below, not for long": minutes(quota_value=[1e6] * 59, rate_max_10s=[1234.0]),
+        "far below a default": minutes(quota_value=[1e6] * 60, rate_max_10s=[1234.0], level=[6]),
+        "idle": minutes(quota_value=[1e6] * 60, rate_max_10s=[0.0]),
+        "fits": minutes(quota_value=[1e6] * 60, rate_max_10s=[5e5]),
+        "percent": minutes(
+            quota_value=[2.0], quota_key=[PERCENTAGE], rate_p95_10s=[2.0], rate_max_10s=[2.3], throttle_ms=[5]
+        ),
+    }
+    rows = [row | {"cluster_id": name} for name, each in cases.items() for row in each]
+    # The same seconds on another broker are no more minutes.
+    rows += [row | {"broker_id": 2} for row in rows if row["cluster_id"] == "far below, not for long"]
+    schema = pa.schema(
+        [field for field in arrow_schema(QUOTA_USAGE) if field.name in rows[0] | {"rate_max_10s": 0, "quota_value": 0}]
+    )
+    judged = with_suggestion(spark.createDataFrame(pa.Table.from_pylist(rows, schema=schema)))
+    told = judged.select("cluster_id", "suggested_value", "reason").distinct().toArrow().to_pylist()
+    assert len(told) == len(cases)
+    return {row["cluster_id"]: (row["suggested_value"], row["reason"]) for row in told}
+
+
+@pytest.mark.parametrize(
+    ("case", "value", "reason"),
+    [
+        ("no limit", None, "no limit; peak 1.2 kB/s"),
+        ("pressed", 1.3e6, "throttled in 1 of 3 minutes, at up to 1.0 MB/s: 1.25 × that for this user"),
+        ("bursts", None, "throttled in 1 of 1 minutes, in bursts of up to 2.0 MB/s alone: leave it"),
+        (
+            "not near",
+            None,
+            "throttled in 1 of 1 minutes, though its peak is 200.0 kB/s: another quota, or what is not logged",
+        ),
+        (
+            "far below",
+            2500.0,
+            "never throttled in 60 minutes, peak 1.2 kB/s is 0 % of the limit: 2 × the peak would do",
+        ),
+        (
+            "far below, not for long",
+            None,
+            "never throttled in 59 minutes, peak 1.2 kB/s is 0 % of the limit: leave it",
+        ),
+        ("far below a default", None, "never throttled in 60 minutes, peak 1.2 kB/s is 0 % of the limit: leave it"),
+        ("idle", None, "never throttled in 60 minutes, peak 0 B/s is 0 % of the limit: leave it"),
+        ("fits", None, "never throttled in 60 minutes, peak 500.0 kB/s is 50 % of the limit: leave it"),
+        ("percent", 2.9, "throttled in 1 of 1 minutes, at up to 2.3 %: 1.25 × that for this user"),
+    ],
+)
+def test_what_is_suggested_and_why(
+    suggestions: dict[str, tuple[float | None, str]], case: str, value: float | None, reason: str
+) -> None:
+    assert suggestions[case] == (value, reason)
+
+
+def test_two_digits_up(spark: SparkSession) -> None:
+    from pyspark.sql import functions as F
+
+    from console.history.transforms.quota_suggestion import two_digits_up
+
+    bytes_ = {1234.0: 1300.0, 1200.0: 1200.0, 99.1: 100.0, 0.5: 1.0, 7.0: 7.0, 7.01: 8.0, 1e9: 1e9, 10_000_001.0: 11e6}
+    percents = {2.875: 2.9, 0.123: 0.13, 12.0: 12.0, 100.5: 110.0, 0.29: 0.29}
+    cases = [(value, True, up) for value, up in bytes_.items()] + [(value, False, up) for value, up in percents.items()]
+    values = spark.createDataFrame(cases, "value double, whole boolean, wanted double")
+    found = values.select("wanted", two_digits_up(F.col("value"), F.col("whole")).alias("up")).collect()
+    assert [row["up"] for row in found] == [row["wanted"] for row in found]
