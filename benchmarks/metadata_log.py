@@ -1,0 +1,232 @@
+"""A metadata log of any size, as a busy cluster of 30 brokers leaves it: every type of record, in shares like a day's.
+
+Brokers restart and partitions change their leaders and replicas, which is most of it; topics, configs, quotas, ACLs
+and credentials are made and taken away, a good part of them new names; a controller with nothing to do says so twice a
+second in a NoOpRecord.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.support.metadata_log import batch, value
+
+BROKERS, TOPICS, PARTITIONS = 30, 2_000, 12
+_KEYS = ("retention.ms", "cleanup.policy", "min.insync.replicas", "max.message.bytes", "segment.bytes")
+_SHARES = (
+    ("leader changes", 26),
+    ("shrunk and grown replicas", 22),
+    ("nothing", 25),
+    ("topics", 4),
+    ("configs", 8),
+    ("quotas", 6),
+    ("acls", 5),
+    ("credentials", 1),
+    ("brokers", 2),
+    ("rare", 1),
+)
+"""How many of a hundred batches are of what."""
+
+
+class Day:
+    """Values of records, batch by batch. seed: the same gives the same log."""
+
+    def __init__(self, seed: int = 7) -> None:
+        self._random = random.Random(seed)
+        self._topics = [self._uuid() for _ in range(TOPICS)]
+        self._directories = [self._uuid() for _ in range(BROKERS)]
+        self._replicas = [self._some_brokers() for _ in range(300)]
+        self._acls: list[str] = []
+        self._made: dict[str, Callable[[], list[bytes]]] = {
+            "leader changes": self._leader_changes,
+            "shrunk and grown replicas": self._replica_changes,
+            "nothing": lambda: [value("NoOpRecord")],
+            "topics": self._topic,
+            "configs": self._configs,
+            "quotas": self._quotas,
+            "acls": self._acl,
+            "credentials": self._credential,
+            "brokers": self._broker,
+            "rare": self._rare,
+        }
+
+    def batches(self) -> Iterator[list[bytes]]:
+        """Without end."""
+        kinds, shares = zip(*_SHARES, strict=True)
+        while True:
+            for kind in self._random.choices(kinds, shares, k=1000):
+                yield self._made[kind]()
+
+    def _leader_changes(self) -> list[bytes]:
+        """A broker goes or comes back: some of its partitions have another leader, and it is out of their replicas."""
+        made = []
+        for _ in range(self._random.randint(5, 60)):
+            isr = self._random.choice(self._replicas)[:2]
+            made.append(self._change(isr=isr, leader=isr[0]))
+        return made
+
+    def _replica_changes(self) -> list[bytes]:
+        return [self._change(isr=self._random.choice(self._replicas)) for _ in range(self._random.randint(1, 20))]
+
+    def _change(self, **fields: object) -> bytes:
+        partition, topic = self._random.randrange(PARTITIONS), self._random.choice(self._topics)
+        return value("PartitionChangeRecord", 2, partitionId=partition, topicId=topic, **fields)
+
+    def _topic(self) -> list[bytes]:
+        gone = self._random.randrange(TOPICS)
+        removed = value("RemoveTopicRecord", topicId=self._topics[gone])
+        topic = self._topics[gone] = self._uuid()
+        name = f"team-{self._random.randrange(40)}.orders-{self._random.randrange(10**6)}.v1"
+        made = [removed, value("TopicRecord", name=name, topicId=topic)]
+        made.append(value("ConfigRecord", resourceType=2, resourceName=name, name="retention.ms", value="604800000"))
+        for partition in range(PARTITIONS):
+            replicas = self._random.choice(self._replicas)
+            made.append(
+                value(
+                    "PartitionRecord",
+                    2,
+                    partitionId=partition,
+                    topicId=topic,
+                    replicas=replicas,
+                    isr=replicas,
+                    removingReplicas=[],
+                    addingReplicas=[],
+                    leader=replicas[0],
+                    leaderEpoch=0,
+                    partitionEpoch=0,
+                    directories=[self._directories[broker - 1] for broker in replicas],
+                )
+            )
+        return made
+
+    def _configs(self) -> list[bytes]:
+        made = []
+        for _ in range(self._random.randint(1, 10)):
+            name = f"team-{self._random.randrange(40)}.orders-{self._random.randrange(10**4)}.v1"
+            new = None if self._random.random() < 0.2 else str(self._random.randrange(1, 1000) * 3_600_000)
+            key = self._random.choice(_KEYS)
+            made.append(value("ConfigRecord", resourceType=2, resourceName=name, name=key, value=new))
+        if self._random.random() < 0.05:
+            made.append(
+                value("ConfigRecord", resourceType=4, resourceName="1", name="ssl.keystore.password", value="not shown")
+            )
+        return made
+
+    def _quotas(self) -> list[bytes]:
+        user = {"entityType": "user", "entityName": f"service-{self._random.randrange(5000)}"}
+        client = {"entityType": "client-id", "entityName": self._random.choice([None, "batch", "live"])}
+        return [
+            value("ClientQuotaRecord", entity=[user, client], key=key, value=limit, remove=limit == 0)
+            for key in ("producer_byte_rate", "consumer_byte_rate")
+            for limit in [self._random.choice([0.0, 1e6, 5e6, 2.5e7])]
+        ]
+
+    def _acl(self) -> list[bytes]:
+        if self._acls and self._random.random() < 0.4:
+            return [value("RemoveAccessControlEntryRecord", id=self._acls.pop())]
+        made = []
+        for operation in (3, 4, 8):
+            self._acls.append(self._uuid())
+            made.append(
+                value(
+                    "AccessControlEntryRecord",
+                    id=self._acls[-1],
+                    resourceType=2,
+                    resourceName=f"team-{self._random.randrange(40)}.orders-{self._random.randrange(10**4)}",
+                    patternType=3,
+                    principal=f"User:service-{self._random.randrange(5000)}",
+                    host="*",
+                    operation=operation,
+                    permissionType=3,
+                )
+            )
+        return made
+
+    def _credential(self) -> list[bytes]:
+        name = f"service-{self._random.randrange(5000)}"
+        if self._random.random() < 0.3:
+            return [value("RemoveUserScramCredentialRecord", name=name, mechanism=1)]
+        secrets = {each: self._random.randbytes(32) for each in ("salt", "storedKey", "serverKey")}
+        return [value("UserScramCredentialRecord", name=name, mechanism=1, iterations=8192, **secrets)]
+
+    def _broker(self) -> list[bytes]:
+        broker, epoch = self._random.randrange(1, BROKERS + 1), self._random.randrange(10**6)
+        directory = self._directories[broker - 1]
+        return [
+            value("BrokerRegistrationChangeRecord", 2, brokerId=broker, brokerEpoch=epoch, inControlledShutdown=1),
+            value("FenceBrokerRecord", id=broker, epoch=epoch),
+            value(
+                "RegisterBrokerRecord",
+                3,
+                brokerId=broker,
+                isMigratingZkBroker=False,
+                incarnationId=self._uuid(),
+                brokerEpoch=epoch + 1,
+                endPoints=[{"name": "SSL", "host": f"broker-{broker}.example", "port": 9092, "securityProtocol": 1}],
+                features=[{"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 29}],
+                rack=f"zone-{broker % 3}",
+                fenced=True,
+                inControlledShutdown=False,
+                logDirs=[directory],
+            ),
+            value("BrokerRegistrationChangeRecord", 2, brokerId=broker, brokerEpoch=epoch + 1, fenced=-1),
+            value("UnfenceBrokerRecord", id=broker, epoch=epoch + 1),
+            value("ProducerIdsRecord", brokerId=broker, brokerEpoch=epoch + 1, nextProducerId=epoch * 1000),
+        ]
+
+    def _rare(self) -> list[bytes]:
+        token = self._uuid()
+        stamp = 1_763_600_000_000 + self._random.randrange(10**9)
+        endpoint = {"name": "CONTROLLER", "host": "broker-1.example", "port": 9093, "securityProtocol": 1}
+        feature = {"name": "metadata.version", "minSupportedVersion": 7, "maxSupportedVersion": 29}
+        return [
+            value("BeginTransactionRecord", name="rare"),
+            value("FeatureLevelRecord", name="metadata.version", featureLevel=25),
+            value(
+                "RegisterControllerRecord",
+                controllerId=1,
+                incarnationId=self._uuid(),
+                zkMigrationReady=False,
+                endPoints=[endpoint],
+                features=[feature],
+            ),
+            value(
+                "DelegationTokenRecord",
+                owner="User:alice",
+                requester="User:alice",
+                renewers=["User:orders"],
+                issueTimestamp=stamp,
+                maxTimestamp=stamp + 1,
+                expirationTimestamp=stamp + 1,
+                tokenId=token,
+            ),
+            value("RemoveDelegationTokenRecord", tokenId=token),
+            value("ZkMigrationStateRecord", zkMigrationState=0),
+            value("ClearElrRecord", topicName="orders"),
+            value("UnregisterBrokerRecord", brokerId=99, brokerEpoch=1),
+            value("EndTransactionRecord"),
+        ]
+
+    def _some_brokers(self) -> list[int]:
+        return self._random.sample(range(1, BROKERS + 1), 3)
+
+    def _uuid(self) -> str:
+        return base64.urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
+
+
+def write_log(folder: Path, size: int, cluster_id: str = "benchmark-of-kac-lake1") -> tuple[Path, int]:
+    """A folder `__cluster_metadata-0` with one segment of about `size` bytes; gives it and the number of records."""
+    log = folder / "__cluster_metadata-0"
+    log.mkdir(parents=True)
+    (folder / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+    offset = written = 0
+    with (log / f"{0:020}.log").open("wb") as file:
+        for values in Day().batches():
+            written += file.write(batch(offset, values, stamp_ms=1_763_600_000_000 + offset))
+            offset += len(values)
+            if written >= size:
+                return log, offset
+    raise AssertionError("a day has no end")

@@ -1,0 +1,297 @@
+"""Whole batches of the metadata log as Arrow batches of rows."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..redact import blot
+from ..schema.arrow import arrow_schema
+from ..schema.bronze import KRAFT_RECORD
+from .batches import (
+    COMPRESSION,
+    CONTROL,
+    HEADER_BYTES,
+    LENGTH_AT,
+    LOG_APPEND_TIME,
+    Header,
+    is_whole,
+    unpack_header,
+    unpacked,
+)
+from .schemas import known_schemas
+from .secrets import Hiding
+from .specialise import Decode, Specialiser
+from .values import MalformedRecordError, uvarint
+
+ROWS = 1 << 15
+"""Rows in an Arrow batch, about."""
+
+ROW_SCHEMA: pa.Schema = pa.schema([field for field in arrow_schema(KRAFT_RECORD) if field.name != "run_id"])
+"""The columns of `kraft_record` less `run_id`, which whoever writes them adds."""
+
+FRAME_VERSION = 1
+
+
+class ChangedWhileReadError(RuntimeError):
+    """The file is not what it was when it was looked through."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What all rows of some bytes have in common. snapshot_end: the offset that a snapshot ends at, None for the log.
+    byte_pos: where in the file the bytes begin."""
+
+    cluster_id: str
+    path: str
+    name: str
+    snapshot_end: int | None
+    byte_pos: int
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """Something that could not be read, as the table `quarantine` has it, less its run."""
+
+    cluster_id: str
+    file: str
+    byte_pos: int
+    reason: str
+    sha256: str
+    sample: str
+
+    @staticmethod
+    def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
+        """data: what could not be read; nothing of it is kept but its shape and its hash."""
+        sample = blot(data[:200].decode("latin-1"))
+        return Trouble(cluster_id, file, byte_pos, reason, hashlib.sha256(data).hexdigest(), sample)
+
+
+Report = Callable[[Trouble], None]
+Wanted = Callable[[int], bool]
+
+
+class Decoder:
+    """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: is told of records
+    that can't be read, of a file's records of a newer form only of the first; they are rows of the type ``UNKNOWN(n)``
+    with the payload ``{}``."""
+
+    def __init__(self, key: bytes | None, report: Report) -> None:
+        self._report = report
+        self._payloads: list[str] = []
+        self._codes: list[int] = []
+        self._offsets: list[int] = []
+        self._stamps: list[int] = []
+        self._epochs: list[int] = []
+        self._hiding = Hiding(key, self._payloads)
+        self._newer_told: set[tuple[str, int, int]] = set()
+        self._types: list[tuple[str, int, int]] = []
+        self._code_of: dict[tuple[str, int, int], int] = {}
+        specialiser = Specialiser(self._hiding)
+        self._heads: dict[bytes, tuple[int, Decode]] = {
+            bytes((FRAME_VERSION, *known)): (self._code(schema.name, *known), specialiser.decoder(schema))
+            for known, schema in known_schemas().items()
+        }
+
+    def rows(self, data: bytes, origin: Origin, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of batches that follow one another and are whole. wanted: which offsets; None: all.
+
+        Raises ChangedWhileReadError where they are not whole.
+        """
+        at, size = 0, len(data)
+        while at < size:
+            if size - at < HEADER_BYTES:
+                raise ChangedWhileReadError(_changed(origin, at))
+            header = Header._make(unpack_header(data, at))
+            end = at + LENGTH_AT + header.length
+            if header.length < HEADER_BYTES - LENGTH_AT or end > size or not is_whole(data, at, end, header.crc):
+                raise ChangedWhileReadError(_changed(origin, at))
+            if not header.attributes & CONTROL:
+                before = len(self._payloads)
+                if header.attributes & COMPRESSION:
+                    self._compressed(data, at, end, header, origin)
+                else:
+                    self._batch(data, at + HEADER_BYTES, end, header, origin, at)
+                self._epochs += [header.leader_epoch] * (len(self._payloads) - before)
+                if wanted is not None:
+                    self._keep(before, wanted)
+                if len(self._payloads) >= ROWS:
+                    yield self._flush(origin)
+            at = end
+        if self._payloads:
+            yield self._flush(origin)
+
+    def _compressed(self, data: bytes, at: int, end: int, header: Header, origin: Origin) -> None:
+        try:
+            records = unpacked(header.attributes & COMPRESSION, data[at + HEADER_BYTES : end])
+        except ValueError as reason:
+            self._tell(origin, at, f"batch at offset {header.base_offset}: {reason}", data[at:end])
+            return
+        self._batch(records, 0, len(records), header, origin, at)
+
+    def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
+        """Records between two bytes; short names and no calls, since this runs for every record."""
+        heads = self._heads
+        base, stamp = header.base_offset, header.base_ts
+        fixed_stamp = header.max_ts if header.attributes & LOG_APPEND_TIME else None
+        payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
+        count = header.records
+        try:
+            while count:
+                count -= 1
+                size = d[p]
+                if size < 128:
+                    p += 1
+                else:
+                    size, p = uvarint(d, p)
+                stop = p + (size >> 1)
+                later = d[p + 1]
+                if later < 128:
+                    p += 2
+                else:
+                    later, p = uvarint(d, p + 1)
+                delta = d[p]
+                if delta < 128:
+                    p += 1
+                else:
+                    delta, p = uvarint(d, p)
+                if d[p] == 1:  # no key, as always in this log
+                    p += 1
+                else:
+                    key, p = uvarint(d, p)
+                    p += key >> 1
+                value = d[p]
+                if value < 128:
+                    p += 1
+                else:
+                    value, p = uvarint(d, p)
+                value_end = p + (value >> 1)
+                if value_end >= stop or stop > end:
+                    raise MalformedRecordError("a record is longer than it says")
+                offsets.append(base + (delta >> 1))
+                stamps.append(stamp + ((later >> 1) ^ -(later & 1)))
+                head = heads.get(d[p : p + 3])
+                try:
+                    if head is not None:
+                        payload = head[1](d, p + 3, value_end)
+                        payloads.append(payload)
+                        codes.append(head[0])
+                    else:
+                        self._unusual(d, p, value_end)
+                except MalformedRecordError as reason:
+                    self._unreadable(d, p, value_end, origin, batch_at, str(reason))
+                except (IndexError, struct.error):
+                    self._unreadable(d, p, value_end, origin, batch_at, "its fields run over its end")
+                p = stop
+            if p != end:
+                raise MalformedRecordError("it has bytes after its last record")
+        except (MalformedRecordError, IndexError) as reason:
+            # Of the records before it, rows were made.
+            del offsets[len(payloads) :], stamps[len(payloads) :]
+            self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
+        if fixed_stamp is not None:
+            stamps[len(self._epochs) :] = [fixed_stamp] * (len(payloads) - len(self._epochs))
+
+    def _unusual(self, d: bytes, p: int, end: int) -> None:
+        """A record whose type is unknown, or written with more bytes than it needs."""
+        _, at, api_key, version = _frame(d, p, end)
+        known = self._heads.get(bytes((FRAME_VERSION, api_key, version))) if max(api_key, version) < 128 else None
+        if known is None:
+            name = known_names().get(api_key)
+            form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
+            raise MalformedRecordError(f"{form} is newer than what this release of kac knows: this is the first")
+        self._payloads.append(known[1](d, at, end))
+        self._codes.append(known[0])
+
+    def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
+        """A row that says no more than that a record was there."""
+        self._hiding.forget(len(self._payloads))
+        try:
+            _, _, api_key, version = _frame(d, p, end)
+        except (MalformedRecordError, IndexError):
+            api_key = version = -1
+        # What does not fit the column is no number of a type.
+        api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
+        newer = (origin.path, api_key, version)
+        if newer not in self._newer_told:
+            self._tell(origin, batch_at, f"record at offset {self._offsets[-1]}: {reason}", d[p:end])
+        if (api_key, version) not in known_schemas():
+            self._newer_told.add(newer)
+        self._payloads.append("{}")
+        self._codes.append(self._code(f"UNKNOWN({api_key})", api_key, version))
+
+    def _tell(self, origin: Origin, at: int, reason: str, data: bytes) -> None:
+        self._report(Trouble.of(origin.cluster_id, origin.path, origin.byte_pos + at, reason, data))
+
+    def _code(self, name: str, api_key: int, version: int) -> int:
+        key = (name, api_key, version)
+        code = self._code_of.get(key)
+        if code is None:
+            code = self._code_of[key] = len(self._types)
+            self._types.append(key)
+        return code
+
+    def _keep(self, since: int, wanted: Wanted) -> None:
+        """Take out the rows from `since` on that are not wanted."""
+        left = [row for row in range(since, len(self._offsets)) if wanted(self._offsets[row])]
+        if len(left) == len(self._offsets) - since:
+            return
+        self._hiding.move({row: since + at for at, row in enumerate(left)}, since)
+        for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
+            kept = [column[row] for row in left]
+            del column[since:]
+            column += kept  # type: ignore[operator]
+
+    def _flush(self, origin: Origin) -> pa.RecordBatch:
+        rows = len(self._payloads)
+        names, keys, versions = zip(*self._types, strict=True)
+        codes = pa.array(self._codes, pa.int32())
+        offsets = pa.array(self._offsets, pa.int64())
+        in_snapshot = origin.snapshot_end is not None
+        stamps = pa.array(self._stamps, pa.int64()).cast(pa.timestamp("ms", "UTC"))
+        hashes = self._hiding.hashes()
+        columns = [
+            pa.repeat(origin.cluster_id, rows),
+            pa.repeat(pa.scalar(origin.snapshot_end, pa.int64()), rows) if in_snapshot else offsets,
+            offsets.cast(pa.int32()) if in_snapshot else pa.repeat(pa.scalar(0, pa.int32()), rows),
+            pa.repeat(in_snapshot, rows),
+            pa.array(self._epochs, pa.int32()),
+            stamps.cast(pa.timestamp("us", "UTC"), safe=False),
+            pa.array(names, pa.string()).take(codes),
+            pa.array(keys, pa.int32()).take(codes),
+            pa.array(versions, pa.int32()).take(codes),
+            pa.array(self._payloads, pa.string()),
+            pa.array(map(hashes.get, range(rows)), pa.string()) if hashes else pa.nulls(rows, pa.string()),
+            pa.repeat(origin.name, rows),
+        ]
+        for column in (self._payloads, self._codes, self._offsets, self._stamps, self._epochs):
+            column.clear()
+        return pa.RecordBatch.from_arrays(columns, schema=ROW_SCHEMA)
+
+
+def known_names() -> dict[int, str]:
+    """The record types by their number."""
+    return {schema.api_key: schema.name for schema in known_schemas().values()}
+
+
+def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
+    """The frame of a record's value: its version, where the fields begin, the type's number and version."""
+    frame, at = uvarint(d, p)
+    if frame != FRAME_VERSION:
+        raise MalformedRecordError(f"its frame has the version {frame}, which is not known")
+    api_key, at = uvarint(d, at)
+    version, at = uvarint(d, at)
+    if at > end:
+        raise MalformedRecordError("it ends before its fields")
+    return frame, at, api_key, version
+
+
+def _changed(origin: Origin, at: int) -> str:
+    return (
+        f"{origin.path}: the batch at byte {origin.byte_pos + at} is not what it was a moment ago: "
+        "the broker cut its log, or it was written over. Nothing was taken from it; run it again"
+    )

@@ -1,0 +1,112 @@
+"""A metadata log written by hand: records encoded from Kafka's schemas, batches of format v2, control batches."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from crc32c import crc32c
+
+from console.history.kraft.schemas import Field, RecordSchema, known_schemas
+
+_FIXED = {
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "bool": "?",
+}
+CONTROL, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 0x20, 2, 3, 4
+
+
+def schema(name: str, version: int = 0) -> RecordSchema:
+    """The schema of a version of a record."""
+    return next(each for each in known_schemas().values() if (each.name, each.version) == (name, version))
+
+
+def value(name: str, version: int = 0, /, **fields: Any) -> bytes:
+    """A record's value: its frame, then its fields. uuids as base64, bytes as bytes; tagged fields may be left out."""
+    known = schema(name, version)
+    return uvarint(1) + uvarint(known.api_key) + uvarint(version) + _struct(known.fields, fields)
+
+
+def uvarint(number: int) -> bytes:
+    """An unsigned varint."""
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*made, number))
+
+
+def varint(number: int) -> bytes:
+    """A varint with its sign in the lowest bit."""
+    return uvarint(number << 1 if number >= 0 else (-number << 1) - 1)
+
+
+def record(value: bytes, delta: int, later_ms: int = 0, key: bytes | None = None) -> bytes:
+    """A record of a batch. delta: its offset less the batch's. later_ms: its time less the batch's."""
+    keyed = varint(-1) if key is None else varint(len(key)) + key
+    body = b"\0" + varint(later_ms) + varint(delta) + keyed + varint(len(value)) + value + uvarint(0)
+    return varint(len(body)) + body
+
+
+def batch(
+    base_offset: int,
+    values: Sequence[bytes],
+    *,
+    epoch: int = 1,
+    stamp_ms: int = 1_763_600_000_000,
+    attributes: int = 0,
+    keys: Sequence[bytes] | None = None,
+    pack: Callable[[bytes], bytes] = bytes,
+) -> bytes:
+    """A batch. pack: how its records are compressed, which `attributes` has to say as well."""
+    records = pack(
+        b"".join(record(each, at, key=keys[at] if keys else None) for at, each in enumerate(values)),
+    )
+    last = len(values) - 1
+    body = struct.pack(">hiqqqhii", attributes, last, stamp_ms, stamp_ms, -1, -1, -1, len(values)) + records
+    head = struct.pack(">qiiBI", base_offset, len(body) + 9, epoch, 2, crc32c(body))
+    return head + body
+
+
+def control(base_offset: int, kind: int, *, epoch: int = 1) -> bytes:
+    """A control batch: a leader change, a snapshot's header or footer."""
+    return batch(base_offset, [b"\0\0\0"], epoch=epoch, attributes=CONTROL, keys=[struct.pack(">hh", 0, kind)])
+
+
+def _struct(fields: Sequence[Field], given: Mapping[str, Any]) -> bytes:
+    placed = b"".join(_field(field, given[field.name]) for field in fields if field.tag is None)
+    tagged = sorted(
+        (field.tag, _field(field, given[field.name]))
+        for field in fields
+        if field.tag is not None and field.name in given
+    )
+    return placed + uvarint(len(tagged)) + b"".join(uvarint(tag) + uvarint(len(raw)) + raw for tag, raw in tagged)
+
+
+def _field(field: Field, given: Any) -> bytes:
+    if not field.is_array:
+        return _one(field, given)
+    if given is None:
+        return uvarint(0)
+    return uvarint(len(given) + 1) + b"".join(_one(field, each) for each in given)
+
+
+def _one(field: Field, given: Any) -> bytes:
+    if field.fields:
+        return _struct(field.fields, given)
+    if field.type == "uuid":
+        return base64.urlsafe_b64decode(given + "==")
+    if field.type in _FIXED:
+        return struct.pack(">" + _FIXED[field.type], given)
+    if given is None:
+        return uvarint(0)
+    raw = given.encode() if isinstance(given, str) else given
+    return uvarint(len(raw) + 1) + raw
