@@ -1,0 +1,202 @@
+"""Looks at real brokers: what kac changes and writes down itself is what the looks find, in the same words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings, SaslSettings
+from console.commands.session import Session
+from console.contexts import Context
+from console.history.journals.read import read_journals
+from console.history.store import Lake
+from console.lake.collect import collect
+from console.lake.last_state import LastStates
+from console.lake.snapshot_rows import State
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.effects.risks import NAMES
+from tests.support.kafka_cluster import KafkaCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+PLANTED = "planted-password-8842"
+NAME = "collect-orders"
+PAIR = QuotaEntity.of({"user": "collect,user", "client-id": None})
+DAVE = ScramUser("collect-dave", ScramMechanism.parse("SCRAM-SHA-256"))
+ACL = Acl(
+    AclResourceType.parse("TOPIC"),
+    "collect:",
+    PatternType.parse("PREFIXED"),
+    "User:collect-user",
+    "*",
+    AclOperation.parse("READ"),
+    Permission.parse("DENY"),
+)
+CREATE = (CreateTopic(NewTopic(NAME, 2, 1, configs={"retention.ms": "3600000"})),)
+SETTING: tuple[Edit, ...] = (
+    SetConfig(topic_resource(NAME), "retention.ms", "7200000"),
+    AppendConfig(topic_resource(NAME), "cleanup.policy", "compact"),
+    GrowTopic(NAME, 5),
+    SetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms", "15001"),
+    SetConfig(broker_resource(1), "log.cleaner.backoff.ms", "15002"),
+    # Brokers take keys that they do not know, and hide them.
+    SetConfig(broker_resource(1), "collect.plugin.token", Secret(PLANTED)),
+    SetQuota(PAIR, "producer_byte_rate", 1048576.0),
+    SetQuota(PAIR, "request_percentage", 12.5),
+    AddAcl(ACL),
+    UpsertScram(DAVE, 8192, Secret(PLANTED)),
+)
+UNSETTING: tuple[Edit, ...] = (
+    UnsetConfig(CLUSTER_DEFAULT, "log.cleaner.backoff.ms"),
+    UnsetConfig(broker_resource(1), "log.cleaner.backoff.ms"),
+    UnsetConfig(broker_resource(1), "collect.plugin.token"),
+    UnsetQuota(PAIR, "producer_byte_rate"),
+    UnsetQuota(PAIR, "request_percentage"),
+    RemoveAcl(ACL),
+    DeleteScram(DAVE),
+    DeleteTopic(NAME),
+)
+
+
+def change(context: Context, edits: Sequence[Edit]) -> None:
+    """All of them, in one plan, into the journal."""
+
+    async def work(client: AdminClient) -> None:
+        session = Session(client, context, "run")
+        assert not session.stage(edits).refused
+        report = await session.apply(force=True, risks=NAMES)
+        assert report.ok, report
+
+    client = AdminClient(context.settings)
+    with client:
+        asyncio.run(work(client))
+
+
+def rows_of(lake: Lake, run_id: str) -> list[dict[str, Any]]:
+    files = lake.files(lake.current(), "snapshot")
+    rows = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files]).to_pylist()
+    return [row for row in rows if row["run_id"] == run_id]
+
+
+def found(lake: Lake, run_id: str) -> set[tuple[str, str, str, str | None]]:
+    return {
+        (row["entity_type"], row["entity_key"], row["attr"], row["value"])
+        for row in rows_of(lake, run_id)
+        if row["kind"] == "state"
+    }
+
+
+def without_endpoints(state: State) -> State:
+    """Brokers tell the addresses of the listener that they are asked by."""
+    return {entity: tuple(v for v in values if v.attr != ":endpoints") for entity, values in state.items()}
+
+
+@pytest.mark.parametrize("cluster_name", ["plain_cluster", "kafka39"])
+def test_looks_find_what_the_journal_says(cluster_name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    kafka: KafkaCluster = request.getfixturevalue(cluster_name)
+    context = Context("real", "a test", ConnectionSettings(kafka.addresses))
+    lake = Lake.create(str(tmp_path / "lake"))
+    first = collect(lake, [context])
+    assert first.complete, first.message
+    states = LastStates(lake)
+    before = states.of(lake.current(), str(first.clusters[0].cluster_id))
+    try:
+        change(context, CREATE)
+        change(context, SETTING)
+        second = collect(lake, [context])
+        assert second.complete, second.message
+    finally:
+        change(context, UNSETTING)
+    third = collect(lake, [context])
+    assert third.complete, third.message
+
+    folder = Path(os.environ["HOME"], ".local", "state", "kac", "journal")
+    journal, bad, _ = read_journals([folder], {})
+    assert not bad.num_rows
+    edits = journal.to_pylist()
+    assert {row["cluster_id"] for row in edits} == {first.clusters[0].cluster_id}
+    assert {row["status"] for row in edits} == {"applied"}
+    assert {row["principal"] for row in edits} == {"User:ANONYMOUS"}
+    assert all(timedelta() <= row["end_ts"] - row["intent_ts"] < timedelta(minutes=1) for row in edits)
+
+    # What was set last of each, as the journal has it, is what the look found; a list that grew is told whole there.
+    wanted = {(row["entity_type"], row["entity_key"], row["attr"]): row for row in edits if row["op"] == "set"}
+    seen = {entity: value for *entity_parts, value in found(lake, second.run_id) for entity in [tuple(entity_parts)]}
+    for entity, row in wanted.items():
+        assert entity in seen, entity
+        if row["is_sensitive"]:
+            assert row["value"] is None
+        else:
+            assert seen[entity] == row["value"], entity
+    assert seen["scram", "collect-dave", "SCRAM-SHA-256"] == "iterations=8192"
+    assert seen["broker", "1", "collect.plugin.token"] is None
+    assert set(str(seen["topic", NAME, "cleanup.policy"]).split(",")) == {"delete", "compact"}
+    assert seen["topic", NAME, ":partitions"] == "5"
+
+    gone = {(row["entity_type"], row["entity_key"]) for row in rows_of(lake, third.run_id) if row["kind"] == "absent"}
+    assert gone >= {("topic", NAME), ("quota", "user=collect%2Cuser,client-id=<default>"), ("scram", "collect-dave")}
+    assert ("acl", "TOPIC:PREFIXED:collect%3A") in gone
+    assert states.of(lake.current(), str(first.clusters[0].cluster_id)) == before, "as it was before the changes"
+    for path in Path(lake.where).rglob("*"):
+        assert not path.is_file() or PLANTED.encode() not in path.read_bytes()
+        if path.suffix == ".parquet":
+            assert PLANTED not in repr(pq.read_table(path, partitioning=None).to_pylist())
+    assert PLANTED not in repr(edits)
+
+
+def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, tmp_path: Path) -> None:
+    """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
+    admin = Context("real", "a test", ConnectionSettings(kafka39.addresses))
+    sasl = SaslSettings(mechanism="PLAIN", username="alice", password=Secret(kafka39.users["alice"]))
+    alice = Context("alice", "a test", ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl))
+    lake = Lake.create(str(tmp_path / "lake"))
+    only_bob = ACL._replace(
+        resource_name="collect-hidden",
+        pattern_type=PatternType.parse("LITERAL"),
+        principal="User:bob",
+        permission=Permission.parse("ALLOW"),
+    )
+    change(admin, [CreateTopic(NewTopic("collect-hidden", 1, 1)), AddAcl(only_bob)])
+    try:
+        whole = collect(lake, [admin])
+        assert whole.complete, whole.message
+        before = LastStates(lake).of(lake.current(), str(whole.clusters[0].cluster_id))
+        denied = collect(lake, [alice])
+    finally:
+        change(admin, [DeleteTopic("collect-hidden"), RemoveAcl(only_bob)])
+    assert denied.clusters[0].failure is None, denied.message
+    told = rows_of(lake, denied.run_id)
+    assert not [row for row in told if row["kind"] == "absent"]
+    after = LastStates(lake).of(lake.current(), str(whole.clusters[0].cluster_id))
+    assert without_endpoints(after) == without_endpoints(before)
+    (hidden,) = [row for row in told if row["kind"] == "failed" and row["entity_key"] == "collect-hidden"]
+    assert hidden["value"].startswith("TOPIC_AUTHORIZATION_FAILED")
