@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -53,6 +54,16 @@ def test_a_new_lake_is_empty_and_has_a_key_of_its_own(tmp_path: Path) -> None:
     assert again.key() == lake.key()
     assert again.about() == lake.about()
     assert Lake.create(str(tmp_path / "other")).key() != lake.key()
+
+
+def test_a_current_that_is_being_replaced_is_asked_again(lake: Lake) -> None:
+    held = add(lake, snapshot_rows(1))
+    current = Path(lake.path("CURRENT"))
+    current.write_text("")
+    later = threading.Timer(0.1, lambda: current.write_text(f"{held.run_id}\n"))
+    later.start()
+    assert lake.current() == held
+    later.join()
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
@@ -323,6 +334,9 @@ def test_damage_is_told_with_the_file_that_has_it(lake: Lake) -> None:
         assert f"manifests/{held.run_id}.json" in str(wrong.value)
     manifest.unlink()
     with pytest.raises(DamagedLake, match="not there"):
+        lake.current()
+    Path(lake.path("CURRENT")).unlink()
+    with pytest.raises(DamagedLake, match="CURRENT: it names no version"):
         lake.current()
     Path(lake.path("lake.json")).write_text("[")
     with pytest.raises(DamagedLake, match=r"lake.json"):

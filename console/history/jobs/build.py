@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from ..store import Lake, LakeError, Manifest
 from ..store.partitions import time_partitions
 from ..store.sweep import KEEP
 from ..store.write import Write
+from .arguments import lake_at, moment, parser, submitted
 from .progress import Listener, Steps, silent
 from .report import Report
 from .steps import STEPS, Source, Step
@@ -85,3 +87,21 @@ def _read(spark: SparkSession, lake: Lake, manifest: Manifest, source: Source, s
     cut = time_partitions(table, since - WARM_UP) if since is not None and source.cut else None
     wanted = None if cut is None else [each for each in manifest.table(table).partitions if cut.holds(each)]
     return read_table(spark, lake, manifest, table, wanted)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
+    options = parser(JOB, "Makes tables of what was taken in.")
+    options.add_argument("tables", nargs="*", metavar="TABLE", help="which (default: all)")
+    options.add_argument("--since", type=moment, help="only days and hours from then on, where a table is cut by time")
+    given = options.parse_args(argv)
+
+    def run(spark: SparkSession) -> Report:
+        lake = lake_at(spark, given.lake)
+        return build(spark, lake, given.tables or None, given.since, keep=given.keep)
+
+    return submitted(JOB, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -28,11 +28,10 @@ class RequestLog:
 
 
 @dataclass(frozen=True)
-class JournalFolder:
-    """A folder with journals of kac. host: whose they are; None: this one's."""
+class Journals:
+    """A folder with journals of kac, or one of them: ``CLUSTER-ID.jsonl``."""
 
     path: str
-    host: str | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Inputs:
 
     metadata_logs: tuple[MetadataLog, ...] = ()
     request_logs: tuple[RequestLog, ...] = ()
-    journals: tuple[JournalFolder, ...] = ()
+    journals: tuple[Journals, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For the record, and for `spark-submit`."""
@@ -50,7 +49,7 @@ class Inputs:
 
 def inputs_from_json(read: Mapping[str, Any]) -> Inputs:
     """What `Inputs.as_json` gave. ValueError: a name is unknown or missing."""
-    kinds = {"metadata_logs": MetadataLog, "request_logs": RequestLog, "journals": JournalFolder}
+    kinds = {"metadata_logs": MetadataLog, "request_logs": RequestLog, "journals": Journals}
     if unknown := set(read) - set(kinds):
         raise ValueError(f"unknown inputs: {', '.join(sorted(unknown))}; there are {', '.join(kinds)}")
     made: dict[str, Any] = {}

@@ -29,24 +29,28 @@ def read_table(
     return spark.read.schema(table.ddl).parquet(*paths).select(*table.names)
 
 
-def write_partitions(write: Write, table: Table, rows: DataFrame) -> dict[str, list[str]]:
+def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False) -> dict[str, list[str]]:
     """Writes the rows to new folders, in few files, each in the order of the table's key; gives the folders by
     partition, for `Write.append` or `Write.replace`.
 
-    The column `run_id` is this run's, whatever it was.
+    keep_run_id: whether the column `run_id` stays as it is; otherwise it becomes this run's.
     """
     base = write.folder(table.name)
-    if "run_id" in table.names:
+    if "run_id" in table.names and not keep_run_id:
         rows = rows.withColumn("run_id", F.lit(write.run_id))
     names = [f"{_IN}{name}" for name, _ in parts_of(table)]
-    cut = rows.select(
-        *table.names, *(_part(*part).alias(name) for name, part in zip(names, parts_of(table), strict=True))
-    )
+    parts = [column.alias(name) for name, column in zip(names, partition_columns(table), strict=True)]
+    cut = rows.select(*table.names, *parts)
     gathered = cut.hint("rebalance", *names) if names else cut.coalesce(1)
     order = [*names, *table.key]
     writer = gathered.sortWithinPartitions(*order).write.option("compression", "zstd")
     writer.option("maxRecordsPerFile", ROWS_IN_FILE).partitionBy(*names).parquet(base)
     return {partition: [folder] for partition, folder in _leaves(write, base, len(names))}
+
+
+def partition_columns(table: Table) -> list[Column]:
+    """What the parts of its partitions' names are made of."""
+    return [_part(name, of) for name, of in parts_of(table)]
 
 
 def _part(name: str, of: str) -> Column:

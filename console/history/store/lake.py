@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,6 +40,13 @@ if TYPE_CHECKING:
 KEY_FILE = "KAC_LAKE_KEY_FILE"
 """Names a file with the key of HMACs, where it shall not lie in the lake."""
 
+_NONE = "-"
+"""What CURRENT says in a new lake. That it is missing is never a new lake, but damage."""
+_ASKED, _ASKED_AFTER = 40, 0.05
+"""On some filesystems CURRENT is empty while it is replaced: how often to ask again, and after how many seconds."""
+_BEFORE_A_LAKE = frozenset({"CURRENT", "hmac.key", "sources.yaml", "policies.yaml", "baseline.yaml"})
+"""What may be there before a lake is: what the user has put there, and what a creation that was killed has left."""
+
 
 class Lake:
     """A lake at a local path or a URI. where: as a reader of its files needs it."""
@@ -62,12 +70,13 @@ class Lake:
         lake = _at(where, filesystem)
         with suppress(NoLake):
             return Lake.open(where, filesystem)
-        found = [entry.name for entry in lake.filesystem.entries(lake.where) if entry.name not in ("hmac.key", "lock")]
-        if set(found) - {"sources.yaml", "policies.yaml", "baseline.yaml"}:
-            raise LakeError(f"{lake.where} is no lake, and not empty ({found[0]} is in it): name another folder.")
+        found = {each.name for each in lake.filesystem.entries(lake.where) if not each.name.startswith(".")}
+        if other := sorted(found - _BEFORE_A_LAKE):
+            raise LakeError(f"{lake.where} is no lake, and not empty ({other[0]} is in it): name another folder.")
         with suppress(FileExistsError):
             if KEY_FILE not in os.environ:
                 lake.filesystem.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
+        lake.filesystem.replace(lake.path("CURRENT"), f"{_NONE}\n".encode())
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
         lake.filesystem.replace(lake.path("lake.json"), json.dumps(about).encode() + b"\n")
         return lake
@@ -90,16 +99,20 @@ class Lake:
 
     def current(self) -> Manifest:
         """What holds now; the empty manifest in a new lake. DamagedLake."""
-        for last in (False, True):  # between the two reads it may be replaced, and even swept
+        for _ in range(_ASKED):
             run_id = self._current_run()
-            if run_id is None:
+            if run_id == _NONE:
                 return Manifest()
-            try:
-                return self.manifest(run_id)
-            except DamagedLake:
-                if last or run_id == self._current_run():
-                    raise
-        raise AssertionError("unreachable")
+            if is_run_id(run_id):
+                try:
+                    return self.manifest(run_id)
+                except DamagedLake:
+                    if run_id == self._current_run():
+                        raise  # else it was replaced between the two reads, and even swept
+            time.sleep(_ASKED_AFTER)
+        raise self._damaged(
+            "CURRENT", f"it names no version ({run_id[:40]!r}). Write the name of the newest file in manifests/ into it"
+        )
 
     def manifest(self, run_id: str) -> Manifest:
         """What held after that run. DamagedLake: it is not kept any more, or broken."""
@@ -181,11 +194,11 @@ class Lake:
         except BusyLock as busy:
             raise LakeBusy(self.where, busy.holder) from busy
 
-    def _current_run(self) -> str | None:
+    def _current_run(self) -> str:
         try:
             return self.filesystem.read(self.path("CURRENT")).decode("ascii", "replace").strip()
         except FileNotFoundError:
-            return None
+            return ""
 
     def _history(self) -> Iterator[Manifest]:
         manifest = self.current()

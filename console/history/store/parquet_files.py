@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -66,6 +66,13 @@ def write(filesystem: Filesystem, path: str, rows: pa.Table) -> None:
     """One Parquet file."""
     with filesystem.output(path) as sink:
         pq.write_table(rows, sink, row_group_size=ROW_GROUP, compression="zstd")
+
+
+def read(filesystem: Filesystem, paths: Iterable[str], table: Table) -> pa.Table:
+    """The rows of these files, with the table's columns; a column that older files have not is empty."""
+    schema = arrow_schema(table)
+    parts = [pq.read_table(pa.BufferReader(filesystem.read(path)), schema=schema) for path in paths]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
 def listed(filesystem: Filesystem, folder: str) -> list[DataFile]:

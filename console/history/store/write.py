@@ -12,7 +12,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..schema.arrow import arrow_schema
 from ..schema.records import RUN
@@ -74,12 +73,22 @@ class Write:
 
         `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
         """
+        for partition, folders in self.put_arrow(table, rows).items():
+            for folder in folders:
+                self.append(table, partition, folder)
+        return int(rows.num_rows)
+
+    def put_arrow(self, table: str, rows: pa.Table) -> dict[str, list[str]]:
+        """Writes rows to new folders, one for each partition that they are of, for `append` or `replace`.
+
+        `run_id` is filled in where the column is missing. ValueError: they do not fit the table.
+        """
         fitted = parquet_files.fitted(TABLES[table], rows, self.run_id)
+        made = {}
         for partition, part in parquet_files.split(TABLES[table], fitted):
-            folder = self.folder(table, partition)
-            parquet_files.write(self.lake.filesystem, f"{folder}/part-0.parquet", part)
-            self.append(table, partition, folder)
-        return int(fitted.num_rows)
+            made[partition] = [self.folder(table, partition)]
+            parquet_files.write(self.lake.filesystem, f"{made[partition][0]}/part-0.parquet", part)
+        return made
 
     def append(self, table: str, partition: str, folder: str) -> None:
         """Adds the Parquet files of a folder, by whomever they were written, to a partition."""
@@ -177,8 +186,9 @@ class Write:
         folder = self.lake.path("runs/failed")
         text = json.dumps(row, default=lambda value: value.isoformat()).encode() + b"\n"
         self.lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
-        for entry in self.lake.filesystem.entries(folder)[:-_FAILED_KEPT]:
-            self.lake.filesystem.remove(f"{folder}/{entry.name}")
+        names = [each.name for each in self.lake.filesystem.entries(folder) if not each.name.startswith(".")]
+        for name in names[:-_FAILED_KEPT]:
+            self.lake.filesystem.remove(f"{folder}/{name}")
 
     def _of(self, table: str) -> TableFiles:
         return self._tables.get(table) or TableFiles(schema_of(TABLES[table]))
@@ -219,8 +229,8 @@ class Write:
         )
         former = self._of(RUN.name).paths()
         if len(former) >= _RUN_FOLDERS:
-            read = [pq.read_table(pa.BufferReader(self.lake.filesystem.read(self.lake.path(each)))) for each in former]
-            added = pa.concat_tables([*read, added])
+            read = parquet_files.read(self.lake.filesystem, map(self.lake.path, former), RUN)
+            added = pa.concat_tables([read, added])
         folder = self.folder(RUN.name)
         parquet_files.write(self.lake.filesystem, f"{folder}/part-0.parquet", added)
         counted = dict(self.rows)

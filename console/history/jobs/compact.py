@@ -1,0 +1,43 @@
+"""Makes one folder of few files of each partition that many runs have added to; the rows stay the same."""
+
+from __future__ import annotations
+
+import time
+
+from pyspark.sql import SparkSession
+
+from ..schema.tables import TABLES
+from ..store import Lake
+from ..store.sweep import KEEP
+from .progress import Listener, Steps, silent
+from .report import Report
+from .tables import read_table, write_partitions
+from .versions import note_versions
+
+JOB = "compact"
+FOLDERS = 4
+"""A partition with more folders than this is made one."""
+
+
+def compact(
+    spark: SparkSession, lake: Lake, progress: Listener = silent, *, folders: int = FOLDERS, keep: int = KEEP
+) -> Report:
+    """Rewrites the partitions that have more than so many folders, and deletes versions that are not kept. LakeBusy."""
+    began = time.monotonic()
+    with lake.writing(JOB, keep=keep) as write:
+        note_versions(write, spark)
+        many = {
+            name: [partition for partition, found in table.partitions.items() if len(found) > folders]
+            for name, table in write.manifest.tables.items()
+            if table.delta is None
+        }
+        tables = {name: partitions for name, partitions in many.items() if partitions}
+        watch = Steps(spark, JOB, len(tables), progress)
+        for name, partitions in tables.items():
+            with watch.step(name) as wrote:
+                rows = read_table(spark, lake, write.manifest, TABLES[name], partitions)
+                write.replace(name, write_partitions(write, TABLES[name], rows, keep_run_id=True))
+                wrote(write.rows.get(name, 0))
+        counted = dict(write.rows)
+        write.commit(inputs={"tables": tables}, rows=counted)
+    return Report(write.run_id, JOB, counted, seconds=time.monotonic() - began)

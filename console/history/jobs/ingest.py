@@ -1,0 +1,98 @@
+"""Takes in what is new in metadata logs, request logs and journals; commits rows and places read to at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ..store import Lake
+from ..store.sweep import KEEP
+from .arguments import lake_at, parser, submitted
+from .inputs import Inputs, inputs_from_json
+from .progress import Listener, Steps, silent
+from .report import Report
+from .take_journals import take_journals
+from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, judge
+from .versions import note_versions
+
+JOB = "ingest"
+
+
+def ingest(
+    spark: SparkSession,
+    lake: Lake,
+    inputs: Inputs,
+    progress: Listener = silent,
+    *,
+    max_bad_ratio: float = MAX_BAD_RATIO,
+    keep: int = KEEP,
+) -> Report:
+    """Takes in what was not yet: the same inputs again are no change.
+
+    max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of input that may be unreadable. What is
+    unreadable is in the table `quarantine`, its secrets taken out.
+
+    TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. LakeBusy. OSError: an input
+    can't be read.
+    """
+    began = time.monotonic()
+    read = inputs.as_json()
+    with lake.writing(JOB, keep=keep, inputs=read) as write:
+        note_versions(write, spark)
+        kinds: list[tuple[str, object, Callable[[], Taken]]] = [
+            ("journal", inputs.journals, lambda: take_journals(write, inputs.journals)),
+        ]
+        given = [(name, take) for name, of_kind, take in kinds if of_kind]
+        watch = Steps(spark, JOB, len(given), progress)
+        taken = []
+        for name, take in given:
+            with watch.step(name) as wrote:
+                before = sum(write.rows.values())
+                taken.append(take())
+                wrote(sum(write.rows.values()) - before)
+        rows = dict(write.rows)
+        quarantined = sum(each.bad for each in taken)
+        try:
+            judge(taken, max_bad_ratio)
+        except TooMuchIsBad as bad:
+            write.fail(str(bad), inputs=read, rows=rows, quarantined=quarantined)
+            raise
+        write.commit(inputs=read, quarantined=quarantined)
+    notes = [f"Took over the lock of a run that died: {write.taken_over}."] if write.taken_over else []
+    return Report(
+        write.run_id,
+        JOB,
+        rows,
+        quarantined,
+        sum(each.unchanged for each in taken),
+        time.monotonic() - began,
+        (*notes, *(note for each in taken for note in each.notes)),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
+    options = parser(JOB, "Takes in what is new in logs and journals.")
+    options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
+    options.add_argument("--max-bad-ratio", type=float, default=MAX_BAD_RATIO, help="(default: %(default)s)")
+    given = options.parse_args(argv)
+    try:
+        text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")
+        inputs = inputs_from_json(json.loads(text))
+    except (OSError, ValueError) as wrong:
+        options.error(f"the inputs can't be read: {wrong}")
+
+    def run(spark: SparkSession) -> Report:
+        lake = lake_at(spark, given.lake, create=True)
+        return ingest(spark, lake, inputs, max_bad_ratio=given.max_bad_ratio, keep=given.keep)
+
+    return submitted(JOB, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What is in a lake: tables, their times, the last runs, gaps. Without Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..schema.gold import HISTORY
+from ..schema.records import RUN
+from ..schema.table import Table
+from ..schema.tables import TABLES
+from ..store import Lake, Manifest, TableFiles, parquet_files
+from ..store.manifest import schema_of
+from ..store.partitions import FORMATS, partition_values, parts_of
+
+LAST_RUNS = 10
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """A table. earliest, latest: of its first column of time, UTC; None: no rows, or they have no times. is_older:
+    whether files of it were written with other columns than this version of kac has."""
+
+    name: str
+    layer: str
+    rows: int
+    bytes: int
+    files: int
+    partitions: int
+    earliest: datetime | None
+    latest: datetime | None
+    is_older: bool
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """A run; rows by table. message: why it failed, or what did not answer."""
+
+    run_id: str
+    job: str
+    status: str
+    started: datetime
+    ended: datetime
+    rows: Mapping[str, int]
+    quarantined: int
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A time in which nobody looked at a cluster. end: None: until now."""
+
+    cluster_id: str
+    start: datetime
+    end: datetime | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is in the lake. current, created: the version that holds; empty in a new lake. versions: how many are kept.
+    runs: the last ones, newest first, those that failed too. gaps: newest first."""
+
+    where: str
+    current: str
+    created: str
+    versions: int
+    tables: tuple[TableStatus, ...]
+    runs: tuple[RunStatus, ...]
+    gaps: tuple[Gap, ...]
+
+    def last(self, job: str) -> RunStatus | None:
+        """The last run of a job that did not fail."""
+        return next((run for run in self.runs if run.job == job and run.status == "done"), None)
+
+
+def status(lake: Lake) -> Status:
+    """What holds in the lake now. DamagedLake; OSError, ValueError: a file that the manifest names can't be read."""
+    manifest = lake.current()
+    return Status(
+        lake.where,
+        manifest.run_id,
+        manifest.created,
+        len(lake.manifests()),
+        tuple(_table(lake, TABLES[name], files) for name, files in manifest.tables.items() if name in TABLES),
+        _runs(lake, manifest),
+        _gaps(lake, manifest),
+    )
+
+
+def _table(lake: Lake, table: Table, files: TableFiles) -> TableStatus:
+    earliest, latest = _range(lake, table, files)
+    return TableStatus(
+        table.name,
+        table.layer,
+        files.rows,
+        files.bytes,
+        sum(map(len, files.files.values())),
+        len(files.partitions),
+        earliest,
+        latest,
+        files.schema != schema_of(table),
+    )
+
+
+def _range(lake: Lake, table: Table, files: TableFiles) -> tuple[datetime | None, datetime | None]:
+    """From the statistics in the files, of the first and last partitions alone where these are cut by time."""
+    column = next((each.name for each in table.columns if each.type == "timestamp"), None)
+    if column is None:
+        return None, None
+    found: list[datetime] = []
+    for partition in _edges(table, files.partitions):
+        for folder in files.partitions[partition]:
+            for file in files.files[folder]:
+                footer = parquet_files.footer(lake.filesystem, lake.path(f"{folder}/{file.name}"), file.bytes)
+                place = footer.schema.names.index(column)
+                for group in range(footer.num_row_groups):
+                    statistics = footer.row_group(group).column(place).statistics
+                    if statistics is not None and statistics.has_min_max:
+                        found += [statistics.min, statistics.max]
+    return (min(found), max(found)) if found else (None, None)
+
+
+def _edges(table: Table, partitions: Iterable[str]) -> Sequence[str]:
+    part = next((name for name, _ in parts_of(table) if name in FORMATS), None)
+    if part is None:
+        return list(partitions)
+    times = {partition: partition_values(partition).get(part) or "" for partition in partitions}
+    edges = {min(times.values(), default=""), max(times.values(), default="")}
+    return [partition for partition, time in times.items() if time in edges]
+
+
+def _runs(lake: Lake, manifest: Manifest) -> tuple[RunStatus, ...]:
+    rows: list[dict[str, Any]] = parquet_files.read(lake.filesystem, lake.files(manifest, RUN), RUN).to_pylist()
+    for failed in lake.failed_runs():
+        times = {name: datetime.fromisoformat(failed[name]) for name in ("started_ts", "ended_ts")}
+        rows.append({**failed, **times})
+    rows.sort(key=lambda row: (row["ended_ts"], row["run_id"]), reverse=True)
+    return tuple(
+        RunStatus(
+            row["run_id"],
+            row["job"],
+            row["status"],
+            row["started_ts"],
+            row["ended_ts"],
+            json.loads(row["rows"]),
+            row["quarantined"],
+            row["message"],
+        )
+        for row in rows[:LAST_RUNS]
+    )
+
+
+def _gaps(lake: Lake, manifest: Manifest) -> tuple[Gap, ...]:
+    found: list[Gap] = []
+    columns = ["cluster_id", "entity_type", "attr", "valid_from", "valid_to"]
+    for path in lake.files(manifest, HISTORY):
+        rows = parquet_files.read(lake.filesystem, [path], HISTORY).select(columns)
+        wanted = pc.and_(pc.equal(rows["entity_type"], "cluster"), pc.equal(rows["attr"], ":unobserved"))
+        found += [Gap(*row) for row in _tuples(rows.filter(wanted), ("cluster_id", "valid_from", "valid_to"))]
+    return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster_id), reverse=True))
+
+
+def _tuples(rows: pa.Table, columns: Sequence[str]) -> Iterable[tuple[Any, ...]]:
+    return zip(*(rows.column(name).to_pylist() for name in columns), strict=True)

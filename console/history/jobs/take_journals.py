@@ -1,0 +1,45 @@
+"""Takes in kac's journals; without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..journals.read import merge_journal, read_journals
+from ..schema.bronze import JOURNAL
+from ..schema.records import QUARANTINE
+from ..store import parquet_files
+from ..store.write import Write
+from .inputs import Journals
+from .taken import Taken
+
+_REMEMBERED = "journal:"
+
+
+def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
+    """What is new in these journals. A change that is told of again, now with its end, replaces what was there."""
+    known = {
+        key.removeprefix(_REMEMBERED): value
+        for key, value in write.manifest.inputs.items()
+        if key.startswith(_REMEMBERED)
+    }
+    rows, bad, now = read_journals([each.path for each in journals], known)
+    for cluster_id in rows.column("cluster_id").unique().to_pylist():
+        _merge(write, rows.filter(pc.equal(rows.column("cluster_id"), cluster_id)))
+    if bad.num_rows:
+        write.add_arrow(QUARANTINE.name, bad)
+    write.remember({f"{_REMEMBERED}{path}": value for path, value in now.items()})
+    unchanged = sum(known.get(path) == value for path, value in now.items())
+    return Taken("journal", "lines", rows.num_rows, bad.num_rows, unchanged)
+
+
+def _merge(write: Write, rows: pa.Table) -> None:
+    """rows: of one cluster, which is one partition."""
+    files = write.lake.filesystem
+    fitted = parquet_files.fitted(JOURNAL, rows, write.run_id)
+    ((partition, _),) = parquet_files.split(JOURNAL, fitted)
+    paths = write.lake.files(write.draft, JOURNAL, [partition])
+    merged = merge_journal(parquet_files.read(files, paths, JOURNAL), fitted)
+    write.replace(JOURNAL.name, write.put_arrow(JOURNAL.name, merged))

@@ -1,0 +1,47 @@
+"""What was taken from inputs, and whether too much of it could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MAX_BAD_RATIO = 0.01
+"""How much of an input may be unreadable where nobody says."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one kind of input gave.
+
+    source: as the table `quarantine` names it. unit: of good and bad, in words (lines, batches). good, bad: how many
+    could be read, and how many could not. unchanged: inputs with nothing new. notes: see Report.
+    """
+
+    source: str
+    unit: str
+    good: int = 0
+    bad: int = 0
+    unchanged: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class TooMuchIsBad(Exception):
+    """More of an input is unreadable than may be; nothing was committed."""
+
+    def __init__(self, message: str, quarantined: int) -> None:
+        super().__init__(message)
+        self.quarantined = quarantined
+
+
+def judge(taken: Iterable[Taken], most: float) -> None:
+    """Raises TooMuchIsBad where the share of what is bad is above `most` (0 to 1) in any kind of input."""
+    all_of_it = list(taken)
+    for each in all_of_it:
+        total = each.good + each.bad
+        if each.bad > most * total:
+            raise TooMuchIsBad(
+                f"{each.bad} of {total} {each.unit} of the source {each.source} can't be read: {each.bad / total:.1%}, "
+                f"and {most:.1%} may be. Nothing was taken in. Look whether the files and their options are right; if "
+                "they are, and the damage is known, run it again with a higher --max-bad-ratio.",
+                sum(one.bad for one in all_of_it),
+            )

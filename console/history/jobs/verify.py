@@ -1,0 +1,152 @@
+"""Whether a lake is what it says it is: files against manifests, rows against the tables' promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from ..schema.arrow import arrow_schema
+from ..schema.gold import HISTORY
+from ..schema.table import Table
+from ..schema.tables import TABLES
+from ..store import Lake, Manifest, TableFiles, parquet_files
+from ..store.partitions import partition_values
+from .progress import Listener, Steps, silent
+from .tables import partition_columns, read_table
+
+JOB = "verify"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be. where: a table, a file relative to the lake, or a version."""
+
+    where: str
+    what: str
+
+
+def verify(spark: SparkSession, lake: Lake, progress: Listener = silent) -> tuple[Finding, ...]:
+    """All that is wrong; nothing: the lake is whole. Takes no lock, and changes nothing.
+
+    Of the version that holds: each file is there with its size, columns and rows; rows lie in their partition; keys are
+    unique, and what may not be empty is not; in `history` the times of an attribute do not overlap and one row of it is
+    current. Of older versions that are kept: their files are there. DamagedLake: there is no manifest to go by.
+    """
+    manifest = lake.current()
+    older = [each for each in lake.manifests() if each.run_id != manifest.run_id]
+    tables = {name: files for name, files in manifest.tables.items() if name in TABLES}
+    watch = Steps(spark, JOB, len(tables) + 1, progress)
+    found: list[Finding] = []
+    with watch.step("versions"):
+        found += [
+            Finding(name, "no table of this version of kac: its rows are not read")
+            for name in sorted(manifest.tables.keys() - tables.keys())
+        ]
+        found += _missing(lake, older)
+    for name, files in tables.items():
+        with watch.step(name) as seen:
+            broken = list(_files(lake, TABLES[name], files))
+            found += broken
+            if not broken and files.rows:
+                rows = read_table(spark, lake, manifest, TABLES[name])
+                found += _rows(TABLES[name], files, rows)
+            seen(files.rows)
+    return tuple(found)
+
+
+def _missing(lake: Lake, manifests: list[Manifest]) -> Iterator[Finding]:
+    there: dict[str, dict[str, int]] = {}
+    for manifest in manifests:
+        for table in manifest.tables.values():
+            for folder, files in table.files.items():
+                if folder not in there:
+                    there[folder] = _sizes(lake, folder)
+                for file in files:
+                    if there[folder].get(file.name) != file.bytes:
+                        what = f"the version {manifest.run_id} names it, and it is missing or of another size"
+                        yield Finding(f"{folder}/{file.name}", what)
+
+
+def _sizes(lake: Lake, folder: str) -> dict[str, int]:
+    return {entry.name: entry.bytes for entry in lake.filesystem.entries(lake.path(folder)) if not entry.is_folder}
+
+
+def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
+    wanted = {field.name: field.type for field in arrow_schema(table)}
+    for folder, files in of.files.items():
+        sizes = _sizes(lake, folder)
+        for file in files:
+            path = f"{folder}/{file.name}"
+            if file.name not in sizes:
+                yield Finding(path, "it is missing")
+                continue
+            if sizes[file.name] != file.bytes:
+                yield Finding(path, f"it has {sizes[file.name]} bytes, and the manifest says {file.bytes}")
+                continue
+            try:
+                footer = parquet_files.footer(lake.filesystem, lake.path(path), file.bytes)
+            except ValueError as wrong:
+                yield Finding(path, str(wrong))
+                continue
+            if footer.num_rows != file.rows:
+                yield Finding(path, f"it has {footer.num_rows} rows, and the manifest says {file.rows}")
+            columns = {field.name: field.type for field in footer.schema.to_arrow_schema()}
+            if different := sorted(name for name in wanted.keys() | columns if wanted.get(name) != columns.get(name)):
+                yield Finding(path, f"columns are missing, unknown or of another type: {', '.join(different)}")
+
+
+def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]:
+    parts = partition_columns(table)
+    if parts:
+        named = {
+            row["name"]
+            for row in rows.select(F.concat_ws("/", *(F.coalesce(part, F.lit("None")) for part in parts)).alias("name"))
+            .distinct()
+            .collect()
+        }
+        if named != {"/".join(map(str, partition_values(each).values())) for each in files.partitions}:
+            yield Finding(table.name, "rows lie in the partition of other rows")
+    twice = rows.groupBy(*table.key).count().where(F.col("count") > 1)
+    if count := twice.count():
+        yield Finding(table.name, f"{count} keys stand there more than once ({', '.join(table.key)})")
+    firm = [column.name for column in table.columns if not column.nullable and column.name not in table.key]
+    if firm:
+        empty = rows.agg(*(F.count_if(F.col(name).isNull()).alias(name) for name in firm)).first()
+        for name in firm:
+            if empty is not None and empty[name]:
+                yield Finding(table.name, f"{name} is empty in {empty[name]} rows, and may not be")
+    if table is HISTORY:
+        yield from _intervals(rows)
+
+
+def _intervals(history: DataFrame) -> Iterator[Finding]:
+    key = ["cluster_id", "entity_type", "entity_key", "attr"]
+    by_time = Window.partitionBy(*key).orderBy("valid_from")
+    judged = history.select(
+        *key,
+        (F.col("valid_to") < F.col("valid_from")).alias("backwards"),
+        (F.coalesce("valid_to", F.lit("9999-12-31").cast("timestamp")) > F.lead("valid_from").over(by_time)).alias(
+            "overlaps"
+        ),
+        F.col("is_current").cast("int").alias("current"),
+        (F.col("is_current") & F.col("valid_to").isNotNull()).alias("odd"),
+    )
+    counted = judged.agg(
+        F.count_if("backwards").alias("backwards"),
+        F.count_if("overlaps").alias("overlaps"),
+        F.count_if("odd").alias("odd"),
+    ).first()
+    many = judged.groupBy(*key).agg(F.sum("current").alias("current")).where(F.col("current") > 1).count()
+    said = {
+        "backwards": "rows end before they begin",
+        "overlaps": "rows last beyond the beginning of the next",
+        "odd": "rows are current and have ended",
+    }
+    for name, what in said.items():
+        if counted is not None and counted[name]:
+            yield Finding(HISTORY.name, f"{counted[name]} {what}")
+    if many:
+        yield Finding(HISTORY.name, f"{many} attributes have more than one current row")

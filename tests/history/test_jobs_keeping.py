@@ -1,0 +1,230 @@
+"""What keeps a lake in order: compaction, verification, its state; and a lake on a filesystem of Hadoop's."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from console.history.jobs.compact import compact
+from console.history.jobs.hadoop import HadoopFilesystem
+from console.history.jobs.status import Gap, status
+from console.history.jobs.verify import verify
+from console.history.schema.tables import TABLES
+from console.history.store import Lake, LakeBusy, LeaseLost
+from console.history.store.filesystem import LocalFilesystem
+from console.history.store.holder import this_process
+from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    """Six looks at two clusters over two days."""
+    made = Lake.create(str(tmp_path / "lake"))
+    for look in range(6):
+        with made.writing("collect") as write:
+            write.add_arrow("snapshot", snapshot_rows(20, first=20 * look))
+            write.commit()
+    return made
+
+
+def history_rows(*times: tuple[datetime, datetime | None, bool], attr: str = "retention.ms") -> list[dict[str, object]]:
+    return [
+        {"cluster_id": "c", "entity_key": "t", "attr": attr, "valid_from": a, "valid_to": b, "is_current": now}
+        for a, b, now in times
+    ]
+
+
+def test_compaction_leaves_the_same_rows_in_few_files(spark: SparkSession, lake: Lake) -> None:
+    before, runs = rows_of(lake, "snapshot", without=()), rows_of(lake, "run", without=())
+    held = lake.current()
+    assert all(len(folders) == 6 for folders in held.tables["snapshot"].partitions.values())
+    report = compact(spark, lake)
+    assert report.rows == {"snapshot": 120, "run": 6}
+    now = lake.current()
+    assert all(len(folders) == 1 for folders in now.tables["snapshot"].partitions.values())
+    assert len(lake.files(now, "snapshot")) == 2
+    assert rows_of(lake, "snapshot", without=()) == before
+    assert rows_of(lake, "run", without=())[:6] == runs
+    assert rows_of(lake, "snapshot", held, without=()) == before
+    assert compact(spark, lake).rows == {}
+    assert verify(spark, lake) == ()
+
+
+def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake) -> None:
+    with lake.writing("build") as write:
+        write.add_arrow(
+            "history",
+            arrow_rows(
+                TABLES["history"],
+                [
+                    *history_rows((START, START + HOUR, False), (START + HOUR, None, True)),
+                    *history_rows((START, START + 2 * HOUR, False), (START + HOUR, None, True), attr="overlaps"),
+                    *history_rows((START, None, True), (START + HOUR, None, True), attr="twice current"),
+                    *history_rows((START + HOUR, START, True), attr="backwards"),
+                ],
+            ),
+        )
+        write.add_arrow("drift", arrow_rows(TABLES["drift"], [{"attr": "a"}, {"attr": "a"}, {"attr": "b"}]))
+        folder = write.folder("quota_usage", "cluster_id=c/day=2026-11-02")
+        Path(folder).mkdir(parents=True)
+        hole = arrow_rows(TABLES["quota_usage"], [{"cluster_id": "c", "minute": START}])
+        hole = hole.set_column(hole.column_names.index("rate_avg"), "rate_avg", [[None]])
+        pq.write_table(hole.select([n for n in TABLES["quota_usage"].names if n != "reason"]), f"{folder}/a.parquet")
+        write.append("quota_usage", "cluster_id=c/day=2026-11-02", folder)
+        folder = write.folder("policy_violation", "cluster_id=other")
+        Path(folder).mkdir(parents=True)
+        strange = arrow_rows(TABLES["policy_violation"], [{"cluster_id": "c", "severity": None}])
+        pq.write_table(strange, f"{folder}/a.parquet")
+        write.append("policy_violation", "cluster_id=other", folder)
+        write.commit()
+
+    found = {(finding.where.split("/")[0], finding.what) for finding in verify(spark, lake)}
+    usage = lake.files(lake.current(), "quota_usage")[0].removeprefix(f"{lake.where}/")
+    assert found == {
+        ("history", "2 rows last beyond the beginning of the next"),
+        ("history", "1 rows end before they begin"),
+        ("history", "1 rows are current and have ended"),
+        ("history", "1 attributes have more than one current row"),
+        ("drift", "1 keys stand there more than once (cluster_id, scope, entity_key, attr)"),
+        ("data", "columns are missing, unknown or of another type: rate_avg, reason"),
+        ("policy_violation", "rows lie in the partition of other rows"),
+        ("policy_violation", "severity is empty in 1 rows, and may not be"),
+    }
+    assert usage in {finding.where for finding in verify(spark, lake)}
+
+    # Files that are not what the manifest says, in this version and in an older one.
+    one, two, three = (Path(each) for each in lake.files(lake.current(), "snapshot")[:3])
+    one.unlink()
+    two.write_bytes(two.read_bytes() + b"x")
+    three.write_bytes(b"\0" * three.stat().st_size)
+    places = {finding.where: finding.what for finding in verify(spark, lake) if finding.where.startswith("data/snap")}
+    within = Path(lake.where)
+    assert places[str(three.relative_to(within))] == "it is no whole Parquet file"
+    assert "bytes, and the manifest says" in places[str(two.relative_to(within))]
+    assert places[str(one.relative_to(within))] == "it is missing"
+    with lake.writing("build") as write:
+        write.replace("snapshot", {}, whole=True)
+        write.commit()
+    older = {finding.where: finding.what for finding in verify(spark, lake) if finding.where.startswith("data/snap")}
+    assert older.keys() == {str(each.relative_to(within)) for each in (one, two)}
+    assert "names it, and it is missing or of another size" in older[str(one.relative_to(within))]
+
+
+def test_the_state_of_a_lake(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    empty = status(lake)
+    assert (empty.current, empty.tables, empty.runs, empty.gaps, empty.last("collect")) == ("", (), (), (), None)
+    with lake.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(20, days=5))
+        first = write.commit(message="b: timed out")
+    gaps = [
+        {
+            "entity_type": "cluster",
+            "attr": ":unobserved",
+            "cluster_id": "c",
+            "valid_from": START + n * HOUR,
+            "valid_to": to,
+        }
+        for n, to in enumerate((START + HOUR, None))
+    ]
+    with lake.writing("build") as write:
+        write.add_arrow("history", arrow_rows(TABLES["history"], [*gaps, {"attr": "x", "valid_from": START - HOUR}]))
+        held = write.commit(quarantined=3)
+    with lake.writing("ingest") as write:
+        write.fail("too much of it is bad", quarantined=9)
+    seen = status(lake)
+    assert (seen.current, seen.versions) == (held.run_id, 2)
+    snapshot, _, history = seen.tables
+    assert (snapshot.name, snapshot.layer, snapshot.rows, snapshot.partitions) == ("snapshot", "bronze", 20, 10)
+    assert (snapshot.earliest, snapshot.latest) == (START, START + timedelta(days=4, seconds=19))
+    assert (history.earliest, history.latest) == (START - HOUR, START + HOUR)
+    assert not snapshot.is_older
+    assert seen.gaps == (Gap("c", START + HOUR, None), Gap("c", START, START + HOUR))
+    assert [(run.job, run.status, run.quarantined, run.message) for run in seen.runs] == [
+        ("ingest", "failed", 9, "too much of it is bad"),
+        ("build", "done", 3, None),
+        ("collect", "done", 0, "b: timed out"),
+    ]
+    assert seen.runs[2].rows == {"snapshot": 20}
+    assert seen.last("ingest") is None
+    collected = seen.last("collect")
+    assert collected is not None
+    assert collected.run_id == first.run_id
+
+
+def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) -> None:
+    where = (tmp_path / "lake").as_uri()
+    lake = Lake.create(where, HadoopFilesystem(spark))
+    assert lake.where == where
+    for look in range(6):
+        with lake.writing("collect", keep=2) as write:
+            write.add_arrow("snapshot", snapshot_rows(20, first=20 * look))
+            write.commit()
+    # The same files read by this machine's own filesystem: one format.
+    local = Lake(str(tmp_path / "lake"), LocalFilesystem())
+    assert local.current() == lake.current()
+    assert local.key() == lake.key()
+    assert len(rows_of(local, "snapshot")) == 120
+    assert len(lake.manifests()) == 2
+    assert compact(spark, lake).rows["snapshot"] == 120
+    assert verify(spark, lake) == ()
+    assert status(lake).tables[0].rows == 120
+    assert not list((tmp_path / "lake").glob("*.new"))
+
+    with pytest.raises(FileNotFoundError):
+        lake.filesystem.read(lake.path("nothing"))
+    with pytest.raises(FileExistsError):
+        lake.filesystem.create(lake.path("CURRENT"), b"")
+    assert lake.filesystem.entries(lake.path("nothing")) == []
+    big = bytes(range(256)) * 100_000
+    lake.filesystem.create(lake.path("big"), big)
+    assert lake.filesystem.read(lake.path("big")) == big
+    assert lake.filesystem.read(lake.path("big"), 250, 10) == big[250:260]
+    lake.filesystem.remove(lake.path("big"))
+    lake.filesystem.remove(lake.path("big"))
+
+
+def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path) -> None:
+    files = HadoopFilesystem(spark, renewed_every=timedelta(milliseconds=20))
+    lake = Lake.create((tmp_path / "lake").as_uri(), files)
+    lock = tmp_path / "lake" / "lock"
+    with lake.writing("collect") as write:
+        with pytest.raises(LakeBusy, match="being written by `collect`"), lake.writing("build"):
+            pytest.fail("two writers")
+        first = json.loads(lock.read_text())["renewed"]
+        patience = threading.Event()
+        while json.loads(lock.read_text())["renewed"] == first:
+            patience.wait(0.01)
+        write.commit()
+    assert not lock.exists()
+
+    other = this_process("20250101T000000Z-abcdef", "build").__dict__ | {"host": "elsewhere"}
+    lock.write_text(json.dumps(other))
+    with pytest.raises(LakeBusy, match="elsewhere"), lake.writing("build"):
+        pytest.fail("it was renewed just now")
+    lock.write_text("")
+    with pytest.raises(LakeBusy, match="has not said who it is"), lake.writing("build"):
+        pytest.fail("it is just being written")
+    long_ago = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
+    for dead in ({**other, "renewed": long_ago}, {**other, "host": this_process("", "").host, "pid": 2**22 + 1}):
+        lock.write_text(json.dumps(dead))
+        with lake.writing("build") as write:
+            assert write.taken_over is not None
+            assert write.taken_over.run_id == "20250101T000000Z-abcdef"
+
+    held = lake.current()
+    with lake.writing("build") as write:
+        write.add_arrow("snapshot", snapshot_rows(3))
+        lock.write_text(json.dumps(other))
+        with pytest.raises(LeaseLost):
+            write.commit()
+    assert lake.current() == held
+    assert json.loads(lock.read_text())["host"] == "elsewhere"  # it is the other's
