@@ -2,8 +2,8 @@
 
 A resource has what is set on itself: a topic, a group its own overrides; a broker what is set on it at run time, else
 in its file; what all brokers inherit belongs to `broker <default>`. What is inherited is nobody's row: a topic's
-inherited values depend on the broker that is asked. `:endpoints` is what brokers tell through the listener that they are
-asked by (*measured*, 3.9 and 4.3): look at a cluster through one listener, not by turns through two.
+inherited values depend on the broker that is asked. `:endpoints` is what brokers tell through the listener that they
+are asked by (*measured*, 3.9 and 4.3): look at a cluster through one listener, not by turns through two.
 """
 
 from __future__ import annotations
