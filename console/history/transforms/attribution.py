@@ -1,0 +1,161 @@
+"""Who made a change: the requests and the entries of kac's journal whose time covers it and whose content is the same.
+
+Exactly one author among all that fit is named; several are all named; never a guess. Those whose own time covers the
+change go before those that only do so with the clocks' tolerance. A request that set what was there already fits as
+well as the one that changed it, where both fit in time: then both are named.
+
+What is the same content: a value that is set; a hidden value, by its name alone; of `append` a list that has all
+items, of `subtract` one that has none of them. A topic's deletion takes away all that it has, its creation also sets
+its id, and ALTER_CONFIGS, which replaces everything, takes away the configs that it does not name. A journal that does
+not know the name (`certificate`) gives way to requests, which do.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from .kraft_state import ATTRIBUTE
+
+TOLERANCE = timedelta(seconds=2)
+"""How far the clocks of brokers and hosts may be apart."""
+_ALL = "*"
+_ALL_CONFIGS = "* configs"
+_OF_LOG = timedelta(minutes=1)
+_OF_LOOKS = timedelta(days=1)
+"""Time is cut into pieces of this length, so that changes and authors meet by equality: records have one time and
+requests are short, but the time between two looks is long."""
+
+
+def attributed(changes: DataFrame, authors: DataFrame, tolerance: timedelta = TOLERANCE) -> DataFrame:
+    """The changes with principal, client_id, client_host and attribution.
+
+    changes: of the log and of looks, in CHANGE_EVENT's columns less those. authors: rows of
+    `change_event_request.AUTHOR`.
+    """
+    sought = _sought(changes).alias("c")
+    offered = _offered(authors, tolerance).alias("a")
+    in_time = (F.col("a.from_ts") <= F.col("c.event_ts")) & (F.col("a.to_ts") >= F.col("c.since_ts"))
+    meet = [F.col(f"c.{name}") == F.col(f"a.{name}") for name in (*ATTRIBUTE[:3], "piece", "by_attr")]
+    tight = (F.col("a.start_ts") <= F.col("c.event_ts")) & (F.col("a.end_ts") >= F.col("c.since_ts"))
+    author = F.when(
+        F.col("a.principal").isNotNull(),
+        F.struct(
+            F.when(tight, 0).otherwise(1).alias("tier"),
+            *(F.col(f"a.{name}") for name in ("principal", "client_id", "client_host", "told_by")),
+        ),
+    )
+    return (
+        sought.join(offered, on=[*meet, in_time, _same_content()], how="left")
+        .select(*(F.col(f"c.{name}") for name in changes.columns), author.alias("author"))
+        .groupBy(*changes.columns)
+        .agg(F.collect_set("author").alias("authors"))
+        .select(*changes.columns, *_named())
+    )
+
+
+def _sought(changes: DataFrame) -> DataFrame:
+    """The changes, once for each attribute and piece of time by which authors may be found."""
+    deleted = F.col("op") == "delete"
+    by = F.array(
+        F.col("attr"),
+        F.when(deleted & (F.col("entity_type") == "topic"), F.lit(_ALL)),
+        F.when(deleted & ~F.col("attr").startswith(":"), F.lit(_ALL_CONFIGS)),
+    )
+    since = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
+    pieces = F.when(F.col("source") == "kraft_log", _pieces("since_ts", "event_ts", _OF_LOG)).when(
+        F.col("ts_uncertainty_ms") >= 0, _pieces("since_ts", "event_ts", _OF_LOOKS)
+    )
+    return (
+        changes.withColumn("since_ts", since)
+        .withColumn("by_attr", F.explode(F.array_compact(by)))
+        .withColumn("piece", F.explode_outer(pieces))
+    )
+
+
+def _offered(authors: DataFrame, tolerance: timedelta) -> DataFrame:
+    """The authors, once for each attribute that they may have changed (`by_attr`) and each piece of their widened
+    time."""
+    is_topic = F.col("entity_type") == "topic"
+    deletes_topic = is_topic & (F.col("op") == "delete") & F.col("attr").startswith(":")
+    creates_topic = is_topic & (F.col("op") == "set") & (F.col("attr") == ":replication")
+    creates_topic &= F.coalesce(F.col("api") == "CREATE_TOPICS", F.lit(True))
+    replaces = F.coalesce(F.col("api") == "ALTER_CONFIGS", F.lit(False))
+    own = _covers(F.col("attr"), F.col("op"), F.col("value"))
+    nothing = F.lit(None).cast("string")
+    covered = F.array(
+        own,
+        F.when(deletes_topic, _covers(F.lit(_ALL), F.lit("delete"), nothing)),
+        F.when(creates_topic, _covers(F.lit(":topic_id"), F.lit("set"), nothing)),
+        F.when(replaces, _covers(F.lit(_ALL_CONFIGS), F.lit("delete"), nothing)),
+    )
+    more = F.expr(f"INTERVAL {int(tolerance.total_seconds() * 1e6)} MICROSECONDS")
+    return (
+        authors.withColumn("covers", F.explode(covered))
+        .where(F.col("covers").isNotNull())
+        .drop("attr", "op", "value")
+        .select("*", "covers.*")
+        .withColumn("from_ts", F.col("start_ts") - more)
+        .withColumn("to_ts", F.col("end_ts") + more)
+        .withColumn(
+            "piece",
+            F.explode(F.concat(_pieces("from_ts", "to_ts", _OF_LOG), _pieces("from_ts", "to_ts", _OF_LOOKS))),
+        )
+    )
+
+
+def _covers(attr: Column, op: Column, value: Column) -> Column:
+    return F.struct(attr.alias("by_attr"), op.alias("op"), value.alias("value"))
+
+
+def _pieces(first: str, last: str, piece: timedelta) -> Column:
+    """The pieces of time from first to last, by their length and number."""
+    micros = int(piece.total_seconds() * 1e6)
+    numbers = F.sequence(F.floor(F.unix_micros(first) / micros), F.floor(F.unix_micros(last) / micros))
+    return F.transform(numbers, lambda number: F.struct(F.lit(micros).alias("length"), number.alias("number")))
+
+
+def _same_content() -> Column:
+    asked, became = F.col("a.value"), F.col("c.value")
+    was_set = F.col("c.op") == "set"
+    hidden = asked.isNull() | became.isNull()
+    # Kafka's -1 stands for the brokers' default.
+    default = F.col("c.attr").isin(":partitions", ":replication") & (asked == "-1")
+    items, those = F.split(asked, ","), F.split(became, ",")
+    return (
+        F.when(F.col("a.op") == "set", was_set & (hidden | (asked == became) | default))
+        .when(F.col("a.op") == "delete", ~was_set)
+        .when(F.col("a.op") == "append", was_set & (hidden | (F.size(F.array_except(items, those)) == 0)))
+        .when(F.col("a.op") == "subtract", was_set & (hidden | ~F.arrays_overlap(items, those)))
+    )
+
+
+def _named() -> list[Column]:
+    """The author's columns, of all that fit."""
+    best = F.array_min(F.transform("authors", lambda each: each["tier"]))
+    fitting = F.filter("authors", lambda each: each["tier"] == best)
+    by_request = F.filter(fitting, lambda each: each["told_by"] == "request")
+    by_journal = F.filter(fitting, lambda each: each["told_by"] == "journal")
+    all_names = _distinct(fitting, "principal")
+    names = F.filter(all_names, lambda each: each.contains(":"))
+    principals = F.when(F.size(names) > 0, names).otherwise(all_names)
+    hosts = F.when(F.size(by_request) > 0, _distinct(by_request, "client_host")).otherwise(
+        _distinct(by_journal, "client_host")
+    )
+    alone = F.size(principals) == 1
+    return [
+        F.when(F.size(principals) > 0, F.array_join(F.array_sort(principals), ", ")).alias("principal"),
+        F.when(alone, _only(_distinct(by_request, "client_id"))).alias("client_id"),
+        F.when(alone, _only(hosts)).alias("client_host"),
+        F.when(~alone, "several").when(F.size(by_journal) > 0, "journal").otherwise("request").alias("attribution"),
+    ]
+
+
+def _distinct(authors: Column, name: str) -> Column:
+    return F.array_compact(F.array_distinct(F.transform(authors, lambda each: each[name])))
+
+
+def _only(values: Column) -> Column:
+    return F.when(F.size(values) == 1, F.get(values, F.lit(0)))
