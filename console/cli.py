@@ -53,6 +53,7 @@ COMMANDS = (
     Command("history", "console.doors.history", "list what was changed: from a lake, or from this host's journal"),
     Command("drift", "console.doors.drift", "list what differs from its peers, from a lake"),
     Command("usage", "console.doors.usage", "list who uses how much of which quota, from a lake"),
+    Command("lake", "console.doors.lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
     Command("due", "console.doors.due", "list what was set for a time, and take back what is due"),
     Command("leftovers", "console.doors.leftovers", "find replication throttles that nothing uses any more"),
     Command("completion", "console.manual.completion", "print a completion script for a shell", connects=False),
@@ -81,6 +82,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_connection(top)
+    top.add_argument(
+        "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
+    )
     top.add_argument("--version", action="store_true", help="print the version")
     top.add_argument("command", nargs="?", help=argparse.SUPPRESS)
     top.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from console.lake.class_archive import build, class_archive
+from console.lake.class_archive import ClassArchive, build, class_archive
 from console.lake.java import Java, NoJava, find_java
 from console.lake.machine import MIB, Machine, this_machine
 from console.log_file import state_directory
@@ -96,6 +96,13 @@ def lake_session(
 
 def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:
     """For the driver's Java; the archive of classes is built where it is missing."""
+    archive = archived(java, environ, say)
+    small = input_bytes is not None and input_bytes <= SMALL
+    return (*(archive.java_options if archive.there else ()), *(("-XX:TieredStopAtLevel=1",) if small else ()))
+
+
+def archived(java: Java, environ: Mapping[str, str], say: Say) -> ClassArchive:
+    """The archive of classes, built where it is missing and was not tried in vain."""
     archive = class_archive(java, cache_folder(environ))
     if not archive.there and not archive.failed.is_file():
         text = "archiving Spark's classes, once, so that it starts faster from now on"
@@ -103,8 +110,7 @@ def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None
         why = build(archive, java, environ, lambda seconds: say(Said(text, seconds)))
         if why:
             say(Said(f"Spark will start slower: its classes could not be archived: {why}"))
-    small = input_bytes is not None and input_bytes <= SMALL
-    return (*(archive.java_options if archive.there else ()), *(("-XX:TieredStopAtLevel=1",) if small else ()))
+    return archive
 
 
 def memory(machine: Machine) -> str:

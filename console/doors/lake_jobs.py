@@ -1,0 +1,220 @@
+"""``kac lake ingest``, ``build``, ``verify`` and ``compact``: the jobs that need Spark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.doors.lake_place import lake_of_options
+from console.doors.opening import DONE, FAILED, USAGE, complain, open_log_file
+
+if TYPE_CHECKING:
+    from console.history.jobs.report import Report
+    from console.history.store import Lake, Manifest
+    from console.lake.progress import Shown
+    from console.lake.sources import Sources
+
+_NOTHING_TO_READ = (
+    "nothing to read: name --metadata-log, --request-log or --journal, or write {file} (docs/lake.md shows one)"
+)
+_SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
+
+Job = Callable[[Any, "Lake", "Shown"], int]
+"""Gets Spark's session, the lake, and where to say how far it is; gives the exit code."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
+    open_log_file()
+    return {"ingest": _ingest, "build": _build, "verify": _verify, "compact": _compact}[options.job](options)
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from console.files.errors import FileProblems
+    from console.lake.sources import missing
+
+    where = lake_of_options(options)
+    try:
+        sources = _sources(options, where)
+    except FileProblems as wrong:
+        for problem in wrong.problems:
+            complain(str(problem))
+        return USAGE
+    except (ValueError, OSError) as wrong:
+        complain(str(wrong))
+        return USAGE
+    if absent := list(missing(sources)):
+        for line in absent:
+            complain(line)
+        return FAILED
+
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.ingest import ingest
+        from console.history.jobs.taken import MAX_BAD_RATIO
+
+        ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
+        return _told(
+            options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=_keep(options))
+        )
+
+    return _with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
+
+
+def _sources(options: argparse.Namespace, where: str) -> Sources:
+    """FileProblems, OSError; ValueError in words for the operator."""
+    from console.lake.sources import FILE, given_sources, read_sources
+    from console.log_file import state_directory
+
+    file = Path(where) / FILE
+    if any(hasattr(options, name) for name in _SOURCE_OPTIONS):
+        own = str(state_directory(os.environ) / "journal")
+        given = given_sources(
+            metadata_logs=getattr(options, "metadata_log", ()),
+            request_logs=getattr(options, "request_log", ()),
+            journals=[path or own for path in getattr(options, "journal", ())],
+            cluster_id=getattr(options, "cluster_id", None),
+            zone=getattr(options, "timezone", None),
+            folder=Path.cwd(),
+        )
+        if given.paths:
+            return given
+    elif "://" not in where and file.is_file():
+        return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
+    raise ValueError(_NOTHING_TO_READ.format(file=file))
+
+
+def _build(options: argparse.Namespace) -> int:
+    from console.commands.lake_filter import moment
+
+    try:
+        since = moment(options.since, datetime.now(UTC)) if hasattr(options, "since") else None
+    except ValueError as wrong:
+        complain(f"--since: {wrong}")
+        return USAGE
+
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.build import build
+
+        return _told(options, build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options)))
+
+    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.commands.printing import Printer
+        from console.history.jobs.verify import verify
+        from console.lake.results import findings_result
+
+        findings = verify(spark, lake, shown.step)
+        Printer(options.output)(findings_result(findings))
+        return FAILED if findings else DONE
+
+    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+
+
+def _compact(options: argparse.Namespace) -> int:
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.compact import compact
+
+        return _told(options, compact(spark, lake, shown.step, keep=_keep(options)))
+
+    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+
+
+def _with_spark(
+    options: argparse.Namespace,
+    where: str,
+    job: Job,
+    size: Callable[[Manifest | None], int | None],
+    *,
+    create: bool = False,
+) -> int:
+    """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds."""
+    from console.history.store import Lake
+    from console.lake.progress import shown
+    from console.lake.session import lake_session, spark_log
+
+    local = "://" not in where or where.startswith("file://")
+    # What is wrong with the lake is said before Spark is started for it.
+    lake = (Lake.create(where) if create else Lake.open(where)) if local else None
+    read = size(lake.current() if lake is not None else None)
+    try:
+        with (
+            shown() as progress,
+            lake_session(
+                os.environ, master=getattr(options, "master", None), input_bytes=read, say=progress.say
+            ) as spark,
+        ):
+            if lake is None:
+                from console.history.jobs.arguments import lake_at
+
+                lake = lake_at(spark, where, create=create)
+            return job(spark, lake, progress)
+    except KeyboardInterrupt:
+        complain("interrupted: the lake is as it was")
+        raise
+    except Exception as error:
+        if (known := _known(error)) is None:
+            raise
+        logging.getLogger(__name__).exception("the job %s failed", options.job)
+        complain(
+            f"{known.rstrip('.')}"
+            + ("" if _ours(error) else f". {spark_log(os.environ)} and kac.log beside it have it all")
+        )
+        return FAILED
+
+
+def _known(error: Exception) -> str | None:
+    """What is wrong, in a line; None: not for us to tell."""
+    from console.history.jobs.taken import TooMuchIsBad
+
+    if isinstance(error, TooMuchIsBad | OSError):
+        return str(error)
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+        words = [line.strip() for line in str(error).splitlines() if line.strip()]
+        return f"the job failed in Spark: {words[0][:400] if words else type(error).__name__}"
+    return None
+
+
+def _ours(error: Exception) -> bool:
+    return not type(error).__module__.startswith(("pyspark", "py4j"))
+
+
+def _told(options: argparse.Namespace, report: Report) -> int:
+    from console.lake.results import report_data, report_lines
+    from console.present.sanitize import clean
+
+    if options.output == "json":
+        sys.stdout.write(json.dumps(report_data(report)) + "\n")
+    else:
+        sys.stdout.write("".join(f"{clean(line)}\n" for line in report_lines(report)))
+    sys.stdout.flush()
+    return DONE
+
+
+def _keep(options: argparse.Namespace) -> int:
+    from console.history.store.sweep import KEEP
+
+    return getattr(options, "keep", KEEP)
+
+
+def _bytes_in(manifest: Manifest | None) -> int | None:
+    return None if manifest is None else sum(table.bytes for table in manifest.tables.values())
+
+
+def _bytes_of(paths: Sequence[str]) -> int | None:
+    """Of files, folders and patterns on this machine; None where some are elsewhere."""
+    if any("://" in path for path in paths):
+        return None
+    found = {Path(each) for path in paths for each in glob(path)}  # noqa: PTH207 - patterns are absolute
+    files = {file for path in found for file in ([path] if path.is_file() else path.iterdir())}
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,170 @@
+"""What is here to run the pipeline with, what is missing, and what to do about it. Starts no Spark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from console.lake.class_archive import class_archive
+from console.lake.java import VECTOR, Java, candidates, fitted, major
+from console.lake.machine import LEAST_MEMORY, MIB, Machine, this_machine
+from console.lake.results import size
+from console.lake.session import cache_folder, spark_log
+
+INSTALL = "pip install 'kafka-admin-console[lake]'"
+PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
+"""Versions that work together: others fail, some only when reading."""
+TESTED_JAVA = (17, 21, 25)
+LEAST_ROOM = 5 * 1024 * MIB
+"""Bytes for what Spark sorts on disk, below which a day of a busy cluster may not fit."""
+
+
+class Health(Enum):
+    """How it is with a thing."""
+
+    OK = "ok"
+    NOTE = "note"
+    """It runs, and could be better."""
+    BAD = "bad"
+    """It does not run."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing. found: what there is. remedy: what to do, or empty text."""
+
+    name: str
+    health: Health
+    found: str
+    remedy: str = ""
+
+
+def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
+    """All of them. lake: where it is, None to leave it out."""
+    yield _python()
+    javas = [fitted(each, cache_folder(environ)) for each in candidates(environ)]
+    yield from _java(javas)
+    for name, needed in (("pyspark", True), ("pyarrow", True), ("duckdb", False), ("delta-spark", False)):
+        yield _package(name, needed)
+    yield from _spark_home(environ)
+    yield from _archive(javas, environ)
+    machine = this_machine()
+    yield _memory(machine)
+    yield Check("processors", Health.OK, f"{machine.cores}: --master local[*] takes all of them")
+    yield _room("temporary files", Path(tempfile.gettempdir()), "set TMPDIR to a folder with more room")
+    yield Check("Spark's log", Health.OK, str(spark_log(environ)))
+    if lake is not None:
+        yield from _lake(lake)
+
+
+def _python() -> Check:
+    found = f"{sys.version.split()[0]} ({sys.executable})"
+    return Check("Python", Health.OK, f"{found}; executors of a cluster need 3.10 or newer")
+
+
+def _java(javas: list[Java]) -> Iterator[Check]:
+    taken = next((each for each in javas if each.works), None)
+    if taken is None:
+        looked = "; ".join(f"{each.place}: {each.problem}" for each in javas) or "none"
+        yield Check("Java", Health.BAD, looked, f"install Java 17 or newer, or {INSTALL}, which brings one")
+        return
+    for each in javas:
+        if each is taken:
+            break
+        # It was meant to be taken.
+        yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "let it name Java 17 or newer")
+    shim = "" if VECTOR in taken.modules else f"; without {VECTOR}, by {taken.home / 'bin' / 'java'}"
+    found = f"{taken.version} of {taken.place} ({taken.program}){shim}"
+    if major(taken.version) in TESTED_JAVA:
+        yield Check("Java", Health.OK, found)
+    else:
+        yield Check(
+            "Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, with which it was tried"
+        )
+
+
+def _package(name: str, needed: bool) -> Check:
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        what = Health.BAD if needed else Health.NOTE
+        return Check(name, what, "not installed", INSTALL)
+    wanted = PAIR.get(name)
+    if wanted is not None and found != wanted:
+        return Check(name, Health.NOTE, found, f"{name} {wanted} is what works with the others: {INSTALL}")
+    return Check(name, Health.OK, found)
+
+
+def _spark_home(environ: Mapping[str, str]) -> Iterator[Check]:
+    if environ.get("SPARK_HOME"):
+        found = f"{environ['SPARK_HOME']}: not used on this machine, used with --master for a cluster"
+        yield Check("SPARK_HOME", Health.NOTE, found, "on a cluster its Spark has to be the version of pyspark above")
+
+
+def _archive(javas: list[Java], environ: Mapping[str, str]) -> Iterator[Check]:
+    taken = next((each for each in javas if each.works), None)
+    if taken is None:
+        return
+    archive = class_archive(taken, cache_folder(environ))
+    name = "archive of classes"
+    if archive.there:
+        parts = [each for each in (archive.file, archive.base) if each is not None]
+        yield Check(name, Health.OK, f"{archive.file}, {size(sum(each.stat().st_size for each in parts))}")
+    elif archive.failed.is_file():
+        why = archive.failed.read_text(errors="replace").strip()
+        yield Check(name, Health.NOTE, f"it could not be built: {why}", "kac lake doctor --archive tries again")
+    else:
+        yield Check(name, Health.OK, "not built yet: the first job builds it, in a minute, and later ones start faster")
+
+
+def _memory(machine: Machine) -> Check:
+    found = f"{size(machine.memory)}, {size(machine.free)} free; Spark gets {size(machine.for_spark)}"
+    if machine.free < 2 * LEAST_MEMORY:
+        return Check("memory", Health.NOTE, found, f"free {size(2 * LEAST_MEMORY)}, or run it on another machine")
+    return Check("memory", Health.OK, found)
+
+
+def _room(name: str, folder: Path, remedy: str) -> Check:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Check(name, Health.BAD, f"{folder}: {error.strerror or error}", remedy)
+    found = f"{folder}: {size(free)} free"
+    if not os.access(folder, os.W_OK):
+        return Check(name, Health.BAD, f"{folder}: not writable", remedy)
+    return Check(name, Health.OK if free >= LEAST_ROOM else Health.NOTE, found, "" if free >= LEAST_ROOM else remedy)
+
+
+def _lake(where: str) -> Iterator[Check]:
+    from console.history.store import Lake, LakeError, NoLake
+
+    if "://" in where and not where.startswith("file://"):
+        yield Check("lake", Health.NOTE, f"{where}: looked at by Spark's jobs alone", f"kac lake verify --lake {where}")
+        return
+    try:
+        lake = Lake.open(where)
+        manifest = lake.current()
+        versions = len(lake.manifests())
+    except NoLake:
+        yield Check(
+            "lake", Health.NOTE, f"there is none at {where}", "kac lake collect makes one; --lake names another"
+        )
+        return
+    except LakeError as error:
+        yield Check("lake", Health.BAD, str(error), "kac lake verify says what is wrong")
+        return
+    if not manifest.run_id:
+        yield Check("lake", Health.NOTE, f"{lake.where}: empty", "kac lake collect, or kac lake ingest")
+    else:
+        rows = sum(table.rows for table in manifest.tables.values())
+        held = sum(table.bytes for table in manifest.tables.values())
+        found = f"{lake.where}: {rows:,} rows, {size(held)}, {versions} versions; as of {manifest.created}"
+        yield Check("lake", Health.OK, found)
+    yield _room("room for the lake", Path(lake.where), "free some: kac lake compact --keep 2 deletes older versions")

@@ -1,0 +1,52 @@
+"""What a Spark cluster needs of the product, as one zip: `console/history`, and a script that begins a job."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+SCRIPT_NAME = "kac_lake.py"
+SCRIPT = '''\
+"""spark-submit --py-files kac-lake.zip kac_lake.py ingest|build LAKE …"""
+
+import sys
+
+from console.history.jobs.submit import main
+
+sys.exit(main())
+'''
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LEFT_OUT = ("__pycache__", ".mypy_cache")
+
+
+def write_package(file: Path) -> tuple[Path, Path]:
+    """The zip, whole or not at all, and the script beside it. The same product gives the same bytes. OSError."""
+    file = file.absolute()
+    scratch = file.with_name(f".{file.name}.new")
+    try:
+        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members():
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+        scratch.replace(file)
+    finally:
+        scratch.unlink(missing_ok=True)
+    script = file.with_name(SCRIPT_NAME)
+    script.write_text(SCRIPT, encoding="utf-8")
+    return file, script
+
+
+def members() -> Iterator[tuple[str, bytes]]:
+    """Names in the zip with their content, in order."""
+    history = Path(__file__).resolve().parents[1] / "history"
+    yield "console/__init__.py", b""
+    for path in sorted(history.rglob("*")):
+        if path.is_file() and not set(_LEFT_OUT) & set(path.parts) and path.suffix != ".pyc":
+            yield f"console/history/{path.relative_to(history).as_posix()}", path.read_bytes()
+    yield SCRIPT_NAME, SCRIPT.encode()
+
+
+def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
+    """How the two are used."""
+    start = f"spark-submit --master URL --py-files {package} {script}"
+    return (f"{start} ingest LAKE INPUTS.json", f"{start} build LAKE")

@@ -1,0 +1,135 @@
+"""How far a run is: a bar with counts and the time left on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from console.lake.session import Said
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+    from console.history.jobs.progress import Progress
+
+SECONDS_BETWEEN_LINES = 15.0
+"""Where there is no terminal, a step that takes long says so this often."""
+
+
+class Shown(Protocol):
+    """Somewhere to say how far it is."""
+
+    def say(self, said: Said) -> None:
+        """Something before or beside the steps."""
+
+    def step(self, at: Progress) -> None:
+        """A step of a job begins, goes on or ends."""
+
+    def count(self, what: str, done: int, total: int, text: str) -> None:
+        """So many of so many things are done; the last was this."""
+
+
+@contextmanager
+def shown(stream: TextIO | None = None) -> Iterator[Shown]:
+    """For the context, on standard error where no stream is named."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield Lines(stream)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[counts]}", markup=False),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(file=stream, highlight=False), transient=True) as bars:
+        yield Bar(bars)
+
+
+def fraction(at: Progress) -> float:
+    """How much of the job is done, from 0 to 1: each step counts the same, and within it Spark's tasks."""
+    within = 1.0 if at.ended else at.done / at.total if at.total else 0.0
+    return min(1.0, (at.number - 1 + within) / max(1, at.steps))
+
+
+class Lines:
+    """A line when a step ends, and now and then while it takes long."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._said = ""
+        self._at = self._began = time.monotonic()
+
+    def say(self, said: Said) -> None:
+        """The first time, and then as the time passes."""
+        passed = f" ({said.seconds:.0f} s)" if said.seconds else ""
+        self._write(said.text + passed, said.text)
+
+    def step(self, at: Progress) -> None:
+        """Its end with its rows."""
+        if at.number != getattr(self, "_number", None):
+            self._number, self._began = at.number, time.monotonic()
+        name = f"{at.job} {at.number}/{at.steps} {at.step}"
+        if at.ended:
+            self._write(f"{name}: {at.rows:,} rows, {time.monotonic() - self._began:.1f} s", f"{name} ended")
+        elif at.total:
+            self._write(f"{name}: {at.done} of {at.total} tasks", name)
+        else:
+            self._said, self._at = name, time.monotonic()
+
+    def count(self, what: str, done: int, total: int, text: str) -> None:
+        """Each of them."""
+        self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
+
+    def _write(self, text: str, about: str) -> None:
+        now = time.monotonic()
+        if about == self._said and now - self._at < SECONDS_BETWEEN_LINES:
+            return
+        self._said, self._at = about, now
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+
+class Bar:
+    """One bar that is moved on, with lines above it."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+        self._of = ""
+
+    def say(self, said: Said) -> None:
+        """A bar without an end."""
+        self._show(said.text, said.text, 0.0, None, "")
+
+    def step(self, at: Progress) -> None:
+        """The whole job is the bar."""
+        tasks = f"{at.done}/{at.total} tasks " if at.total else ""
+        counts = f"{at.number}/{at.steps} {tasks}"
+        self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)
+        if at.ended:
+            self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {at.rows:,} rows")
+
+    def count(self, what: str, done: int, total: int, text: str) -> None:
+        """Each of them above the bar."""
+        self._show(what, what, done, total, f"{done}/{total}")
+        self._above(f"{what} {done}/{total}: {text}")
+
+    def _above(self, text: str) -> None:
+        self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _show(self, of: str, text: str, done: float, total: float | None, counts: str) -> None:
+        if self._task is None or of != self._of:
+            if self._task is not None:
+                self._bars.remove_task(self._task)
+            self._task, self._of = self._bars.add_task(text, total=total, counts=counts), of
+        self._bars.update(self._task, description=text, completed=done, total=total, counts=counts)

@@ -1,0 +1,186 @@
+"""What the commands of `kac lake` answer, as tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from console.commands.results import Column, Detail, Row, Table
+
+if TYPE_CHECKING:
+    from console.history.jobs.report import Report
+    from console.history.jobs.status import Gap, RunStatus, Status, TableStatus
+    from console.history.jobs.verify import Finding
+    from console.lake.collect import ClusterReport
+    from console.lake.collect import Report as CollectReport
+
+_KIB = 1024
+
+
+def report_lines(report: Report) -> list[str]:
+    """What a run did, for people."""
+    rows = ", ".join(f"{name} {count:,}" for name, count in sorted(report.rows.items()) if count and name != "run")
+    did = f"rows written: {rows}" if rows else "nothing new"
+    lines = [f"{report.job} {report.run_id}: {did}; {report.seconds:.1f} s"]
+    if report.unchanged:
+        lines.append(f"{report.unchanged} inputs had nothing new")
+    if report.quarantined:
+        lines.append(f"{report.quarantined:,} lines or batches could not be read: they are in the table quarantine")
+    return lines + list(report.notes)
+
+
+def report_data(report: Report) -> dict[str, object]:
+    """The same for programs."""
+    return asdict(report)
+
+
+def collect_result(report: CollectReport) -> Table:
+    """A row for each cluster that was looked at."""
+    return Table(
+        "clusters",
+        _columns("CONTEXT", "CLUSTER", "RESOURCES>", "CHANGED>", "GONE>", "SECONDS>", ""),
+        tuple(_cluster_row(each) for each in report.clusters),
+        empty="there was no cluster to look at",
+        notes=tuple(f"{each.context}: {line}" for each in report.clusters for line in each.refused)
+        + ((f"run {report.run_id}: {report.rows:,} rows",) if report.run_id else ("nothing was written",)),
+    )
+
+
+def _cluster_row(each: ClusterReport) -> Row:
+    failed = f"{each.failure}. {each.failure.remedy}".strip() if each.failure is not None else ""
+    counts = (f"{each.resources:,}", f"{each.changed:,}", f"{each.gone:,}") if not failed else ("", "", "")
+    return Row(
+        (each.context, each.cluster_id or "", *counts, f"{each.seconds:.1f}", failed),
+        {
+            "context": each.context,
+            "cluster_id": each.cluster_id,
+            "resources": each.resources,
+            "changed": each.changed,
+            "gone": each.gone,
+            "refused": list(each.refused),
+            "failure": failed or None,
+            "seconds": round(each.seconds, 3),
+        },
+    )
+
+
+def status_result(status: Status) -> Detail:
+    """What is in a lake."""
+    since = f", {status.versions} versions kept" if status.versions else ""
+    held = f"version {status.current} of {status.created}{since}" if status.current else "it is empty: kac lake collect"
+    return Detail(
+        f"lake {status.where}",
+        {"where": status.where, "current": status.current, "created": status.created, "versions": status.versions},
+        (held,),
+        {
+            "tables": Table(
+                "tables",
+                _columns("TABLE", "LAYER", "ROWS>", "SIZE>", "FILES>", "FROM", "TO", ""),
+                tuple(map(_table_row, status.tables)),
+                title="tables",
+            ),
+            "runs": Table(
+                "runs",
+                _columns("RUN", "JOB", "STATUS", "STARTED", "SECONDS>", "ROWS>", "BAD>", ""),
+                tuple(map(_run_row, status.runs)),
+                title="last runs",
+            ),
+            "gaps": Table(
+                "gaps",
+                _columns("CLUSTER", "FROM", "TO"),
+                tuple(map(_gap_row, status.gaps)),
+                title="times in which nobody looked",
+            ),
+        },
+    )
+
+
+def _table_row(each: TableStatus) -> Row:
+    older = "older columns: kac lake build makes it anew" if each.is_older else ""
+    return Row(
+        (
+            each.name,
+            each.layer,
+            f"{each.rows:,}",
+            size(each.bytes),
+            f"{each.files:,}",
+            _time(each.earliest),
+            _time(each.latest),
+            older,
+        ),
+        {
+            "table": each.name,
+            "layer": each.layer,
+            "rows": each.rows,
+            "bytes": each.bytes,
+            "files": each.files,
+            "partitions": each.partitions,
+            "earliest": _iso(each.earliest),
+            "latest": _iso(each.latest),
+            "is_older": each.is_older,
+        },
+    )
+
+
+def _run_row(each: RunStatus) -> Row:
+    seconds = (each.ended - each.started).total_seconds()
+    rows = sum(each.rows.values())
+    return Row(
+        (
+            each.run_id,
+            each.job,
+            each.status,
+            _time(each.started),
+            f"{seconds:.1f}",
+            f"{rows:,}",
+            f"{each.quarantined:,}" if each.quarantined else "",
+            each.message or "",
+        ),
+        {
+            "run_id": each.run_id,
+            "job": each.job,
+            "status": each.status,
+            "started": _iso(each.started),
+            "ended": _iso(each.ended),
+            "rows": dict(each.rows),
+            "quarantined": each.quarantined,
+            "message": each.message,
+        },
+    )
+
+
+def _gap_row(each: Gap) -> Row:
+    return Row(
+        (each.cluster_id, _time(each.start), _time(each.end) or "now"),
+        {"cluster_id": each.cluster_id, "start": _iso(each.start), "end": _iso(each.end)},
+    )
+
+
+def findings_result(findings: Iterable[Finding]) -> Table:
+    """What is wrong with a lake."""
+    rows = tuple(Row((each.where, each.what), {"where": each.where, "what": each.what}) for each in findings)
+    return Table("findings", _columns("WHERE", "WHAT"), rows, empty="the lake is whole")
+
+
+def _columns(*titles: str) -> tuple[Column, ...]:
+    """With > behind the titles of numbers."""
+    return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
+
+
+def size(count: float) -> str:
+    """Bytes in a few characters: ``1.2 MiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < _KIB:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= _KIB
+    return f"{count:.1f} TiB"
+
+
+def _time(at: datetime | None) -> str:
+    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%SZ}"
+
+
+def _iso(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
