@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from console.history.schema.arrow import arrow_schema
@@ -50,6 +49,8 @@ def rows_of(
     lake: Lake, table: str, manifest: Manifest | None = None, *, without: Iterable[str] = ("run_id",)
 ) -> list[Any]:
     """All rows of a table as a reader without Spark sees them, in order of their content; less the run's id."""
+    import duckdb
+
     files = lake.files(manifest or lake.current(), table)
     if not files:
         return []
