@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from crc32c import crc32c
@@ -24,6 +25,7 @@ _FIXED = {
 CONTROL, LEADER_CHANGE, SNAPSHOT_HEADER, SNAPSHOT_FOOTER = 0x20, 2, 3, 4
 
 
+@cache
 def schema(name: str, version: int = 0) -> RecordSchema:
     """The schema of a version of a record."""
     return next(each for each in known_schemas().values() if (each.name, each.version) == (name, version))

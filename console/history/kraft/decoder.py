@@ -35,6 +35,7 @@ ROW_SCHEMA: pa.Schema = pa.schema([field for field in arrow_schema(KRAFT_RECORD)
 """The columns of `kraft_record` less `run_id`, which whoever writes them adds."""
 
 FRAME_VERSION = 1
+_MOST_MS = 1 << 50
 
 
 class ChangedWhileReadError(RuntimeError):
@@ -77,8 +78,8 @@ Wanted = Callable[[int], bool]
 
 class Decoder:
     """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: is told of records
-    that can't be read, of a file's records of a newer form only of the first; they are rows of the type ``UNKNOWN(n)``
-    with the payload ``{}``."""
+    that can't be read, of a file's records of a newer form only of the first. They are rows of the type ``UNKNOWN(n)``
+    with the payload ``{}``; n is -1 where not even the type can be read, as for the rest of a batch."""
 
     def __init__(self, key: bytes | None, report: Report) -> None:
         self._report = report
@@ -130,14 +131,17 @@ class Decoder:
             records = unpacked(header.attributes & COMPRESSION, data[at + HEADER_BYTES : end])
         except ValueError as reason:
             self._tell(origin, at, f"batch at offset {header.base_offset}: {reason}", data[at:end])
+            self._offsets.append(header.base_offset)
+            self._stamps.append(_stamp(header.base_ts))
+            self._nothing_of(-1, -1)
             return
         self._batch(records, 0, len(records), header, origin, at)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
         """Records between two bytes; short names and no calls, since this runs for every record."""
         heads = self._heads
-        base, stamp = header.base_offset, header.base_ts
-        fixed_stamp = header.max_ts if header.attributes & LOG_APPEND_TIME else None
+        base, stamp, last_delta = header.base_offset, _stamp(header.base_ts), header.last_delta
+        fixed_stamp = _stamp(header.max_ts) if header.attributes & LOG_APPEND_TIME else None
         payloads, codes, offsets, stamps = self._payloads, self._codes, self._offsets, self._stamps
         count = header.records
         try:
@@ -154,6 +158,8 @@ class Decoder:
                     p += 2
                 else:
                     later, p = uvarint(d, p + 1)
+                    if later > _MOST_MS:
+                        raise MalformedRecordError("a record's time is none")
                 delta = d[p]
                 if delta < 128:
                     p += 1
@@ -170,8 +176,8 @@ class Decoder:
                 else:
                     value, p = uvarint(d, p)
                 value_end = p + (value >> 1)
-                if value_end >= stop or stop > end:
-                    raise MalformedRecordError("a record is longer than it says")
+                if value_end >= stop or stop > end or delta >> 1 > last_delta:
+                    raise MalformedRecordError("a record is not as long as it says, or not of its batch")
                 offsets.append(base + (delta >> 1))
                 stamps.append(stamp + ((later >> 1) ^ -(later & 1)))
                 head = heads.get(d[p : p + 3])
@@ -190,9 +196,11 @@ class Decoder:
             if p != end:
                 raise MalformedRecordError("it has bytes after its last record")
         except (MalformedRecordError, IndexError) as reason:
-            # Of the records before it, rows were made.
-            del offsets[len(payloads) :], stamps[len(payloads) :]
+            # Of the records before it rows were made; the rest is one.
             self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
+            offsets.append(min(base + header.records - count - 1, base + last_delta))
+            stamps.append(stamp)
+            self._nothing_of(-1, -1)
         if fixed_stamp is not None:
             stamps[len(self._epochs) :] = [fixed_stamp] * (len(payloads) - len(self._epochs))
 
@@ -221,6 +229,9 @@ class Decoder:
             self._tell(origin, batch_at, f"record at offset {self._offsets[-1]}: {reason}", d[p:end])
         if (api_key, version) not in known_schemas():
             self._newer_told.add(newer)
+        self._nothing_of(api_key, version)
+
+    def _nothing_of(self, api_key: int, version: int) -> None:
         self._payloads.append("{}")
         self._codes.append(self._code(f"UNKNOWN({api_key})", api_key, version))
 
@@ -288,6 +299,11 @@ def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
     if at > end:
         raise MalformedRecordError("it ends before its fields")
     return frame, at, api_key, version
+
+
+def _stamp(ms: int) -> int:
+    """A time that a column can hold; what is none becomes -1, as where Kafka knows none."""
+    return ms if -1 <= ms < _MOST_MS else -1
 
 
 def _changed(origin: Origin, at: int) -> str:
