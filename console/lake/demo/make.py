@@ -1,0 +1,102 @@
+"""The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from console.embedded.scenarios.scenario import members
+from console.embedded.spec import ClusterSpec
+from console.history.store.errors import LakeError, NoLake
+from console.lake.collect import write_down
+from console.lake.demo.recording import Recorded, record
+from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT
+from console.lake.sources import FILE as SOURCES
+
+if TYPE_CHECKING:
+    from console.history.store import Lake
+
+FOLDER = "demo"
+"""In the lake: the clusters' logs, their state, the journals."""
+STATE = "clusters.json"
+_MARK = "made-by-kac-lake-demo"
+
+Passed = Callable[[str, int, int], None]
+"""Called with (which cluster looked at when, looks done, looks in all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What was made. state: the option ``--state`` of ``kac demo`` that brings the clusters back."""
+
+    lake: Lake
+    clusters: tuple[Recorded, ...]
+    state: Path
+    rows: int
+
+
+def make(where: str, end: datetime, passed: Passed = lambda *_: None) -> Demo:
+    """A new lake with a day that ends then; a former demo there goes.
+
+    LakeError: another lake is there. OSError: no room, no right.
+    """
+    lake = _new_lake(where)
+    folder = Path(lake.where) / FOLDER
+    state = folder / STATE
+    folder.mkdir()
+    (folder / _MARK).touch()
+    clusters = asyncio.run(_record_all(folder, state, end, passed))
+    (Path(lake.where) / SOURCES).write_text(sources_text(clusters), encoding="utf-8")
+    report = write_down(lake, [taken for cluster in clusters for taken in cluster.taken])
+    if not report.complete:
+        raise LakeError(f"the demo's own clusters could not be read: {report.message}")
+    return Demo(lake, clusters, state, report.rows)
+
+
+def _new_lake(where: str) -> Lake:
+    from console.history.store import Lake
+
+    with suppress(NoLake):
+        former = Lake.open(where)
+        if not (Path(former.where) / FOLDER / _MARK).exists():
+            raise LakeError(f"There is a lake at {former.where} already: name another folder for the demo with --lake.")
+        shutil.rmtree(former.where)
+    return Lake.create(where)
+
+
+async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) -> tuple[Recorded, ...]:
+    specs = members("fleet", ClusterSpec(state_file=state))
+    gaps = sum((since - until) // LOOK_EVERY for each in NOT_LOOKED_AT.values() for since, until in each)
+    total = (HOURS + 1) * len(specs) - gaps
+    done = 0
+
+    def look(said: str) -> None:
+        nonlocal done
+        done += 1
+        passed(said, done, total)
+
+    recorded = []
+    for name, spec in specs.items():
+        named = replace(spec, cluster_id=f"{FOLDER}-{name}")
+        recorded.append(await record(name, named, end, folder, look))
+    return tuple(recorded)
+
+
+def sources_text(clusters: Sequence[Recorded]) -> str:
+    """The lake's `sources.yaml`, so that `kac lake ingest` reads them again."""
+    listed = []
+    for cluster in clusters:
+        log = {"metadata-log": str(cluster.metadata_log)} if cluster.metadata_log is not None else {}
+        requests = [{"broker": broker, "files": str(file)} for broker, file in sorted(cluster.request_logs.items())]
+        listed.append({"id": cluster.cluster_id, **log, "request-logs": requests})
+    journals = str(Path(next(iter(clusters[0].request_logs.values()))).parents[2] / "journal")
+    text = yaml.safe_dump({"version": 1, "clusters": listed, "journals": journals}, sort_keys=False, width=200)
+    return f"# Written by kac lake demo.\n{text}"

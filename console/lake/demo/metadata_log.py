@@ -1,0 +1,253 @@
+"""A metadata log as a controller would have written it, from the changes of an embedded cluster's state.
+
+Records are encoded by the schemas that Kafka's releases ship (console.history.kraft.schemas), in batches of format v2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid5
+
+from crc32c import crc32c
+
+from console.embedded.state.change_log import Change
+from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.table import ABSENT
+from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
+from console.history.kraft.schemas import Field, RecordSchema, known_schemas
+from console.model.acl import Acl
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+
+FOLDER = "__cluster_metadata-0"
+_IDS = UUID("6b616363-6c75-5374-8572-6c6f67646972")
+_PLAIN = {
+    "int8": "b",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "float64": "d",
+    "bool": "?",
+}
+_EPOCH = 1
+Fields = Mapping[str, Any]
+Records = list[tuple[str, Fields]]
+
+
+class MetadataLog:
+    """One log, in memory until it is saved."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._end = 0
+
+    def begin(self, state: ClusterState, at: datetime) -> None:
+        """All that the state has, as the first records."""
+        for table in ("features", "brokers", "topics", "configs", "quotas", "acls", "scram"):
+            for key, value in state.tables.named(table).items():
+                self.add(Change(0, 0.0, table, key, ABSENT, value), at)
+
+    def add(self, change: Change, at: datetime) -> None:
+        """The records of one change, in a batch of their own."""
+        made = _RECORDS[change.table](change) if change.table in _RECORDS else []
+        for start in range(0, len(made), 500):
+            self._append([_value(name, fields) for name, fields in made[start : start + 500]], at)
+
+    def save(self, folder: Path, cluster_id: str) -> Path:
+        """Write it as a broker's folder has it; gives the folder of the log."""
+        log = folder / FOLDER
+        log.mkdir(parents=True, exist_ok=True)
+        (log / f"{0:020}.log").write_bytes(self._data)
+        (folder / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n", encoding="utf-8")
+        return log
+
+    def _append(self, values: Sequence[bytes], at: datetime) -> None:
+        stamp = round(at.timestamp() * 1000)
+        records = b"".join(_record(value, place) for place, value in enumerate(values))
+        count = len(values)
+        body = struct.pack(">hiqqqhii", 0, count - 1, stamp, stamp, -1, -1, -1, count) + records
+        self._data += struct.pack(">qiiBI", self._end, len(body) + 9, _EPOCH, 2, crc32c(body)) + body
+        self._end += count
+
+
+# -- what changes are told by which records ------------------------------------------------------------------------
+
+
+def _topics(change: Change) -> Records:
+    before, after = change.before, change.after
+    if not isinstance(after, Topic):
+        return [("RemoveTopicRecord", {"topicId": before.id})]
+    old = len(before.partitions) if isinstance(before, Topic) else 0
+    made: Records = [] if old else [("TopicRecord", {"name": after.name, "topicId": after.id})]
+    for number, partition in enumerate(after.partitions):
+        if number >= old:
+            made.append(
+                (
+                    "PartitionRecord",
+                    {
+                        "partitionId": number,
+                        "topicId": after.id,
+                        "replicas": partition.replicas,
+                        "isr": partition.isr,
+                        "leader": partition.leader,
+                        "leaderEpoch": partition.leader_epoch,
+                        "partitionEpoch": partition.partition_epoch,
+                    },
+                )
+            )
+    return made
+
+
+def _configs(change: Change) -> Records:
+    resource = change.key
+    assert isinstance(resource, ConfigResource)
+    before, after = _mapping(change.before), _mapping(change.after)
+    return [
+        (
+            "ConfigRecord",
+            {"resourceType": int(resource.type), "resourceName": resource.name, "name": key, "value": after.get(key)},
+        )
+        for key in dict.fromkeys((*after, *before))
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _quotas(change: Change) -> Records:
+    assert isinstance(change.key, QuotaEntity)
+    before, after = _mapping(change.before), _mapping(change.after)
+    entity = [{"entityType": part.type, "entityName": part.name} for part in change.key]
+    return [
+        ("ClientQuotaRecord", {"entity": entity, "key": key, "value": after.get(key, 0.0), "remove": key not in after})
+        for key in dict.fromkeys((*after, *before))
+        if before.get(key) != after.get(key)
+    ]
+
+
+def _acls(change: Change) -> Records:
+    if change.after is ABSENT:
+        return [("RemoveAccessControlEntryRecord", {"id": change.before})]
+    acl = change.key
+    assert isinstance(acl, Acl)
+    names = ("resourceType", "resourceName", "patternType", "principal", "host", "operation", "permissionType")
+    return [("AccessControlEntryRecord", {"id": change.after, **dict(zip(names, acl, strict=True))})]
+
+
+def _scram(change: Change) -> Records:
+    assert isinstance(change.key, ScramKey)
+    named = {"name": change.key.user, "mechanism": int(change.key.mechanism)}
+    credential = change.after
+    if not isinstance(credential, ScramCredential):
+        return [("RemoveUserScramCredentialRecord", named)]
+    secret = {
+        "salt": credential.salt,
+        "storedKey": credential.stored_key,
+        "serverKey": credential.server_key,
+        "iterations": credential.iterations,
+    }
+    return [("UserScramCredentialRecord", {**named, **secret})]
+
+
+def _features(change: Change) -> Records:
+    level = 0 if change.after is ABSENT else change.after
+    return [("FeatureLevelRecord", {"name": change.key, "featureLevel": level})]
+
+
+def _brokers(change: Change) -> Records:
+    broker = change.after
+    if not isinstance(broker, BrokerNode) or isinstance(change.before, BrokerNode):
+        return []
+    endpoint = {"name": "PLAINTEXT", "host": broker.host, "port": broker.port, "securityProtocol": 0}
+    return [
+        (
+            "RegisterBrokerRecord",
+            {
+                "brokerId": broker.id,
+                "incarnationId": uuid5(_IDS, str(broker.id)),
+                "brokerEpoch": broker.epoch,
+                "endPoints": [endpoint],
+                "features": [],
+                "rack": broker.rack,
+                "fenced": False,
+            },
+        )
+    ]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+_RECORDS: Mapping[str, Callable[[Change], Records]] = {
+    "topics": _topics,
+    "configs": _configs,
+    "quotas": _quotas,
+    "acls": _acls,
+    "scram": _scram,
+    "features": _features,
+    "brokers": _brokers,
+}
+
+
+# -- how records are written ---------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def _schema(name: str) -> RecordSchema:
+    """The first form of a record that there is: the story needs no later one."""
+    return min((each for each in known_schemas().values() if each.name == name), key=lambda each: each.version)
+
+
+def _value(name: str, fields: Fields) -> bytes:
+    schema = _schema(name)
+    return _uvarint(1) + _uvarint(schema.api_key) + _uvarint(schema.version) + _struct(schema.fields, fields)
+
+
+def _record(value: bytes, place: int) -> bytes:
+    body = b"\0" + _varint(0) + _varint(place) + _varint(-1) + _varint(len(value)) + value + _uvarint(0)
+    return _varint(len(body)) + body
+
+
+def _struct(fields: Sequence[Field], given: Fields) -> bytes:
+    """Tagged fields are left out."""
+    return b"".join(_field(each, given.get(each.name)) for each in fields if each.tag is None) + _uvarint(0)
+
+
+def _field(field: Field, given: Any) -> bytes:
+    if not field.is_array:
+        return _one(field, given)
+    elements = () if given is None and not field.nullable else given
+    if elements is None:
+        return _uvarint(0)
+    return _uvarint(len(elements) + 1) + b"".join(_one(field, each) for each in elements)
+
+
+def _one(field: Field, given: Any) -> bytes:
+    if field.fields:
+        return _struct(field.fields, given)
+    if field.type == "uuid":
+        return bytes(given.bytes)
+    if field.type in _PLAIN:
+        return struct.pack(">" + _PLAIN[field.type], given or 0)
+    if given is None:
+        return _uvarint(0)
+    raw = given.encode() if isinstance(given, str) else bytes(given)
+    return _uvarint(len(raw) + 1) + raw
+
+
+def _uvarint(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes((*made, number))
+
+
+def _varint(number: int) -> bytes:
+    return _uvarint(number << 1 if number >= 0 else (-number << 1) - 1)

@@ -1,0 +1,156 @@
+"""The day: who changed what in which cluster, and who produced and read how much. All of it is made up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from console.embedded.scenarios.filling import DAY, MIB
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UpsertScram,
+)
+
+HOURS = 24
+"""How long the day is; it ends now."""
+LOOK_EVERY = timedelta(hours=1)
+HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "10.1.0.66"}
+"""Where each of them works from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A change. ago: before the end of the day. with_kac: then it is in the journal, too."""
+
+    cluster: str
+    ago: timedelta
+    who: str
+    edits: tuple[Edit, ...]
+    with_kac: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Who produces or reads all day. rate: bytes/s that it would like on its broker. limit: bytes/s that a quota lets
+    it; None: none. busy: from so long ago until so long ago it wants four times as much."""
+
+    cluster: str
+    broker: int
+    who: str
+    client_id: str
+    topic: str
+    rate: float
+    produces: bool = True
+    limit: float | None = None
+    busy: tuple[timedelta, timedelta] | None = None
+
+
+def deeds() -> tuple[Deed, ...]:
+    """All changes of the day, in the order of time."""
+    return tuple(sorted((*_PRODUCTION, *_STAGING, *_OLD), key=lambda deed: -deed.ago))
+
+
+def _ago(hours: int, minutes: int = 0, seconds: float = 0) -> timedelta:
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds)
+
+
+def _allow(principal: str, operation: str, topic: str) -> AddAcl:
+    return AddAcl(
+        Acl(
+            AclResourceType.parse("TOPIC"),
+            topic,
+            PatternType.parse("LITERAL"),
+            principal,
+            "*",
+            AclOperation.parse(operation),
+            Permission.parse("ALLOW"),
+        )
+    )
+
+
+def _pair(user: str, client: str) -> QuotaEntity:
+    return QuotaEntity.of({"user": user, "client-id": client})
+
+
+_ORDERS, _PAYMENTS = topic_resource("checkout.orders"), topic_resource("checkout.payments")
+_CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
+
+_PRODUCTION = (
+    Deed("production", _ago(22, 10), "alice", (SetConfig(_ORDERS, "retention.ms", str(3 * DAY)),)),
+    Deed(
+        "production",
+        _ago(19, 58),
+        "ci",
+        (
+            CreateTopic(NewTopic("checkout.returns", 6, 3, configs={"min.insync.replicas": "2"})),
+            _allow("User:alice", "WRITE", "checkout.returns"),
+        ),
+    ),
+    Deed("production", _ago(17, 31), "bob", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 20 * MIB),), True),
+    Deed("production", _ago(14, 3), "ci", (UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo")),)),
+    Deed("production", _ago(12, 41), "oncall", (SetConfig(broker_resource(3), "log.retention.ms", str(DAY)),), True),
+    Deed("production", _ago(9, 7), "alice", (GrowTopic("checkout.refunds", 12),)),
+    Deed("production", _ago(6, 30), "ci", (DeleteTopic("platform.mirror-heartbeats"),)),
+    Deed(
+        "production",
+        _ago(4, 14),
+        "oncall",
+        (
+            SetConfig(_PAYMENTS, "min.insync.replicas", "1"),
+            SetConfig(_PAYMENTS, "unclean.leader.election.enable", "true"),
+        ),
+        True,
+    ),
+    Deed("production", _ago(2, 2), "bob", (_allow("User:*", "READ", "checkout.payments"),)),
+    Deed("production", _ago(0, 41), "oncall", (SetConfig(_PAYMENTS, "min.insync.replicas", "2"),), True),
+    Deed("production", _ago(0, 12), "ci", (SetConfig(CLUSTER_DEFAULT, "log.retention.ms", str(5 * DAY)),)),
+)
+_STAGING = (
+    Deed("staging", _ago(20, 15), "ci", (CreateTopic(NewTopic("checkout.returns", 3, 1)),)),
+    Deed("staging", _ago(13, 20), "bob", (AppendConfig(_ORDERS, "cleanup.policy", "compact"),)),
+    # Two who do the same within a second: the log has it twice, and nobody can say who was first to mean it.
+    Deed("staging", _ago(8, 0, 1.2), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    Deed("staging", _ago(8, 0, 0.8), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    Deed("staging", _ago(3, 5), "alice", (UnsetConfig(_PAYMENTS, "retention.ms"),), True),
+)
+_OLD = (
+    Deed("old", _ago(16, 44), "bob", (SetConfig(_ORDERS, "retention.ms", str(DAY)),)),
+    Deed("old", _ago(5, 22), "alice", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 10 * MIB),), True),
+)
+
+NOT_LOOKED_AT = {"staging": ((_ago(11), _ago(6, 30)),)}
+"""When nobody looked at a cluster: from so long ago until so long ago."""
+
+CLIENTS = (
+    Client("production", 1, "checkout", "checkout-loader", "checkout.carts", 120_000.0, limit=65_536.0),
+    Client("production", 2, "checkout", "checkout-loader", "checkout.carts", 50_000.0, limit=65_536.0),
+    Client(
+        "production",
+        1,
+        "alice",
+        "checkout",
+        "checkout.orders",
+        1.6 * MIB,
+        limit=5 * MIB,
+        busy=(_ago(3, 30), _ago(1, 50)),
+    ),
+    Client("production", 3, "bob", "loader", "logistics.stock", 9 * MIB, limit=20 * MIB),
+    Client("production", 2, "billing", "billing-1", "checkout.payments", 90_000.0, produces=False, limit=131_072.0),
+    Client("staging", 1, "bob", "loader", "logistics.stock", 2 * MIB),
+    Client("staging", 2, "alice", "checkout", "checkout.orders", 300_000.0),
+    Client("old", 1, "mirror", "mirror-maker", "checkout.orders", 3 * MIB),
+)
