@@ -1,0 +1,225 @@
+"""Lines found in files: split anywhere, packed, laid out otherwise, damaged; and what of a file is new."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.history.requests.files import blocks, whole_end
+from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
+from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
+from console.history.requests.progress import Plan, plan
+from console.history.requests.zone import Twice, fold_at, jump, shown_twice
+from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
+
+CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+PIECES = st.one_of(
+    CLIENTS.map(lambda name: produce(1, client_id=name).line.encode()),
+    CLIENTS.map(lambda name: alter_configs([("a", 0, name)]).line.encode()),
+    st.sampled_from(
+        [
+            b"\n",
+            b"[2026-11-21 10:00:00,000] INFO up (kafka.server.KafkaServer)\n",
+            b'"x"} (kafka.request.logger)\n',
+            produce(2).line.replace(" 10:", "T10:").encode(),
+            produce(3).line.replace("\n", "\r\n").encode(),
+            produce(4).line.replace("11-21", "11-31").encode(),
+            produce(5).line.encode().replace(b"alice", b"al\xffce"),
+            produce(6).line.encode()[:200] + b"\n",
+        ]
+    ),
+)
+
+
+def whole(path: Path, *, alters_only: bool = False, **more: Any) -> list[dict[str, Any]]:
+    """All rows of a file."""
+    part = Part("lkc-1", 1, str(path), 0, whole_end(str(path)), "UTC", None)
+    return [row for batch in read_part(part, alters_only=alters_only) for row in batch.to_pylist()]
+
+
+@given(st.lists(PIECES, max_size=12), st.lists(st.integers(0, 9000), max_size=6), st.booleans())
+def test_a_file_split_anywhere_gives_each_line_once(
+    tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], cuts: list[int], packed: bool
+) -> None:
+    content = b"".join(pieces)
+    path = tmp_path_factory.mktemp("split") / ("request.log.gz" if packed else "request.log")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    end = whole_end(str(path))
+    assert end == len(content)
+    edges = sorted({0, end, *(cut for cut in cuts if cut < end)})
+    read: list[dict[str, Any]] = []
+    for start, stop in pairwise(edges):
+        for at, text in blocks(str(path), start, stop):
+            assert content[at : at + len(text)] == text
+            read += [row for batch in lines(at, text) for row in batch.to_pylist()]
+    one_by_one, place = [], 0
+    for line in content.splitlines(keepends=True) if b"\r" not in content else content.split(b"\n"):
+        row = one_line(place, line.rstrip(b"\n"))
+        if row is not None:
+            one_by_one.append(row)
+        place += len(line) + (b"\r" in content)
+    assert sorted(read, key=lambda row: row["byte_pos"]) == [
+        {name: row.get(name) for name in ("byte_pos", "at", "api_key", "json", "reason", "sha256", "sample")}
+        for row in one_by_one
+    ]
+    for row in read:
+        if row["json"] is not None:
+            assert json.loads(row["json"])["principal"] == "User:alice"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (produce(1).line[90:].encode(), NO_START),
+        (produce(1).line[:-40].encode(), NO_END),
+        (produce(1).line[:-1].encode() + produce(1).line.encode(), NO_END),
+        (produce(1).line.replace('"principal":', '"principal"')[:-1].encode() + b"\r", NO_JSON),
+        (produce(1).line.replace("2026-11-21", "yesterday").encode(), NO_TIME),
+        (produce(1).line.replace("11-21", "11-31").encode(), NO_TIME),
+        (produce(1).line.encode().replace(b"alice", b"al\xffce"), NO_TEXT),
+    ],
+)
+def test_a_damaged_line_is_told_of_without_what_stands_in_it(tmp_path: Path, line: bytes, reason: str) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(fetch(1).line.encode() + line.rstrip(b"\n") + b"\n" + fetch(2).line.encode())
+    good, bad, again = sorted(whole(path), key=lambda row: row["byte_pos"])
+    assert good["reason"] is None
+    assert again["reason"] is None
+    assert bad["reason"] == reason
+    assert bad["byte_pos"] == len(fetch(1).line)
+    assert bad["json"] is None
+    assert "alice" not in bad["sample"]
+    assert len(bad["sample"]) <= 200
+
+
+def test_a_client_that_calls_itself_like_the_end_of_a_line_hides_nothing(tmp_path: Path) -> None:
+    path, name = tmp_path / "request.log", '"} (kafka.request.logger)[ Completed request:{'
+    requests = [alter_configs([("a", 0, "b")], client_id=name), produce(1), alter_configs([("a", 0, name)])]
+    path.write_bytes(log_of(requests))
+    assert [row["json"] for row in whole(path)] == [each.text for each in (requests[1], requests[0], requests[2])]
+
+
+def test_of_alters_alone_nothing_else_is_read_and_nothing_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    odd = alter_configs([("a", 0, "b")])
+    other_order = odd.line.replace('"isForwarded":false,', "").replace("{", '{"isForwarded":false,', 1)
+    moved = odd.line.replace('"requestApiKey":44,', "").replace(
+        '"requestApiKeyName"', '"requestApiKey":44,"requestApiKeyName"'
+    )
+    path.write_bytes(log_of([produce(1), odd, fetch(1)]) + other_order.encode() + moved.encode())
+    assert [row["api_key"] for row in whole(path)] == [0, 44, 1, 44, None]
+    assert [row["api_key"] for row in whole(path, alters_only=True)] == [44, 44, None]
+
+
+def read(plan_: Plan, zone: str = "UTC") -> list[tuple[str, int]]:
+    """(file's name, byte) of all that a plan has read."""
+    parts = parts_of([BrokerLog("lkc-1", 1, plan_.spans, zone)])
+    return sorted(
+        (row["file"], row["byte_pos"]) for part in parts for batch in read_part(part) for row in batch.to_pylist()
+    )
+
+
+def test_a_log_that_grows_turns_and_is_packed_is_read_once(tmp_path: Path) -> None:
+    live, first = tmp_path / "request.log", produce(1).line.encode()
+    live.write_bytes(first[:100])
+    nothing = plan([str(live)], {})
+    assert nothing == Plan((), {}, 0)
+    live.write_bytes(first + first[:40])
+    one = plan([str(live)], nothing.progress)
+    assert read(one) == [("request.log", 0)]
+    # The tail is whole now, another line is there; and the log has turned: what was live is packed.
+    with live.open("wb") as file:
+        file.write(first * 3)
+    turned = tmp_path / "request.log.1.gz"
+    turned.write_bytes(gzip.compress(live.read_bytes()))
+    live.write_bytes(fetch(1).line.encode())
+    paths = [str(path) for path in (live, turned)]
+    two = plan(paths, one.progress)
+    assert read(two) == [("request.log", 0), ("request.log.1.gz", len(first)), ("request.log.1.gz", 2 * len(first))]
+    three = plan(paths, json.loads(json.dumps(two.progress)))
+    assert three == Plan((), two.progress, 2)
+
+
+def test_a_copy_of_a_file_is_the_file(tmp_path: Path) -> None:
+    live, copy = tmp_path / "request.log", tmp_path / "copy.log"
+    live.write_bytes(log_of([produce(1), produce(2)]))
+    shutil.copy(live, copy)
+    with live.open("ab") as file:
+        file.write(produce(3).line.encode())
+    both = plan([str(live), str(copy)], {})
+    assert len(read(both)) == 3
+    assert plan([str(copy)], both.progress).spans == ()
+    assert len(plan([str(live)], {}, owner="lkc-1/1").spans) == 1
+    assert plan([str(live)], {}, owner="lkc-1/1").progress.keys().isdisjoint(both.progress)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"gone\.log"):
+        plan([str(tmp_path / "gone.log")], {})
+
+
+def test_a_packed_file_that_is_cut_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "request.log.gz"
+    path.write_bytes(gzip.compress(log_of([produce(size) for size in range(200)]))[:-20])
+    with pytest.raises(EOFError):
+        plan([str(path)], {})
+
+
+BERLIN = "Europe/Berlin"
+NIGHT = datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+
+
+def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
+    """A request in each of these minutes after `begin`, at the time that clocks in Berlin show."""
+    moments = [(begin + timedelta(minutes=each)).astimezone(ZoneInfo(BERLIN)) for each in minutes]
+    return [produce(1, at=moment.replace(tzinfo=None)) for moment in moments]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("begin", "end"), [(-60, 120), (-60, 20), (-200, -100), (40, 120), (-29, 80), (0, 25)], ids=str
+)
+def test_the_hour_that_clocks_show_twice_is_told_apart_by_the_order(
+    tmp_path: Path, begin: int, end: int, packed: bool
+) -> None:
+    requests = in_berlin(NIGHT, range(begin, end, 5))
+    path = tmp_path / ("request.log.gz" if packed else "request.log")
+    path.write_bytes(gzip.compress(log_of(requests)) if packed else log_of(requests))
+    parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, BERLIN)], at_most=3000)
+    got = sorted(row["end_ts"] for part in parts for batch in read_part(part) for row in batch.to_pylist())
+    assert got == [NIGHT + timedelta(minutes=each) for each in range(begin, end, 5)]
+
+
+def test_where_nothing_tells_the_pass_it_is_the_earlier_one(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(log_of(in_berlin(NIGHT, range(35, 85, 5))))
+    assert fold_at(str(path), BERLIN) is None
+
+
+def test_hours_that_are_shown_twice() -> None:
+    first, last = datetime(2026, 10, 1), datetime(2026, 11, 30)
+    assert shown_twice(BERLIN, first, last) == Twice(
+        datetime(2026, 10, 25, 2), datetime(2026, 10, 25, 3), timedelta(hours=1)
+    )
+    half = shown_twice("Australia/Lord_Howe", datetime(2026, 4, 1), datetime(2026, 4, 10))
+    assert half == Twice(datetime(2026, 4, 5, 1, 30), datetime(2026, 4, 5, 2), timedelta(minutes=30))
+    assert shown_twice("Asia/Kolkata", first, last) is None
+    # Put forward: a time is left out, none is shown twice.
+    assert shown_twice(BERLIN, datetime(2026, 3, 28), datetime(2026, 3, 30)) is None
+
+
+def test_lines_a_little_out_of_order_are_no_second_pass() -> None:
+    twice = Twice(datetime(2026, 10, 25, 2), datetime(2026, 10, 25, 3), timedelta(hours=1))
+    times = [datetime(2026, 10, 25, 1, 59), datetime(2026, 10, 25, 2, 10, 1), datetime(2026, 10, 25, 2, 10)]
+    assert jump(enumerate(times), twice) is None
+    assert jump(enumerate([*times, datetime(2026, 10, 25, 2, 50), datetime(2026, 10, 25, 2, 5)]), twice) == 4
