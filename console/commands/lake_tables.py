@@ -20,7 +20,7 @@ from console.present.lake import (
     typed_text,
     who_text,
 )
-from console.present.units import duration, quota
+from console.present.usage_rows import limit_text, rate_text, waited
 
 SPARK_WIDTH = 20
 
@@ -86,20 +86,17 @@ def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
 def _usage_row(row: Usage, clusters: bool) -> Row:
     key = row.pair.quota_key
 
-    def amount(value: float | None) -> str:
-        return NOTHING if value is None else rate_text(key, value)
-
     cells = (
         *((row.cluster_id,) if clusters else ()),
         pair_text(row.pair),
         key,
-        amount(row.rate_max),
-        NOTHING if row.quota_value is None else quota(key, row.quota_value),
+        rate_text(key, row.rate_max),
+        limit_text(row),
         NOTHING if row.utilisation is None else f"{row.utilisation:.0%}",
         level_text(row.level),
-        duration(row.throttle_ms) if row.throttle_ms else "",
-        amount(row.headroom),
-        amount(row.suggested_value),
+        waited(row),
+        rate_text(key, row.headroom),
+        rate_text(key, row.suggested_value),
         spark(row.series, SPARK_WIDTH, row.quota_value),
         row.reason,
     )
@@ -107,12 +104,6 @@ def _usage_row(row: Usage, clusters: bool) -> Row:
     del data["pair"]
     data["series"] = [[at.isoformat(), rate] for at, rate in row.series]
     return Row(cells, data)
-
-
-def rate_text(key: str, value: float) -> str:
-    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
-    sign = "-" if value < 0 else ""
-    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
 
 
 def _when(at: datetime) -> str:

@@ -34,7 +34,7 @@ KINDS = (
 )
 """What `list` lists."""
 
-PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups")
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage")
 """Views that are verbs of their own; `plan` is both."""
 
 ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
@@ -275,8 +275,10 @@ _ALL = (
         PLAN,
         ("history [ENTITY | TEXT]",),
         "The changes that were applied from this host, the latest first",
-        "Who, when, from what to what, and how it went: of all, of an entity, or those with a TEXT in them.",
-        ("history", "history topic orders", "history alice"),
+        "Who, when, from what to what, and how it went: of all, of an entity, or those with a TEXT in them. The "
+        "console shows what a lake knows of the cluster, where there is one: whoever changed it, from wherever. TEXT "
+        "may then hold since=2h, until=14:05, key=retention.* and by=alice.",
+        ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
     ),
     Verb("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
     Verb("brokers", GO, ("brokers [FILTER]",), "The brokers and the controller", "", ("brokers",), INTERACTIVE),
@@ -284,6 +286,24 @@ _ALL = (
     Verb("quotas", GO, ("quotas [FILTER]",), "The quotas", "", ("quotas alice",), INTERACTIVE),
     Verb("acls", GO, ("acls [FILTER]",), "The ACLs", "", ("acls User:alice",), INTERACTIVE),
     Verb("groups", GO, ("groups [FILTER]",), "The groups and their lag", "", ("groups billing",), INTERACTIVE),
+    Verb(
+        "drift",
+        GO,
+        ("drift [FILTER]",),
+        "What differs from its peers: keys by broker, by cluster, from the baseline",
+        "Read from a lake, which kac lake makes.",
+        ("drift",),
+        Where.BAR,
+    ),
+    Verb(
+        "usage",
+        GO,
+        ("usage [FILTER]",),
+        "Who uses how much of which quota",
+        "Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
+        ("usage", "usage 'since=2h by=alice'"),
+        Where.BAR,
+    ),
     Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
     Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
     Verb(

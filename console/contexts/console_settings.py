@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan")
+PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 THEMES = ("dark", "light", "ansi")
 EDITING_MODES = ("emacs", "vi")
 SHORTEST_REFRESH = 1.0

@@ -22,11 +22,12 @@ def run(options: argparse.Namespace) -> int:
     from console.contexts.choice import Configured
 
     open_log_file()
-    return show(context, Configured(os.environ, Path.home()))
+    return show(context, Configured(os.environ, Path.home()), getattr(options, "lake", None))
 
 
-def show(context: Context, contexts: Choice) -> int:
-    """Open the console on a context, until it is left; `contexts` are those that it can switch to."""
+def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
+    """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
+    before what the environment and the context say."""
     from console.contexts import load
     from console.tui.connecting import Connecting
 
@@ -39,6 +40,6 @@ def show(context: Context, contexts: Choice) -> int:
         session = connecting.session(context)
         from console.tui.app import run_console
 
-        return run_console(session, found.settings, connecting.session, contexts)
+        return run_console(session, found.settings, connecting.session, contexts, lake)
     finally:
         connecting.close()

@@ -33,6 +33,7 @@ from console.tui.frame import Frame
 from console.tui.going import Going
 from console.tui.key_order import KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, keys_of
+from console.tui.lake import LakeOnScreen
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
 from console.tui.places import Place, pane
@@ -68,13 +69,15 @@ class Console(KeysInOrder["Context"]):
         settings: ConsoleSettings | None = None,
         history: HistoryFile | None = None,
         contexts: Choice | None = None,
+        lake: str | None = None,
     ) -> None:
         """history: where typed commands are kept, None for nowhere. contexts: those that can be switched to; None: what
-        is configured."""
+        is configured. lake: where it is, before what the environment and the context say."""
         super().__init__(driver_class=LeanDriver, ansi_color=native_ansi(os.environ))
         self.session = session
         self.settings = settings or ConsoleSettings()
         self.contexts: Choice = contexts or Configured(os.environ, Path.home())
+        self.lake = LakeOnScreen(lake, session.context.lake)
         self.changed = Changed()
         self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.lost: ClusterLost | None = None
@@ -394,17 +397,21 @@ class Console(KeysInOrder["Context"]):
 
 
 def run_console(
-    session: Session, settings: ConsoleSettings, connect: Callable[[Context], Session], contexts: Choice
+    session: Session,
+    settings: ConsoleSettings,
+    connect: Callable[[Context], Session],
+    contexts: Choice,
+    lake: str | None = None,
 ) -> int:
     """Open the console on a session; the result is the exit code.
 
     settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
-    the app and opens it again. contexts: those that can be gone to.
+    the app and opens it again. contexts: those that can be gone to. lake: see `Console`.
     """
     from console.commands.history_file import history_file
 
     while True:
-        app = Console(session, settings, history_file(os.environ), contexts)
+        app = Console(session, settings, history_file(os.environ), contexts, lake)
         chosen = app.run(mouse=settings.mouse)
         if app.return_code or chosen is None:
             return app.return_code or 0

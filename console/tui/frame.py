@@ -72,7 +72,7 @@ class Frame:
     def tell_tabs(self) -> None:
         """The panes, the number of staged edits, whether this is live."""
         app = self._app
-        self.tabs.set(chrome.tabs(app.place.pane, len(app.session.plan), app.reading.live.paused))
+        self.tabs.set(chrome.tabs(app.place.pane, len(app.session.plan), app.reading.live.paused, app.size.width))
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line, until the operator moves on."""

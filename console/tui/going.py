@@ -79,6 +79,11 @@ class Going:
             case str():
                 self.open_resource(topic_resource(target))
 
+    async def do_past(self) -> None:
+        """The history of what is under the cursor."""
+        about = self.view.target()
+        await self.goto(Place(keymap.HISTORY, PANES.index(keymap.HISTORY) + 1, about))
+
     async def do_section(self, step: int = 1) -> None:
         """The next part of the topic."""
         place = SECTIONS.index(self.trail.place.view)

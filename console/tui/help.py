@@ -22,6 +22,10 @@ LETTERS = (
     ("* !", "pending in the plan; trouble, or refused by the brokers"),
     ("S R", "sensitive; read-only as the broker says, which it may get wrong: check tells"),
     ("+ -", "to be created; to be deleted"),
+    ("R J", "who: one request fits; kac's own journal says so"),
+    ("? -", "who: several requests fit, all are named; nothing tells"),
+    ("H M L", "drift: severe, middling, slight"),
+    ("! ~", "usage: throttled, or over the limit; near it. History: ~ nobody looked"),
 )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
 ENTITIES, QUOTAS, ACLS, GROUPS, GROUP, PLAN = "entities", "quotas", "acls", "groups", "group", "plan"
+HISTORY, DRIFT, USAGE = "history", "drift", "usage"
 
 
 class Key(NamedTuple):
@@ -41,6 +42,9 @@ KEYS: tuple[Key, ...] = (
     _key("acls", "5", "acls", "Who may do what"),
     _key("groups", "6", "groups", "Consumer groups and their lag"),
     _key("plan", "7", "plan", "What is staged: check and apply it here", rank=60),
+    _key("history", "8", "history", "What changed, when, and who did it"),
+    _key("drift", "9", "drift", "What differs from its peers: by broker, by cluster, from the baseline"),
+    _key("usage", "0", "usage", "Who uses how much of which quota"),
     _key("back", "escape", "back", "Back to where you came from; a filter goes first", rank=70),
     _key("last", "minus", "last", "The view before this one, and back again"),
     _key("command", "colon", "command", "Type a command", rank=50),
@@ -76,6 +80,25 @@ KEYS: tuple[Key, ...] = (
         rank=34,
     ),
     _key("grouping", "o", "by resource", "In order of principals, or of resources", ACLS, rank=32),
+    _key(
+        "past",
+        "H",
+        "history",
+        "The history of what is under the cursor",
+        BROKERS,
+        TOPICS,
+        TOPIC,
+        ENTITIES,
+        CONFIGS,
+        QUOTAS,
+        GROUPS,
+        DRIFT,
+        USAGE,
+        rank=38,
+    ),
+    _key("journal", "o", "lake / host", "The lake's timeline, or what was applied from this host", HISTORY, rank=32),
+    _key("scope", "tab", "among whom", "Among brokers, among clusters, or against the baseline", DRIFT, rank=32),
+    _key("plot", "d", "plot", "The pair's rate over time, with its limit", USAGE, needs=("row",), rank=32),
     _key("effective", "f", "effective", "What holds for a user and a client", QUOTAS, rank=30),
     # Changing, all of it staged
     _key(
@@ -138,5 +161,5 @@ def keys_of(view: str) -> tuple[Key, ...]:
 
 
 GLOBAL = keys_of(EVERYWHERE)
-PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan")
+PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 """The ids of the keys of the panes, in their order."""

@@ -11,15 +11,18 @@ from console.tui.keymap import (
     ACLS,
     BROKERS,
     CONFIGS,
+    DRIFT,
     ENTITIES,
     EVERYWHERE,
     GROUP,
     GROUPS,
+    HISTORY,
     KEYS,
     PLAN,
     QUOTAS,
     TOPIC,
     TOPICS,
+    USAGE,
     Key,
 )
 
@@ -35,6 +38,9 @@ _VIEWS = (
     (GROUPS, "Groups"),
     (GROUP, "The lag of a group"),
     (PLAN, "The plan"),
+    (HISTORY, "History"),
+    (DRIFT, "Drift"),
+    (USAGE, "Usage"),
 )
 _INTRODUCTION = """\
 # Keys

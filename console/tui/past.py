@@ -1,4 +1,4 @@
-"""What was changed before, on the screen: the journal's list, taking a change back, and what is due."""
+"""What was changed before, on the screen: where it is shown, taking a change back, and what is due."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from console.commands.outstanding import NOTHING, Outstanding, outstanding
 from console.commands.words import Span
 from console.present.failures import failure_text, staged_text
 from console.present.sanitize import clean
-from console.present.spans import Line
+from console.tui import keymap
+from console.tui.places import PANES, Place
 
 if TYPE_CHECKING:
     from console.commands.statements import Entity
@@ -74,20 +75,17 @@ class Past:
         return ""
 
     async def show(self, entity: Entity | None, text: str) -> None:
-        """The list of changes; Enter stages the opposite of one. Raises Refused, AdminError."""
-        from console.commands.history_results import history_table
-        from console.commands.past import read_history
-        from console.tui.screens.history import HistoryScreen, history_lines
+        """What was changed, in its pane: of an entity, or with a text in it. Raises ValueError for a text that is no
+        filter."""
+        going = self._app.going
+        about = entity.subject if entity is not None else None
+        await going.goto(Place(keymap.HISTORY, PANES.index(keymap.HISTORY) + 1, about))
+        going.view.take_filter(text)
 
-        past = await read_history(self._app.session)
-        table = history_table(past, entity, text)
-        problems: list[Line] = [[(clean(problem, 400), "failed")] for problem in past.problems]
-
-        def chosen(number: int | None) -> None:
-            if number is not None:
-                self._app.run_worker(self._take_back(number), group="command", name="command")
-
-        self._app.push_screen(HistoryScreen(history_lines(table), problems), chosen)
+    def take_back(self, number: int | None) -> None:
+        """Stage the opposite of a change of the journal."""
+        if number is not None:
+            self._app.run_worker(self._take_back(number), group="command", name="command")
 
     async def _take_back(self, number: int) -> None:
         from console.admin.errors import AdminError

@@ -5,23 +5,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from console.model.config import ConfigResource
-from console.present.names import DEFAULT, resource_word
+from console.model.quota import QuotaEntity
+from console.present.names import DEFAULT, quota_entity, resource_word
 from console.present.sanitize import clean
 from console.tui import keymap
 
-PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan")
-TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan")
+PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
+TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage")
+SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use")
+"""Where there is no room for the others."""
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
 """The parts of a topic, in the order of the tab key: its configs, its partitions, the ACLs that touch it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")
 
 
 class Place(NamedTuple):
-    """A view, what it is about (a config resource, a group's name, or None), and the pane that it belongs to."""
+    """A view, what it is about (an entity, a group's name, or None), and the pane that it belongs to."""
 
     view: str
     pane: int
-    about: ConfigResource | str | None = None
+    about: ConfigResource | QuotaEntity | str | None = None
 
     @property
     def topic(self) -> str | None:
@@ -47,4 +50,6 @@ def words(place: Place) -> str:
         return ""
     if isinstance(about, str):
         return f"group {clean(about)}"
+    if isinstance(about, QuotaEntity):
+        return quota_entity(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"

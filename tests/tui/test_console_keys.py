@@ -302,7 +302,7 @@ async def test_a_mistake_of_ours_in_a_read_is_said_and_the_loop_goes_on() -> Non
 
 async def test_the_mouse_works_too() -> None:
     async with driven() as it:
-        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quotas") + 2, 0))
+        await it.pilot.click("#tabs", offset=(it.lines[1].index("4 Quota") + 2, 0))
         await it.settle()
         await it.shows("user alice")
         await it.pilot.click("#footer", offset=(it.lines[-1].index("? help"), 0))

@@ -28,4 +28,7 @@ _VIEWS = {
     "groups": ("groups", "GroupsView"),
     "group": ("group", "GroupView"),
     "plan": ("plan", "PlanView"),
+    "history": ("history", "HistoryView"),
+    "drift": ("drift", "DriftView"),
+    "usage": ("usage", "UsageView"),
 }

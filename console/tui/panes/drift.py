@@ -1,0 +1,165 @@
+"""The odd ones: keys by broker, by cluster, and against the baseline, as the lake tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from console.commands.lake_edits import CONFIG_TYPES, Cannot, align, config_resource
+from console.commands.lake_staging import Wish, edit_text
+from console.history import entities
+from console.history.reader.drift import SCOPES, drift
+from console.history.reader.rows import Drifted
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.present.drift_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
+from console.present.sanitize import clean
+from console.present.spans import Cell, Line
+from console.tui import keymap
+from console.tui.panes.lake_view import LakeView
+from console.tui.panes.view import bindings
+from widgets.columns import Column
+from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.history.reader.tables import Tables
+
+_TITLES = {"broker": "Brokers", "cluster": "Clusters", "baseline": "Baseline"}
+_NAMED = {"broker": "brokers", "cluster": "clusters", "baseline": "the baseline"}
+
+
+def _columns(scope: str, peers: Sequence[str]) -> tuple[Column, ...]:
+    """The fixed ones, then a column for each peer."""
+    most = "Wanted" if scope == "baseline" else "Most"
+    return (
+        Column("severity", width=2, gutter=True),
+        Column("key", "Key", flex=2, min_width=22, max_width=70, sort_key="N"),
+        Column("most", most, flex=1, min_width=8, max_width=30, priority=95),
+        *(
+            Column(f"peer-{name}", clean(name, 16), min_width=5, max_width=24, priority=90 - min(place, 80))
+            for place, name in enumerate(peers)
+        ),
+    )
+
+
+class DriftView(LakeView[DriftRow]):
+    """One row for each key in which something differs. Enter stages the alignment."""
+
+    NAME = keymap.DRIFT
+    TABLE = "drift"
+    ENTER = "align"
+    BINDINGS = bindings(keymap.DRIFT)
+    COLUMNS = _columns("broker", ())
+    EMPTY = "nothing differs"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._scope = SCOPES[0]
+        self._peers: tuple[str, ...] = ()
+        self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)
+        self._made: tuple[object, list[DriftRow]] = (None, [])
+
+    def question(self) -> Hashable:
+        """Among whom."""
+        return self._scope
+
+    def find(self, tables: Tables) -> Sequence[DriftRow]:
+        """What differs: of clusters in all of them, else in this one."""
+        cluster = None if self._scope == "cluster" else self.cluster_id
+        return drift_rows(drift(tables, cluster, self._scope), self._scope)
+
+    def rows(self) -> Sequence[DriftRow]:
+        """The answer; the columns follow from it."""
+        rows: Sequence[DriftRow] = self._told.rows  # type: ignore[assignment]
+        return rows
+
+    def draw(self) -> None:
+        """The columns of the peers, then the rows."""
+        self._peers = self._names()
+        if (self._scope, self._peers) != self._drawn:
+            self._drawn = (self._scope, self._peers)
+            self.table.set_columns(_columns(*self._drawn), type(self._all)((), self.key, self.cells))
+        super().draw()
+
+    def _names(self) -> tuple[str, ...]:
+        """Who is compared: all brokers, all clusters of the lake with this one first."""
+        odd = {name for row in self.rows() for name in row.odd}
+        if self._scope == "broker":
+            known = {str(broker.id) for broker in self.snapshot.cluster.brokers}
+            return tuple(sorted(odd | known, key=lambda name: (not name.isdigit(), name.zfill(12))))
+        if self._scope == "baseline":
+            return (self.cluster_id,)
+        return tuple(sorted(odd | set(self._told.clusters), key=lambda name: (name != self.cluster_id, name)))
+
+    def key(self, row: DriftRow) -> Hashable:
+        """What has which key."""
+        return row.entity, row.attr
+
+    def words(self, row: DriftRow) -> str:
+        """The key, the values, who is odd."""
+        return " ".join((row_name(row), row.majority, *row.odd, *(each.this_value or "" for each in row.odd.values())))
+
+    def cells(self, row: DriftRow) -> list[Cell]:
+        """A row."""
+        return drift_cells(row, self._peers)
+
+    def sort_key(self, column: str) -> Callable[[DriftRow], Any]:
+        """By the key."""
+        return lambda row: (row_name(row), column)
+
+    def crumbs(self) -> Line:
+        """Among whom, of the three."""
+        line: Line = [("drift", "strong")]
+        for scope in SCOPES:
+            line += [("  ", ""), (_TITLES[scope], "strong" if scope == self._scope else "muted")]
+        return line
+
+    def empty_text(self) -> str:
+        """That nothing differs, among whom."""
+        text = super().empty_text()
+        return f"nothing differs from {_NAMED[self._scope]}" if text == self.EMPTY else text
+
+    def details(self, row: DriftRow) -> list[Line]:
+        """Each odd one, and what Enter does."""
+        texts = [edit_text(wish.edit) for wish in self._wishes(row)]
+        more = f"  (+{len(texts) - 1})" if len(texts) > 1 else ""
+        does: list[Line] = [[("⏎ ", "strong"), (texts[0] + more, "muted")]] if texts else []
+        return [[(row_name(row), "")], *drift_lines(row), *does]
+
+    def _wishes(self, row: DriftRow) -> list[Wish]:
+        """An edit for each odd one of this cluster."""
+        return [self._wish(each) for each in row.odd.values()]
+
+    def _wish(self, odd: Drifted) -> Wish:
+        if odd.cluster_id != self.cluster_id:
+            return Wish(Cannot(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
+        return Wish(align(odd), odd.this_value)
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Stage the alignment of the rows meant."""
+        message.stop()
+        self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)])
+        self.table.set_marks(())
+
+    def target_of(self, row: DriftRow) -> ConfigResource | QuotaEntity | None:
+        """What the key is of, where it is one thing."""
+        odd = next(iter(row.odd.values()), None)
+        if odd is None or (self._scope == "broker" and len(row.odd) > 1):
+            return None
+        type_, name = odd.entity
+        if type_ == "quota":
+            return QuotaEntity.of(entities.quota_parts(name))
+        return config_resource(type_, name) if type_ in CONFIG_TYPES else None
+
+    def do_scope(self) -> None:
+        """Among brokers, among clusters, against the baseline."""
+        self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
+        self.table.set_marks(())
+        self._asked = None
+        self.ask_again()
+        self.tell_where()
+
+    def copied(self) -> str:
+        """The row in a line."""
+        row = self.row()
+        return self.words(row) if row else ""

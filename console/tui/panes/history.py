@@ -1,0 +1,241 @@
+"""What happened: the lake's timeline of an entity or of the cluster; without a lake, what this host's journal has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from console.commands.lake_edits import undo
+from console.commands.lake_filter import LakeFilter, lake_filter
+from console.commands.lake_staging import UNKNOWN, Wish, edit_text
+from console.commands.statements import Entity
+from console.commands.unparse import subject_text
+from console.history.entities import DEFAULT, quota_key
+from console.history.reader.timeline import PAGE, Wanted, timeline, with_acls
+from console.model.codes import BROKER_LOGGER
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.present.names import resource_word
+from console.present.past_rows import PastRow, change_lines, of_change, of_journal, past_cells
+from console.present.sanitize import clean
+from console.present.spans import Cell, Line
+from console.tui import keymap
+from console.tui.panes.lake_view import NOTHING_TOLD, LakeView, Told
+from console.tui.panes.view import bindings
+from widgets.columns import Column
+from widgets.filtered_rows import TextSearch, parse_query
+from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.history.reader.tables import Tables
+
+NEAR_THE_END = 50
+"""Rows before the last one at which the next page is asked for."""
+
+
+class HistoryView(LakeView[PastRow]):
+    """One row for each change, the latest first. Enter stages the undo."""
+
+    NAME = keymap.HISTORY
+    TABLE = "history"
+    ENTER = "undo"
+    BINDINGS = bindings(keymap.HISTORY)
+    COLUMNS = (
+        Column("sure", width=2, gutter=True),
+        Column("when", "When", width=11),
+        Column("what", "What", flex=3, min_width=24, max_width=90, priority=95),
+        Column("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
+        Column("who", "Who", min_width=6, max_width=14, priority=96),
+    )
+    EMPTY = "nothing changed"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pages = 1
+        self._wanted = LakeFilter()
+        self._journal = False
+
+    # -- what is shown -------------------------------------------------------------------------------------------------
+
+    def question(self) -> Hashable:
+        """The entity, the filter, how many pages."""
+        return self.place.about, self._wanted, self._pages, self._journal
+
+    def begin(self) -> None:
+        """Another entity begins at the top."""
+        super().begin()
+        self._pages, self._wanted = 1, LakeFilter()
+        self._asked, self._is_known, self._told = None, False, NOTHING_TOLD
+
+    def find(self, tables: Tables) -> Sequence[PastRow]:
+        """The latest changes."""
+        asked, about = self._wanted, self.place.about
+        plain = asked.text if not asked.text.startswith(("/", "!")) else ""
+        entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
+        wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
+        return [of_change(change) for change in timeline(tables, wanted, self._pages * PAGE)]
+
+    async def ask(self) -> None:
+        """Ask the lake, or read the journal."""
+        if self._journal:
+            await self.without()
+        else:
+            await super().ask()
+
+    async def without(self) -> None:
+        """What the journal of this host has of the cluster."""
+        from console.admin.errors import AdminError
+        from console.commands.history_results import history_table
+        from console.commands.past import read_history
+        from console.commands.session import Refused
+        from console.present.failures import failure_text
+
+        lake = self.console.lake
+        if not self._journal and not lake.is_missing:
+            await super().without()
+            return
+        about = self.place.about
+        entity = Entity(about) if isinstance(about, ConfigResource | QuotaEntity) else None
+        try:
+            past = await read_history(self.console.session)
+        except (AdminError, Refused) as error:
+            self.take(NOTHING_TOLD, failure_text(error.failure))
+            return
+        rows = [of_journal(row.cells, place) for place, row in enumerate(history_table(past, entity).rows)]
+        found = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
+        if list(self._told.rows) != found or not self._is_known or self._told.fresh is not None:
+            self.take(Told(found, None, (), ()), "")
+
+    def _passes(self, words: str) -> bool:
+        asked = self._wanted
+        text = "" if asked.text.startswith(("/", "!")) else asked.text
+        wanted = [*text.split(), *(word.strip("*") for word in (asked.key, asked.principal) if word)]
+        return all(word.lower() in words.lower() for word in wanted)
+
+    @property
+    def is_journal(self) -> bool:
+        """Whether what is shown is this host's journal, and no lake's timeline."""
+        return self._journal or self.console.lake.is_missing
+
+    def rows(self) -> Sequence[PastRow]:
+        """The answer, less what a pattern leaves out."""
+        rows: Sequence[PastRow] = self._told.rows  # type: ignore[assignment]
+        if not self._wanted.text.startswith(("/", "!")):
+            return rows
+        return [rows[hit] for hit in TextSearch(map(self.words, rows)).hits(self._wanted.text)]
+
+    def key(self, row: PastRow) -> Hashable:
+        """Its place in time, and what changed."""
+        return row.key
+
+    def words(self, row: PastRow) -> str:
+        """All that stands in its line."""
+        return " ".join((row.when, row.what, row.old, row.new, row.who))
+
+    def cells(self, row: PastRow) -> list[Cell]:
+        """A row."""
+        return past_cells(row)
+
+    def sort_key(self, column: str) -> Callable[[PastRow], Any]:
+        """By the column's text; no column offers it."""
+        return lambda row: getattr(row, column)
+
+    def crumbs(self) -> Line:
+        """Whose past it is, and who tells of it."""
+        about = self.place.about
+        whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
+        told = "changes applied from this host (no lake)" if self.console.lake.is_missing else "lake"
+        if self._journal:
+            told = "changes applied from this host"
+        return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
+
+    def empty_text(self) -> str:
+        """Why there is nothing."""
+        if self.known() and self.is_journal and not self._problem and not self._filter:
+            more = self.console.lake.problem if self.console.lake.is_missing else ""
+            return "\n\n".join(["no changes in the journal", *([self.wrapped(more)] if more else [])])
+        return super().empty_text()
+
+    def status(self) -> Line:
+        """How fresh it is; a plus where there is more to read."""
+        line = super().status()
+        if len(self._told.rows) >= self._pages * PAGE and not self.is_journal:
+            line.append(("+", "muted"))
+        return line
+
+    def details(self, row: PastRow) -> list[Line]:
+        """All about a change, and what Enter does."""
+        title: Line = [(row.what, "")]
+        if row.change is None:
+            told = f"change {row.number} of this host's journal"
+            return [title, [(f"{row.old} → {row.new}", "")], [(f"{row.who}, {row.when}", "")], [(told, "muted")]]
+        return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(undo(row.change)), "muted")]]
+
+    # -- filter --------------------------------------------------------------------------------------------------------
+
+    def take_filter(self, text: str) -> None:
+        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises ValueError for what is none."""
+        wanted = lake_filter(text, datetime.now(UTC))
+        parse_query(wanted.text)
+        self._filter = text.strip()
+        if wanted != self._wanted:
+            self._wanted, self._pages = wanted, 1
+            if self.is_attached:
+                self.ask_again()
+                self.redraw()
+        self.tell_where()
+
+    def _sift(self) -> None:
+        """The lake itself has sifted: the filter's words are for it."""
+        self.table.empty = self.empty_text()
+        self.table.set_rows(self._all)
+
+    # -- what can be done ----------------------------------------------------------------------------------------------
+
+    def on_line_view_highlighted(self) -> None:
+        """The details; near the end, the next page."""
+        super().on_line_view_highlighted()
+        rows = self._told.rows
+        near = self.table.cursor_index >= len(rows) - NEAR_THE_END
+        if near and not self.is_journal and len(rows) >= self._pages * PAGE:
+            self._pages += 1
+            self.ask_again()
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Stage the opposite."""
+        message.stop()
+        row = self.row()
+        if row is None:
+            return
+        if row.change is None:
+            self.console.past.take_back(row.number)
+            return
+        change = row.change
+        if change.is_current:
+            self.stage([Wish(undo(change), None if change.is_deleted else change.new_value)])
+        else:
+            since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
+            self.stage([Wish(undo(change), UNKNOWN, f"it was changed again at {since}, which this undoes too")])
+
+    def do_journal(self) -> None:
+        """The lake's timeline, or this host's journal."""
+        self._journal = not self._journal
+        self._asked, self._is_known = None, False
+        self.redraw()
+        self.ask_again()
+
+    def copied(self) -> str:
+        """The change in a line."""
+        row = self.row()
+        return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
+
+
+def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:
+    """What the lake calls an entity."""
+    if isinstance(about, QuotaEntity):
+        return (("quota", quota_key(about.as_dict())),)
+    if about.is_cluster_default:
+        return (("broker", DEFAULT),)
+    type_ = "broker-logger" if about.type == BROKER_LOGGER else resource_word(about.type)
+    return with_acls(type_, about.name)

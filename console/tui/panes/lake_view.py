@@ -1,0 +1,233 @@
+"""What the panes of the past share: a table of what a lake tells, read beside the screen, and how fresh that is."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import textwrap
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+
+from textual.app import ComposeResult
+from textual.worker import Worker
+
+from console.present.failures import failure_text
+from console.present.names import plural
+from console.present.sanitize import cell_width, clean
+from console.present.spans import Line
+from console.tui.panes.view import TableView
+from console.tui.reading import INTERNAL
+from console.tui.text_lines import TextLines, clipped, rule, wrap
+
+if TYPE_CHECKING:
+    from console.commands.lake_staging import Wish
+    from console.history.reader.rows import Freshness, Gap
+    from console.history.reader.tables import Tables
+
+Row = TypeVar("Row")
+log = logging.getLogger(__name__)
+
+
+class Told(NamedTuple):
+    """What a lake answered. clusters: those that it knows of."""
+
+    rows: Sequence[object]
+    fresh: Freshness | None
+    gaps: Sequence[Gap]
+    clusters: Sequence[str]
+
+
+NOTHING_TOLD = Told((), None, (), ())
+
+
+class LakeView(TableView[Row]):
+    """A table over a lake, with the details of the row under the cursor below. Asked again when a run has left newer
+    tables, or the question is another."""
+
+    TABLE: ClassVar[str] = ""
+    """The table of the lake that it shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.below = TextLines(classes="details")
+        self._told = NOTHING_TOLD
+        self._asked: object = None
+        self._problem = ""
+        self._is_known = False
+        self._asking: Worker[None] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Breadcrumbs, table, details."""
+        yield from super().compose()
+        yield self.below
+
+    # -- what a pane says ----------------------------------------------------------------------------------------------
+
+    def question(self) -> Hashable:
+        """All that the answer depends on, beside the lake."""
+        raise NotImplementedError
+
+    def find(self, tables: Tables) -> Sequence[Row]:
+        """The answer; called beside the screen, and may take its time. Raises LakeError."""
+        raise NotImplementedError
+
+    def details(self, row: Row) -> list[Line]:
+        """A title's text as the first line, then what is to know of a row."""
+        raise NotImplementedError
+
+    async def without(self) -> None:
+        """There is no lake to read: say so."""
+        lake = self.console.lake
+        self.take(NOTHING_TOLD, lake.problem)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster that is shown, also while it is out of reach, where its context knows its id."""
+        return self.snapshot.cluster.cluster_id or self.console.session.context.cluster_id or ""
+
+    def known(self) -> bool:
+        """Whether the lake has answered, or there is none."""
+        return self._is_known
+
+    def inputs(self) -> tuple[object, ...]:
+        """The answer."""
+        return self._told, self._problem, self.plan.staged
+
+    async def read(self) -> None:
+        """Ask, where anything is new: beside the reads of the cluster, whose pace is the brokers'."""
+        if not self.cluster_id:
+            await self.console.session.read_cluster()
+        if self._asking is None or self._asking.is_finished:
+            self.ask_again()
+
+    def ask_again(self) -> None:
+        """The question is another, or its answer."""
+        self._asking = self.run_worker(self._ask(), group="lake", name="lake", exclusive=True)
+
+    async def _ask(self) -> None:
+        try:
+            await self.ask()
+        except Exception:  # the screen has to go on, whatever one question ran into
+            log.exception("asking the lake for %s", self.NAME)
+            self.take(NOTHING_TOLD, INTERNAL)
+
+    async def ask(self) -> None:
+        """Ask the lake, unless it was asked the very same."""
+        from console.history.store.errors import LakeError
+
+        tables = await self.console.lake.tables()
+        if tables is None:
+            self._asked = None
+            await self.without()
+            return
+        question = (tables, self.cluster_id, self.question())
+        if question == self._asked:
+            return
+        try:
+            told = await asyncio.to_thread(self._tell, tables, self.cluster_id)
+        except LakeError as error:
+            self._asked = None
+            self.take(NOTHING_TOLD, str(error))
+            return
+        if question[1:] == (self.cluster_id, self.question()):
+            self._asked = question
+            self.take(told, "")
+
+    def _tell(self, tables: Tables, cluster: str) -> Told:
+        from console.history.reader.freshness import SHOWN, freshness
+        from console.history.reader.timeline import gaps
+        from console.history.schema.tables import TABLES
+        from console.history.store.errors import LakeError
+
+        (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))
+        rows = self.find(tables)
+        try:
+            unobserved = gaps(tables, cluster)
+        except LakeError as error:  # one table's fault is not another's
+            log.warning("when nobody looked is not known: %s", error)
+            unobserved = []
+        return Told(rows, fresh, unobserved, tables.clusters(*SHOWN))
+
+    def take(self, told: Told, problem: str) -> None:
+        """Show an answer."""
+        self._told, self._problem, self._is_known = told, problem, True
+        self.update()
+
+    # -- drawing -------------------------------------------------------------------------------------------------------
+
+    def draw(self) -> None:
+        """The table and the details."""
+        super().draw()
+        self._show_details()
+
+    def empty_text(self) -> str:
+        """Why there is nothing: no lake, nothing of this cluster, nothing that passes."""
+        if not self.known():
+            return self.nothing_yet()
+        if self._problem:
+            return self.wrapped(self._problem)
+        fresh = self._told.fresh
+        if fresh is not None and fresh.built is None:
+            others = ", ".join(clean(each, 40) for each in self._told.clusters[:5])
+            told = f"The lake at {clean(self.console.lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
+            told += f"; it has {others}." if others else "."
+            told += " `kac lake collect` reads it, `kac lake ingest` takes its logs, `kac lake build` makes the tables."
+            return self.wrapped(told)
+        return super().empty_text()
+
+    def wrapped(self, text: str) -> str:
+        """A text in lines that fit an empty table."""
+        return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.console.size.width - 6)))
+
+    def status(self) -> Line:
+        """How fresh it is, the times in which nobody looked, how many rows."""
+        from console.present.lake import fresh_text, gap_text
+
+        now, unobserved = datetime.now(UTC), self._told.gaps
+        line: Line = [(f"{fresh_text(self._told.fresh, now)}  ", "muted")] if self._told.fresh is not None else []
+        line += super().status()
+        if not unobserved:
+            return line
+        more = f" +{len(unobserved) - 1}" if len(unobserved) > 1 else ""
+        full = f"{gap_text(unobserved[0], now)}{more}  "
+        used = sum(cell_width(text) for text, _ in (*self.crumbs(), *line)) + cell_width(self.filter_text) + 8
+        fits = used + cell_width(full) <= self.console.size.width
+        return [(full if fits else f"{plural(len(unobserved), 'gap')}  ", "pending"), *line]
+
+    def on_line_view_highlighted(self) -> None:
+        """The details of the row under the cursor."""
+        self._show_details()
+
+    def on_resize(self) -> None:
+        """The details have another size."""
+        self._show_details()
+
+    def _show_details(self) -> None:
+        row = self.row()
+        if row is None:
+            self.below.set()
+            return
+        width, height = max(20, self.size.width - 2), max(1, self.below.size.height)
+        (title, _), *_ = (told := self.details(row))[0]
+        lines = [part for line in told[1:] for part in wrap(line, width, 2)]
+        self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
+
+    # -- staging -------------------------------------------------------------------------------------------------------
+
+    def stage(self, wishes: Iterable[Wish]) -> None:
+        """Stage against what the cluster has now, and say what became of it."""
+        self.run_worker(self._stage(tuple(wishes)), group="command", name="command")
+
+    async def _stage(self, wishes: Sequence[Wish]) -> None:
+        from console.admin.errors import AdminError
+        from console.commands.lake_staging import said, stage_wishes
+        from console.commands.session import Refused
+
+        try:
+            text, meaning = said(await stage_wishes(self.console.session, wishes))
+        except (AdminError, Refused) as error:
+            text, meaning = failure_text(error.failure), "failed"
+        self.console.say(text, meaning)

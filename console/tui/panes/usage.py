@@ -1,0 +1,169 @@
+"""Who uses what of which quota: the hottest pairs of user and client id, as the lake tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from console.commands.lake_edits import suggested
+from console.commands.lake_filter import LakeFilter, lake_filter
+from console.commands.lake_staging import UNKNOWN, Wish, edit_text
+from console.history.reader.rows import Usage
+from console.history.reader.usage import Window, hottest, minutes
+from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.plan.edits import SetQuota
+from console.present.lake import level_text, pair_text
+from console.present.spans import Cell, Line
+from console.present.usage_rows import plot, usage_cells, usage_lines
+from console.tui import keymap
+from console.tui.panes.lake_view import LakeView
+from console.tui.panes.view import bindings
+from widgets.columns import Column
+from widgets.filtered_rows import parse_query
+from widgets.row_table import RowTable
+
+if TYPE_CHECKING:
+    from console.history.reader.tables import Tables
+
+BARS = 14
+PLOT_HEIGHT = 14
+
+
+class UsageView(LakeView[Usage]):
+    """One row for each pair and quota, the nearest to its limit first. Enter stages what is suggested."""
+
+    NAME = keymap.USAGE
+    TABLE = "quota_usage"
+    ENTER = "set suggested"
+    BINDINGS = bindings(keymap.USAGE)
+    COLUMNS = (
+        Column("state", width=2, gutter=True),
+        Column("pair", "User / client", flex=1, min_width=16, max_width=60, sort_key="N"),
+        Column("key", "Quota", width=7, priority=92),
+        Column("used", "Used", width=5, align="right", priority=95, sort_key="P"),
+        Column("bars", "", width=BARS, priority=80),
+        Column("rate", "Highest", width=9, align="right", priority=90, sort_key="R"),
+        Column("limit", "Limit", width=9, align="right", priority=91),
+        Column("waited", "Waited", width=9, align="right", priority=70, sort_key="W"),
+        Column("headroom", "Headroom", width=10, align="right", priority=40),
+        Column("level", "Level", min_width=8, max_width=30, priority=50),
+    )
+    EMPTY = "nothing was used in this window"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wanted = LakeFilter()
+
+    def question(self) -> Hashable:
+        """The window."""
+        return self._wanted._replace(text="")
+
+    def find(self, tables: Tables) -> Sequence[Usage]:
+        """The hottest pairs."""
+        return hottest(tables, self._window())
+
+    def _window(self) -> Window:
+        asked = self._wanted
+        return Window(self.cluster_id, asked.since, asked.until, asked.key, asked.principal)
+
+    def rows(self) -> Sequence[Usage]:
+        """The answer."""
+        rows: Sequence[Usage] = self._told.rows  # type: ignore[assignment]
+        return rows
+
+    def key(self, row: Usage) -> Hashable:
+        """The pair and the quota."""
+        return row.pair
+
+    def words(self, row: Usage) -> str:
+        """The pair, the quota, its level."""
+        return f"{pair_text(row.pair)} {row.pair.quota_key} {level_text(row.level)}"
+
+    def cells(self, row: Usage) -> list[Cell]:
+        """A row."""
+        return usage_cells(row, BARS)
+
+    def sort_key(self, column: str) -> Callable[[Usage], Any]:
+        """By name; most first."""
+        keys: dict[str, Callable[[Usage], Any]] = {
+            "pair": lambda row: pair_text(row.pair),
+            "used": lambda row: -(row.utilisation or 0.0),
+            "rate": lambda row: -row.rate_max,
+            "waited": lambda row: -row.throttle_ms,
+        }
+        return keys[column]
+
+    def crumbs(self) -> Line:
+        """What this is, and that it is an estimate."""
+        asked = self._wanted
+        when = "the last hour of the lake" if asked.since is None and asked.until is None else "the window"
+        return [("usage", "strong"), (f" in {when}, estimated", "muted")]
+
+    def details(self, row: Usage) -> list[Line]:
+        """The quota, what was used, what Enter does."""
+        does: Line = [("⏎ ", "strong"), (edit_text(suggested(row)), "muted"), ("   d ", "strong"), ("plot", "muted")]
+        return [[(pair_text(row.pair), "")], *usage_lines(row), does]
+
+    def take_filter(self, text: str) -> None:
+        """``since=2h by=alice`` and words; raises ValueError for what is none."""
+        wanted = lake_filter(text, datetime.now(UTC))
+        parse_query(wanted.text)
+        before, self._wanted = self._wanted, wanted
+        super().take_filter(text)
+        if before._replace(text="") != wanted._replace(text="") and self.is_attached:
+            self.ask_again()
+
+    def _sift(self) -> None:
+        """The words of the filter; its window is the lake's."""
+        shown, self._filter = self._filter, self._wanted.text
+        super()._sift()
+        self._filter = shown
+
+    def on_line_view_selected(self, message: RowTable.Selected) -> None:
+        """Stage what is suggested for the pairs meant."""
+        message.stop()
+        self.stage([_wish(row) for row in self.rows_meant()])
+        self.table.set_marks(())
+
+    def do_plot(self) -> None:
+        """The pair over time."""
+        row = self.row()
+        if row is not None:
+            self.run_worker(self._plot(row), group="command", name="command")
+
+    async def _plot(self, row: Usage) -> None:
+        from console.history.store.errors import LakeError
+
+        tables = await self.console.lake.tables()
+        if tables is None:
+            self.console.say(self.console.lake.problem, "failed")
+            return
+        try:
+            found = await asyncio.to_thread(minutes, tables, self._window(), row.pair)
+        except LakeError as error:
+            self.console.say(str(error), "failed")
+            return
+        height = max(4, min(PLOT_HEIGHT, self.console.size.height - 12))
+        title = f"{pair_text(row.pair)} {row.pair.quota_key}"
+        self.console.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
+
+    def target_of(self, row: Usage) -> QuotaEntity | None:
+        """The pair's own quota."""
+        edit = suggested(row._replace(suggested_value=1.0))
+        return edit.entity if isinstance(edit, SetQuota) else None
+
+    def copied(self) -> str:
+        """The pair."""
+        row = self.row()
+        return pair_text(row.pair) if row else ""
+
+
+def _wish(row: Usage) -> Wish:
+    """The suggested quota. Where the pair's own one counts now, the lake says which it is."""
+    pair = row.pair
+    own = {1: {USER, CLIENT_ID}, 3: {USER}, 7: {CLIENT_ID}}.get(row.level or 0)
+    named = {part for part, name in ((USER, pair.scope_user), (CLIENT_ID, pair.scope_client)) if name is not None}
+    lake = str(row.quota_value) if own == named and row.quota_value is not None else UNKNOWN
+    return Wish(suggested(row), lake)

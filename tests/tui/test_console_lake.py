@@ -1,0 +1,353 @@
+"""History, drift and usage on the screen: over the sample lake, over none, and what Enter stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from console.history.store import Lake
+from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.plan.edits import SetConfig, SetQuota, UnsetConfig
+from console.tui.panes.view import TableView
+from tests.support import sample_lake
+from tests.support.sample_lake import CLUSTER, NOON, OTHER
+from tests.tui.console_app import Driven, cluster, driven
+from tests.tui.model_client import ModelClient
+
+ORDERS = topic_resource("orders")
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return sample_lake.make_lake(str(tmp_path_factory.mktemp("sample") / "lake"))
+
+
+@pytest.fixture
+def lake(sample: Lake, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("KAC_LAKE", sample.where)
+    return sample.where
+
+
+def staged(it: Driven) -> list[object]:
+    return [each.edit for each in it.app.session.plan.staged]
+
+
+async def says(it: Driven, part: str) -> None:
+    """Wait until a text is on the screen, wherever it is wrapped."""
+    await it.until(lambda: part in " ".join(it.text.split()), part)
+
+
+async def to(it: Driven, part: str) -> None:
+    """Move the cursor to the first row that holds a text."""
+    view = it.app.view
+    assert isinstance(view, TableView)
+
+    def found() -> list[object]:
+        return [view.key(row) for row in view.rows() if part in view.words(row)]
+
+    await it.until(lambda: bool(found()), part)
+    assert view.table.move_cursor(found()[0])
+    await it.settle()
+
+
+async def test_the_timeline_says_what_changed_when_and_who_did_it(lake: str) -> None:
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("orders retention.ms")
+        line = it.line("topic orders retention.ms")
+        at = f"{NOON.astimezone() - timedelta(minutes=9):%m-%d %H:%M}"
+        words = ["▸J", *at.split(), "topic", "orders", "retention.ms", "1", "d", "→", "7", "d", "bob"]
+        assert line.split() == words
+        assert "alice or bob" in it.line("cleanup.policy")
+        assert it.line("cleanup.policy").split()[0] == "?"
+        assert "······ → ······" in it.line("keystore.passw")
+        assert "1 gap" in it.lines[2]
+        assert "built" in it.lines[2]
+        assert it.line("kac's own journal says so")
+        assert "⏎ set topic orders retention.ms=86400000" in it.text
+        await to(it, "nobody looked")
+        assert "▸~" in it.line("nobody looked")
+
+
+async def test_text_of_a_cluster_is_harmless(lake: str) -> None:
+    async with driven() as it:
+        await it.press("8")
+        await to(it, "evil")
+        assert "evil\\x1b[31m\\u202e[bold]" in it.line("▸")
+        assert "\x1b" not in it.text
+        assert "[red]1[/]" in it.text
+
+
+async def test_enter_stages_the_undo(lake: str) -> None:
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("orders retention.ms")
+        await it.press("enter")
+        await it.shows("staged: topic orders retention.ms")
+        assert staged(it) == [SetConfig(ORDERS, "retention.ms", "86400000")]
+        assert "as the lake says" not in it.text
+
+
+async def test_what_was_not_there_before_is_taken_away(lake: str) -> None:
+    client = ModelClient(cluster())
+    client.cluster.configs[CLUSTER_DEFAULT]["log.retention.ms"] = "259200000"
+    async with driven(client) as it:
+        await it.press("8")
+        await to(it, "broker <default> log.retention.ms")
+        await it.press("enter")
+        await it.shows("staged: broker <default> log.retention.ms")
+        assert staged(it) == [UnsetConfig(CLUSTER_DEFAULT, "log.retention.ms")]
+        await to(it, "user alice consumer_byte_rate")
+        await it.press("enter")
+        await it.until(lambda: len(staged(it)) == 2)
+        assert staged(it)[1] == SetQuota(QuotaEntity.of({"user": "alice"}), "consumer_byte_rate", 20_000_000.0)
+
+
+async def test_where_the_cluster_is_not_as_the_lake_says_it_is_told(lake: str) -> None:
+    client = ModelClient(cluster())
+    client.cluster.configs[ORDERS]["retention.ms"] = "5000"
+    async with driven(client) as it:
+        await it.press("8")
+        await it.shows("orders retention.ms")
+        await it.press("enter")
+        await says(it, "has 5000 now, not 604800000 as the lake says")
+        assert staged(it) == [SetConfig(ORDERS, "retention.ms", "86400000")]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("keystore.passw", "the value is hidden"),
+        ("old-orders", "its records are gone"),
+        ("evil", "is not there any more"),
+        ("orders partitions", "partitions can't be taken away again"),
+        ("nobody looked", "that is no change"),
+    ],
+)
+async def test_what_can_not_be_undone_is_said(lake: str, row: str, why: str) -> None:
+    async with driven() as it:
+        await it.press("8")
+        await to(it, row)
+        await it.press("enter")
+        await it.until(lambda: why in " ".join(" ".join(it.lines[-5:]).split()))
+        assert staged(it) == []
+
+
+async def test_nothing_is_staged_where_nothing_may_be(lake: str) -> None:
+    async with driven(read_only=True) as it:
+        await it.press("8")
+        await it.shows("orders retention.ms")
+        await it.press("enter")
+        await it.shows("is read-only")
+        assert staged(it) == []
+
+
+async def test_a_change_that_was_changed_again_says_so(lake: str) -> None:
+    async with driven() as it:
+        await it.command("history topic orders")
+        await it.shows("history of topic orders")
+        await to(it, "retention.ms – 1 d")
+        await it.press("enter")
+        await says(it, "it was changed again at")
+        assert staged(it) == [UnsetConfig(ORDERS, "retention.ms")]
+
+
+async def test_the_history_of_what_is_under_the_cursor_and_back(lake: str) -> None:
+    async with driven() as it:
+        await to(it, "orders")
+        await it.press("H")
+        await it.shows("history of topic orders")
+        await it.shows("ALLOW READ Use")
+        assert "payments" not in it.text
+        await it.press("escape")
+        await it.shows("payments")
+        await it.press("8")
+        await it.shows("history of cluster")
+        await it.shows("payments min.insync.replicas")
+
+
+async def test_the_filter_goes_to_the_lake(lake: str) -> None:
+    async with driven() as it:
+        await it.command("history 'key=retention.* by=alice'")
+        await it.until(lambda: "cleanup" not in it.text and "orders retention.ms" in it.text)
+        assert "– → 1 d" in it.text
+        await it.press("escape")
+        await to(it, "cleanup.policy")
+        await it.command("history since=1min")
+        await it.shows("no row passes /since=1min")
+        await it.command("history compact")
+        await it.until(lambda: "retention" not in it.text and "cleanup.policy" in it.text)
+        await it.command("history /retention\\.ms")
+        await it.until(lambda: "cleanup" not in it.text and "orders retention.ms" in it.text)
+
+
+async def test_without_a_lake_the_pane_has_the_journal_and_says_how_to_make_one() -> None:
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("no changes in the journal")
+        await says(it, "kac lake collect")
+        await it.press("9")
+        await it.shows("There is no lake at")
+        await it.press("0")
+        await it.shows("There is no lake at")
+
+
+async def test_this_hosts_journal_beside_the_lake(lake: str) -> None:
+    async with driven() as it:
+        await it.command("set topic payments retention.ms=1d")
+        await it.press("7", "A", "y")
+        await it.shows("applied: ")
+        await it.press("8")
+        await it.shows("orders cleanup.policy")
+        await it.press("o")
+        await it.shows("changes applied from this host")
+        await it.shows("topic payments retention.ms")
+        assert "cleanup.policy" not in it.text
+        await it.press("o")
+        await it.shows("orders cleanup.policy")
+
+
+async def test_a_lake_with_nothing_of_this_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sample_lake.make_lake(str(tmp_path / "lake"), "another-cluster")
+    monkeypatch.setenv("KAC_LAKE", made.where)
+    async with driven() as it:
+        for pane in "890":
+            await it.press(pane)
+            await says(it, "has nothing of this cluster (model-cluster)")
+            assert "another-cluster" in it.text
+            await says(it, "kac lake build")
+
+
+def break_history(lake: Path) -> None:
+    (file,) = lake.glob(f"data/history/**/cluster_id={CLUSTER}/*.parquet")
+    file.write_bytes(b"PAR1")
+
+
+async def test_a_damaged_lake_is_told_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sample_lake.make_lake(str(tmp_path / "lake"))
+    break_history(Path(made.where))
+    monkeypatch.setenv("KAC_LAKE", made.where)
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("can't be read")
+        await it.press("9")
+        await it.shows("log.cleaner.threads")
+
+
+async def test_a_newer_run_is_shown_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sample_lake.make_lake(str(tmp_path / "lake"))
+    monkeypatch.setenv("KAC_LAKE", made.where)
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("orders retention.ms")
+        row = sample_lake.history(CLUSTER, NOON)[0]
+        with made.writing("build") as write:
+            write.add_arrow("history", sample_lake.arrow("history", [(*row[:3], "flush.ms", *row[4:])]))
+            write.commit()
+        await to(it, "orders flush.ms")
+
+
+async def test_drift_marks_the_odd_ones(lake: str) -> None:
+    async with driven() as it:
+        await it.press("9")
+        await it.shows("log.cleaner.threads")
+        assert it.line("log.retention.ms").split() == [
+            "▸H",
+            "log.retention.ms",
+            "–",
+            "!3600000",
+            "(1",
+            "h)",
+            "·",
+            "·",
+        ]
+        assert it.line("log.cleaner.threads").split()[-3:] == ["·", "!4", "·"]
+        assert it.line("log.dirs").startswith(" L")
+        await it.press("tab")
+        await it.shows("topic orders retention.ms")
+        assert "!604800000" in it.line("topic orders retention.ms")
+        assert OTHER[:8] in it.text
+        await it.press("tab")
+        await it.shows("topic payments min.insync.rep")
+        assert "Wanted" in it.text
+        assert "\x1b" not in it.text
+
+
+async def test_enter_aligns_to_the_majority(lake: str) -> None:
+    client = ModelClient(cluster())
+    client.cluster.configs[broker_resource(1)] = {"log.retention.ms": "3600000"}
+    async with driven(client) as it:
+        await it.press("9")
+        await to(it, "log.retention.ms")
+        await it.press("enter")
+        await it.shows("staged: broker 1 log.retention.ms")
+        assert staged(it) == [UnsetConfig(broker_resource(1), "log.retention.ms")]
+        await to(it, "log.dirs")
+        await it.press("enter")
+        await it.shows("server.properties")
+        assert len(staged(it)) == 1
+
+
+async def test_another_clusters_odd_one_is_not_staged_here(lake: str) -> None:
+    async with driven() as it:
+        await it.press("9")
+        await it.shows("log.cleaner.threads")
+        await it.press("tab")
+        await to(it, "topic audit cleanup.policy")
+        await it.press("enter")
+        await says(it, "is changed from its own context")
+        assert staged(it) == []
+
+
+async def test_usage_has_the_hottest_with_limit_and_level(lake: str) -> None:
+    async with driven(size=(120, 40)) as it:
+        await it.press("0")
+        await it.shows("alice / checkout")
+        line = it.line("alice / checkout")
+        assert line.split()[:6] == ["▸!", "alice", "/", "checkout", "produce", "120%"]
+        assert "█" in line
+        assert "5 MB/s" in line
+        assert "(user, client)" in line
+        assert "by (user, client), per broker" in it.text
+        assert "suggested 8 MB/s" in it.text
+
+
+async def test_enter_stages_the_suggested_quota(lake: str) -> None:
+    async with driven() as it:
+        await it.press("0")
+        await it.shows("alice / checkout")
+        await it.press("enter")
+        await it.shows("staged: user alice client checkout producer_byte_rate")
+        wanted = SetQuota(QuotaEntity.of({"user": "alice", "client-id": "checkout"}), "producer_byte_rate", 8e6)
+        assert staged(it) == [wanted]
+        await to(it, "bob / batch")
+        await it.press("enter")
+        await it.shows("nothing is suggested")
+        assert staged(it) == [wanted]
+
+
+async def test_a_pair_over_time_with_its_limit(lake: str) -> None:
+    async with driven() as it:
+        await it.press("0")
+        await it.shows("alice / checkout")
+        await it.press("d")
+        await it.shows("limit")
+        assert "╪" in it.text
+        assert "!!!" in it.text
+        assert "5.67 MB/s" in it.text or "6.3 MB/s" in it.text
+        await it.press("escape")
+        await it.shows("svc-8 / *")
+
+
+async def test_usage_of_a_window_and_a_user(lake: str) -> None:
+    async with driven() as it:
+        await it.command("usage by=alice")
+        await it.until(lambda: "alice / checkout" in it.text and "svc-8" not in it.text)
+        await it.press("escape")
+        await to(it, "svc-8")
+        await it.command("usage mirror")
+        await it.until(lambda: "* / mirror" in it.text and "svc-8" not in it.text)
