@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..quotas.resolver import DEFAULT_CLIENT_LEVELS, USAGE_KEYS
+from .first_look import since_before, with_first_look
 
 _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
     ("cluster_id", "user", "client_id"): (1,),
@@ -22,7 +23,6 @@ _BEGINNING = "0001-01-01 00:00:00"
 _END = "9999-12-31 00:00:00"
 _TAKEN_AWAY = float("nan")
 """Spark says that NaN equals itself; no broker takes it for a limit."""
-_LOOKS = ("snapshot", "kraft_snapshot")
 
 
 def quota_values(history: DataFrame) -> DataFrame:
@@ -31,30 +31,23 @@ def quota_values(history: DataFrame) -> DataFrame:
 
     What the first look at a cluster shows was there before it: it holds since ever.
     """
-    first_looks = (
-        history.where(F.col("source").isin(*_LOOKS)).groupBy("cluster_id").agg(F.min("valid_from").alias("first_look"))
-    )
     parts = F.str_to_map(F.col("entity_key"), F.lit(","), F.lit("="))
     rows = (
-        history.where((F.col("entity_type") == "quota") & F.col("attr").isin(*USAGE_KEYS))
+        with_first_look(history)
+        .where((F.col("entity_type") == "quota") & F.col("attr").isin(*USAGE_KEYS))
         .withColumn("parts", parts)
         .withColumn("user_part", F.col("parts")["user"])
         .withColumn("client_part", F.col("parts")["client-id"])
         .where(F.size("parts") == _present("user_part") + _present("client_part"))
     )
-    return rows.join(F.broadcast(first_looks), on="cluster_id", how="left").select(
+    return rows.select(
         "cluster_id",
         _name("user_part").alias("user"),
         _name("client_part").alias("client_id"),
         _level().alias("level"),
         "attr",
         F.when(~F.col("is_deleted"), F.col("new_value").try_cast("double")).alias("value"),
-        F.when(
-            F.col("source").isin(*_LOOKS) & (F.col("valid_from") == F.col("first_look")),
-            F.lit(_BEGINNING).cast("timestamp"),
-        )
-        .otherwise(F.col("valid_from"))
-        .alias("valid_from"),
+        F.when(since_before(), F.lit(_BEGINNING).cast("timestamp")).otherwise(F.col("valid_from")).alias("valid_from"),
     )
 
 
