@@ -67,7 +67,7 @@ def test_a_manifest_is_read_as_it_was_written(
 
 @given(st.binary(max_size=40) | st.sampled_from([b"[]", b"null", b'{"format": 2}', b'{"format": 1, "run_id": "../x"}']))
 def test_what_is_no_manifest_is_refused(text: bytes) -> None:
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\w"):
         from_json(text)
 
 

@@ -16,7 +16,6 @@ from ..store.sweep import KEEP
 from .hadoop import HadoopFilesystem
 from .report import Report
 from .session import Settings, session
-from .taken import TooMuchIsBad
 
 
 def parser(job: str, description: str) -> argparse.ArgumentParser:
@@ -45,7 +44,7 @@ def submitted(job: str, run: Callable[[SparkSession], Report]) -> int:
     with session(Settings(name=f"kac lake {job}")) as spark:
         try:
             report = run(spark)
-        except (LakeError, TooMuchIsBad, OSError) as wrong:
+        except (LakeError, OSError) as wrong:
             sys.stderr.write(f"kac-lake-{job}: {wrong}\n")
             return 1
     sys.stdout.write(json.dumps(asdict(report)) + "\n")

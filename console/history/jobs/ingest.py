@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -13,11 +14,13 @@ from pyspark.sql import SparkSession
 from ..store import Lake
 from ..store.sweep import KEEP
 from .arguments import lake_at, parser, submitted
-from .inputs import Inputs, inputs_from_json
+from .inputs import Inputs, RequestLog, inputs_from_json
 from .progress import Listener, Steps, silent
 from .report import Report
 from .take_journals import take_journals
-from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, judge
+from .take_metadata_logs import folders_of, take_metadata_logs
+from .take_request_logs import take_request_logs
+from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
 from .versions import note_versions
 
 JOB = "ingest"
@@ -37,14 +40,16 @@ def ingest(
     max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of input that may be unreadable. What is
     unreadable is in the table `quarantine`, its secrets taken out.
 
-    TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. LakeBusy. OSError: an input
-    can't be read.
+    TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. UnreadableInput, OSError: an
+    input is not what it should be, or can't be read. LakeBusy.
     """
     began = time.monotonic()
     read = inputs.as_json()
     with lake.writing(JOB, keep=keep, inputs=read) as write:
         note_versions(write, spark)
         kinds: list[tuple[str, object, Callable[[], Taken]]] = [
+            ("metadata log", inputs.metadata_logs, lambda: take_metadata_logs(spark, write, inputs.metadata_logs)),
+            ("request log", inputs.request_logs, lambda: take_request_logs(spark, write, owned(inputs))),
             ("journal", inputs.journals, lambda: take_journals(write, inputs.journals)),
         ]
         given = [(name, take) for name, of_kind, take in kinds if of_kind]
@@ -73,6 +78,17 @@ def ingest(
         time.monotonic() - began,
         (*notes, *(note for each in taken for note in each.notes)),
     )
+
+
+def owned(inputs: Inputs) -> list[RequestLog]:
+    """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
+    UnreadableInput: there is none, or more than one."""
+    if all(log.cluster_id for log in inputs.request_logs):
+        return list(inputs.request_logs)
+    clusters = list(folders_of(inputs.metadata_logs))
+    if len(clusters) != 1:
+        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
+    return [replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -9,6 +9,7 @@ from importlib import import_module
 from pyspark.sql import DataFrame, SparkSession
 
 from ..store import Lake
+from .taken import UnreadableInput
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,41 @@ class Step:
 def _transform(name: str) -> Callable[..., DataFrame]:
     """The function of the transform of that name, imported when it is called."""
 
-    def make(_: SparkSession, __: Lake, *reads: DataFrame) -> DataFrame:
+    def make(_: SparkSession, __: Lake, *reads: object) -> DataFrame:
         made: DataFrame = getattr(import_module(f"..transforms.{name}", __package__), name)(*reads)
         return made
 
     return make
+
+
+def _drift(_: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
+    from ..policies.files import BASELINE_FILE, FileError, read_baseline
+    from ..transforms.drift import drift
+
+    text = _own_file(lake, BASELINE_FILE)
+    try:
+        baseline = () if text is None else read_baseline(text, lake.path(BASELINE_FILE))
+    except FileError as wrong:
+        raise UnreadableInput(str(wrong)) from wrong
+    return drift(history, snapshot, baseline)
+
+
+def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> DataFrame:
+    from ..policies.files import POLICIES_FILE, FileError, default_policies, read_policies
+
+    text = _own_file(lake, POLICIES_FILE)
+    try:
+        policies = default_policies() if text is None else read_policies(text, lake.path(POLICIES_FILE))
+    except FileError as wrong:
+        raise UnreadableInput(str(wrong)) from wrong
+    return _transform("policy_violation")(spark, lake, history, policies)
+
+
+def _own_file(lake: Lake, name: str) -> str | None:
+    try:
+        return lake.filesystem.read(lake.path(name)).decode("utf-8-sig")
+    except FileNotFoundError:
+        return None
 
 
 STEPS = (
@@ -45,8 +76,8 @@ STEPS = (
         _transform("change_event"),
     ),
     Step("history", (Source("change_event"), Source("snapshot")), _transform("history")),
-    Step("drift", (Source("history"), Source("snapshot")), _transform("drift")),
+    Step("drift", (Source("history"), Source("snapshot")), _drift),
     Step("quota_usage", (Source("request_1s", cut=True), Source("history")), _transform("quota_usage")),
-    Step("policy_violation", (Source("history"),), _transform("policy_violation")),
+    Step("policy_violation", (Source("history"),), _policy_violation),
 )
 """In the order in which one needs the other."""

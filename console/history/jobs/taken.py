@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..store import LakeError
+
 MAX_BAD_RATIO = 0.01
 """How much of an input may be unreadable where nobody says."""
 
@@ -25,7 +27,11 @@ class Taken:
     notes: tuple[str, ...] = ()
 
 
-class TooMuchIsBad(Exception):
+class UnreadableInput(LakeError):
+    """An input is not what it should be: what, and what to do."""
+
+
+class TooMuchIsBad(LakeError):
     """More of an input is unreadable than may be; nothing was committed."""
 
     def __init__(self, message: str, quarantined: int) -> None:

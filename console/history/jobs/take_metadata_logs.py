@@ -1,0 +1,104 @@
+"""Takes in metadata logs: what came after the offset that was read to the last time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from ..kraft.log_files import NoMetadataLogError, log_files
+from ..kraft.plan import LogPlan, plan_log
+from ..schema.bronze import KRAFT_RECORD
+from ..sources.kraft_log import SOURCE, KraftLog, KraftLogQuarantine
+from ..store.write import Write
+from .inputs import MetadataLog
+from .quarantined import quarantine
+from .tables import write_partitions
+from .taken import Taken, UnreadableInput
+
+_REMEMBERED = "kraft_log:"
+
+
+def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[MetadataLog]) -> Taken:
+    """What is new in these logs; several folders of one cluster, as of its controllers, are one log.
+
+    UnreadableInput: a folder is no metadata log. OSError.
+    """
+    spark.dataSource.register(KraftLog)
+    spark.dataSource.register(KraftLogQuarantine)
+    key = write.lake.key()
+    try:
+        plans = [_Log(write, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
+    except NoMetadataLogError as wrong:
+        raise UnreadableInput(str(wrong)) from wrong
+    new = [each for each in plans if each.is_new]
+    rows, bad = 0, 0
+    if new:
+        rows, unknown = _write(write, [each.read(spark, SOURCE, key) for each in new])
+        if unknown or any(each.plan.troubles for each in new):
+            damaged = [each.read(spark, f"{SOURCE}_quarantine", key) for each in new]
+            bad = quarantine(spark, write, _united(damaged))
+    write.remember({f"{_REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset} for each in plans})
+    notes = tuple(
+        f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
+        "in once that has ended."
+        for each in plans
+        for cluster_id, offset in each.plan.open_at.items()
+    )
+    return Taken(SOURCE, "records and batches", rows, bad, len(plans) - len(new), notes)
+
+
+def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
+    """The folders by cluster. NoMetadataLogError, OSError."""
+    made: dict[str, list[str]] = {}
+    for log in logs:
+        for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
+            made.setdefault(cluster_id, []).append(log.path)
+    return made
+
+
+class _Log:
+    """The log of one cluster, and what of it is new."""
+
+    def __init__(self, write: Write, cluster_id: str, folders: list[str]) -> None:
+        self.cluster_id = cluster_id
+        self.folders = folders
+        self.start = int(write.manifest.inputs.get(f"{_REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
+        self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
+        self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
+
+    @property
+    def is_new(self) -> bool:
+        return bool(self.plan.splits or self.plan.troubles)
+
+    def read(self, spark: SparkSession, source: str, key: bytes) -> DataFrame:
+        """Up to where the plan has seen it: what the broker writes meanwhile is for the next time."""
+        options = {
+            "paths": json.dumps(self.folders),
+            "cluster_id": self.cluster_id,
+            "start_offset": str(self.start),
+            "end_offset": str(self.next_offset),
+            "hmac_secret": key.hex(),
+        }
+        return spark.read.format(source).options(**options).load()
+
+
+def _write(write: Write, read: list[DataFrame]) -> tuple[int, int]:
+    """Gives the rows written, and how many of them are of records that may be damaged."""
+    seen = Observation("records")
+    unknown = F.count_if(F.col("record_type").startswith("UNKNOWN")).alias("unknown")
+    rows = _united(read).observe(seen, F.count(F.lit(1)).alias("rows"), unknown)
+    for partition, folders in write_partitions(write, KRAFT_RECORD, rows).items():
+        for folder in folders:
+            write.append(KRAFT_RECORD.name, partition, folder)
+    counted = seen.get
+    return int(counted["rows"]), int(counted["unknown"])
+
+
+def _united(read: list[DataFrame]) -> DataFrame:
+    made = read[0]
+    for each in read[1:]:
+        made = made.unionByName(each)
+    return made
