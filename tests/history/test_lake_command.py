@@ -1,0 +1,226 @@
+"""`kac lake` as it is typed: what it says where something is missing, and real runs of it that leave no Java behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from console.cli import run
+from console.doors.lake import JOBS, TAKES
+from console.history.jobs.progress import Progress
+from console.history.store import Lake
+from console.lake.class_archive import class_archive
+from console.lake.java import find_java
+from console.lake.progress import Lines, fraction, shown
+from console.lake.session import Said, cache_folder
+from tests.history.lake_rows import rows_of, snapshot_rows
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    made = Lake.create(str(tmp_path / "lake"))
+    with made.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(50))
+        write.commit()
+    return made
+
+
+def test_each_job_has_its_module_and_its_options() -> None:
+    from importlib import import_module
+
+    assert set(JOBS) == set(TAKES)
+    for module, _ in JOBS.values():
+        assert callable(import_module(module).run)
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "said"),
+    [
+        (["status", "--master", "local"], 2, "lake status takes no --master"),
+        (["verify", "history"], 2, "lake verify takes no TABLE"),
+        (["collect", "--metadata-log", "/x", "--keep", "3"], 2, "takes no --metadata-log, --keep"),
+        (["status", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
+        (["build", "--lake", "/nowhere"], 1, "There is no lake at /nowhere"),
+        (["build", "--since", "yesterday"], 2, "--since: 'yesterday' is no time"),
+        (["ingest", "--lake", "/nowhere"], 2, "write /nowhere/sources.yaml"),
+        (["ingest", "--request-log", "1=/x"], 2, "--request-log needs --cluster-id"),
+        (["ingest", "--metadata-log", "/not/there"], 1, "there is no folder /not/there"),
+        (["collect", "--every", "1s"], 2, "not more often than every 5s"),
+        (["collect", "--every", "5"], 2, "a duration is a number with a unit"),
+        (["collect", "--all"], 2, "kac contexts says where they are looked for"),
+    ],
+)
+def test_what_can_not_be_done_is_said(
+    argv: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert run(["lake", *argv]) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("argv", [["--keep", "0"], ["--max-bad-ratio", "2"], ["--keep", "many"]])
+def test_numbers_have_their_limits(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(["lake", "ingest", *argv])
+    assert caught.value.code == 2
+
+
+def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "sources.yaml").write_text("version: 1\nclusters:\n - idd: a\njournals: [/not/there]\n")
+    assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert f"{tmp_path}/sources.yaml:3: there is no 'idd' here; did you mean id?" in said
+    (tmp_path / "sources.yaml").write_text("version: 1\njournals: [/not/there]\n")
+    assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 1
+    assert "there is no journal at /not/there" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("console.lake.session.find_spec", lambda _: None)
+    assert run(["lake", "build", "--lake", lake.where]) == 1
+    assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
+
+
+def test_without_java_it_says_what_to_do(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("console.lake.java._bundled", lambda: None)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert run(["lake", "build", "--lake", lake.where]) == 1
+    said = capsys.readouterr().err
+    assert "install Java 17 or newer" in said
+    assert "kac lake doctor" in said
+
+
+def test_status_in_text_and_json(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lake", "status", "--lake", lake.where]) == 0
+    text = capsys.readouterr().out
+    assert f"lake {lake.where}" in text
+    assert re.search(r"snapshot +bronze +50 ", text)
+    assert run(["lake", "status", "--lake", lake.where, "--output", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {each["table"]: each["rows"] for each in data["tables"]} == {"run": 1, "snapshot": 50}
+    assert [(each["job"], each["status"]) for each in data["runs"]] == [("collect", "done")]
+
+
+def test_the_lake_of_the_environment(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KAC_LAKE", lake.where)
+    assert run(["lake", "status"]) == 0
+    assert lake.where in capsys.readouterr().out
+
+
+def test_package_says_how_it_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lake", "package", "--file", str(tmp_path / "p.zip")]) == 0
+    assert f"spark-submit --master URL --py-files {tmp_path}/p.zip" in capsys.readouterr().out
+    assert run(["lake", "package", "--file", str(tmp_path / "not" / "p.zip")]) == 1
+    assert "can't write" in capsys.readouterr().err
+
+
+def test_progress_where_there_is_no_terminal() -> None:
+    stream = StringIO()
+    with shown(stream) as progress:
+        assert isinstance(progress, Lines)
+        progress.say(Said("archiving", 0.0))
+        for seconds in (1.0, 2.0, 3.0):
+            progress.say(Said("archiving", seconds))
+        progress.step(Progress("build", "history", 1, 2))
+        progress.step(Progress("build", "history", 1, 2, 3, 10))
+        progress.step(Progress("build", "history", 1, 2, 10, 10, 12345, ended=True))
+        progress.count("collect", 1, 2, "prod: 7 resources")
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "archiving"
+    assert re.fullmatch(r"build 1/2 history: 12,345 rows, \d+\.\d s", lines[1])
+    assert lines[2:] == ["collect 1/2: prod: 7 resources"]
+
+
+def test_how_much_of_a_job_is_done() -> None:
+    assert fraction(Progress("b", "x", 1, 4)) == 0
+    assert fraction(Progress("b", "x", 2, 4, 5, 10)) == 0.375
+    assert fraction(Progress("b", "x", 4, 4, 0, 0, ended=True)) == 1
+
+
+class Typed:
+    """A command in a process of its own; all that it starts can be told by a mark in its environment."""
+
+    def __init__(self, argv: Sequence[str], state: Path) -> None:
+        self.mark = uuid.uuid4().hex
+        environ = {**os.environ, "KAC_TEST_MARK": self.mark, "XDG_STATE_HOME": str(state)}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "console", "lake", *argv],
+            cwd=ROOT,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def marked(self) -> list[int]:
+        """The processes that carry the mark."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            with suppress(OSError):
+                if entry.name.isdigit() and f"KAC_TEST_MARK={self.mark}".encode() in (entry / "environ").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archive of classes takes a minute to build, and has its own test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    failed = class_archive(find_java(os.environ, cache_folder(os.environ)), cache_folder(os.environ)).failed
+    failed.parent.mkdir(parents=True)
+    failed.write_text("not now\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("no_archive")
+def test_a_run_is_told_and_leaves_no_java_behind(lake: Lake, tmp_path: Path) -> None:
+    verified = Typed(["verify", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
+    out, err = verified.process.communicate(timeout=600)
+    assert (verified.process.returncode, json.loads(out)["findings"]) == (0, []), err
+    assert "starting Spark" in err.splitlines()
+    assert re.search(r"verify 3/3 snapshot: 50 rows", err)
+    assert "WARN" not in err
+    assert verified.marked() == []
+    assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.usefixtures("no_archive")
+def test_ctrl_c_ends_it_all_and_changes_nothing(lake: Lake, tmp_path: Path) -> None:
+    before = rows_of(lake, "snapshot")
+    typed = Typed(["build", "change_event", "--lake", lake.where, "--master", "local[1]"], tmp_path / "state")
+    assert typed.process.stderr is not None
+    for line in typed.process.stderr:
+        if "change_event" in line or "starting Spark" in line:
+            break
+    typed.process.send_signal(signal.SIGINT)
+    _, rest = typed.process.communicate(timeout=600)
+    assert typed.process.returncode == 130, rest
+    assert "interrupted: the lake is as it was" in rest
+    assert "Traceback" not in rest
+    assert typed.marked() == []
+    assert rows_of(Lake.open(lake.where), "snapshot") == before
+    with lake.writing("collect"):
+        pass  # nobody holds the lock
