@@ -3,6 +3,7 @@ counted; those behind a BeginTransactionRecord without an end do not count yet."
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from .walk import Batch, Window
 Kind = Literal["begin", "end", "abort"]
 _KINDS: dict[bytes, Kind] = {b"\x01\x17\x00": "begin", b"\x01\x18\x00": "end", b"\x01\x19\x00": "abort"}
 """By how the records' values begin: version of the frame, number and version of the type."""
+
+_ANY = re.compile(b"\x01[\x17\x18\x19]\x00")
 
 
 class Marker(NamedTuple):
@@ -45,13 +48,8 @@ def markers(window: Window) -> list[Marker]:
     suspects: set[int] = set()
     starts = [batch.at - window.at for batch in window.batches]
     end = window.batches[-1].end - window.at
-    for head in _KINDS:
-        found = window.data.find(head, 0, end)
-        while found >= 0:
-            suspect = bisect_right(starts, found) - 1
-            suspects.add(suspect)
-            behind = window.batches[suspect].end - window.at
-            found = window.data.find(head, max(behind, found + 1), end)
+    for found in _ANY.finditer(window.data, starts[0], end):
+        suspects.add(bisect_right(starts, found.start()) - 1)
     suspects |= {at for at, start in enumerate(starts) if window.data[start + 22] & COMPRESSION}
     return [
         Marker(record.offset, _KINDS[record.value[:3]])

@@ -6,15 +6,21 @@ to fit to what stands around them.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
-from .batches import CONTROL, HEADER_BYTES, LENGTH_AT, MAGIC, MAGIC_AT, MOST_BYTES, Header, is_whole, unpack_header
+from .batches import CONTROL, HEADER_BYTES, LEAST_LENGTH, LENGTH_AT, MAGIC, MAGIC_AT, MOST_BYTES, is_whole
 
 WINDOW = 8 << 20
 """Bytes that are held at once, beside a batch that is larger."""
 
+_Head = tuple[int, int, int, int, int, int, int]
+"""Of a header: base offset, length, epoch, magic, checksum, attributes, how much later the last offset is."""
+
+_unpack = struct.Struct(">qiiBIhi").unpack_from
+_MAGIC = bytes([MAGIC])
 _SHORT = "the file ends within it"
 _LENGTH = "its length is not that of its bytes"
 _HEADER = "it has no header of a batch"
@@ -96,79 +102,85 @@ class _Walk:
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
         at, left = 0, self._size - start
+        head = _head(data, 0)
         while at < left:
-            if at + HEADER_BYTES > len(data):
+            if head is None:
                 return Window(start, data, batches), _SHORT if len(data) >= left else None
-            header = Header._make(unpack_header(data, at))
-            end = at + LENGTH_AT + header.length
-            if not any(header) or end > left >= end - MOST_BYTES:
+            base, length, epoch, magic, crc, attributes, last_delta = head
+            end = at + LENGTH_AT + length
+            if not any(head) or end > left >= end - MOST_BYTES:
                 return Window(start, data, batches), _SHORT
-            if not _is_plausible(header):
+            if magic != MAGIC or not LEAST_LENGTH <= length <= MOST_BYTES:
                 return Window(start, data, batches), _HEADER
             if end + HEADER_BYTES > len(data) and len(data) < left:
                 if batches:
                     break
                 data = self._read(start, end + HEADER_BYTES)
-            if not is_whole(data, at, end, header.crc):
+            if not is_whole(data, at, end, crc):
                 return Window(start, data, batches), _CHECKSUM
-            reason = self._misfit(header, data, end)
-            if reason is not None:
-                return Window(start, data, batches), reason
-            first, last = header.base_offset, header.base_offset + header.last_delta
-            batches.append(Batch(start + at, start + end, first, last, bool(header.attributes & CONTROL)))
-            self._expected, self._epoch, self._is_certain = last + 1, header.leader_epoch, True
-            at = end
+            following = _head(data, end)
+            if base != self._expected or epoch < self._epoch or last_delta < 0 or (following and following[2] < epoch):
+                reason = self._misfit(head, following)
+                if reason is not None:
+                    return Window(start, data, batches), reason
+            last = base + last_delta
+            batches.append(Batch(start + at, start + end, base, last, attributes & CONTROL != 0))
+            self._expected, self._epoch, self._is_certain = last + 1, epoch, True
+            at, head = end, following
         return Window(start, data, batches), None
 
-    def _misfit(self, header: Header, data: bytes, end: int) -> str | None:
+    def _misfit(self, head: _Head, following: _Head | None) -> str | None:
         """What of a header that no checksum covers does not fit to what is around it."""
-        base, epoch = header.base_offset, header.leader_epoch
-        if base < self._expected or (self._is_certain and base > self._expected) or header.last_delta < 0:
+        base, _, epoch, _, _, _, last_delta = head
+        if base < self._expected or (self._is_certain and base > self._expected) or last_delta < 0:
             return f"its offset is {base}, where {self._expected} follows"
         if epoch < self._epoch:
             return f"its epoch is {epoch}, after {self._epoch}"
-        if end + HEADER_BYTES <= len(data):
-            following = Header._make(unpack_header(data, end))
-            if _is_plausible(following) and self._epoch <= following.leader_epoch < epoch:
-                return f"its epoch is {epoch}, before {following.leader_epoch}"
+        if following is not None and _is_plausible(following) and self._epoch <= following[2] < epoch:
+            return f"its epoch is {epoch}, before {following[2]}"
         return None
 
     def _next(self, at: int) -> int | None:
         """Where the next batch behind a damaged one begins: by its length, or wherever a whole one is."""
-        if at + HEADER_BYTES > self._size:
+        head = _head(self._read(at, HEADER_BYTES), 0)
+        if head is None:
             return None
-        behind = at + LENGTH_AT + int(Header._make(unpack_header(self._read(at, HEADER_BYTES), 0)).length)
+        behind = at + LENGTH_AT + head[1]
         if behind > at and self._may_follow(behind, at):
             return behind
         start = at + 1
         while start + HEADER_BYTES <= self._size:
             data = self._read(start, WINDOW)
-            magic = data.find(MAGIC, MAGIC_AT)
+            magic = data.find(_MAGIC, MAGIC_AT)
             while magic >= 0:
                 found = start + magic - MAGIC_AT
                 if self._may_follow(found, at) and self._is_whole(found):
                     return found
-                magic = data.find(MAGIC, magic + 1)
+                magic = data.find(_MAGIC, magic + 1)
             start += max(len(data) - MAGIC_AT, 1)
         return None
 
     def _may_follow(self, found: int, damaged: int) -> bool:
         """Whether there is a header of a batch that can stand behind a damaged one: a record has a byte at least."""
-        if found + HEADER_BYTES > self._size:
-            return False
-        header = Header._make(unpack_header(self._read(found, HEADER_BYTES), 0))
-        furthest = self._expected + found - damaged
-        return _is_plausible(header) and self._expected <= header.base_offset <= furthest
+        head = _head(self._read(found, HEADER_BYTES), 0)
+        return head is not None and _is_plausible(head) and 0 <= head[0] - self._expected <= found - damaged
 
     def _is_whole(self, at: int) -> bool:
-        header = Header._make(unpack_header(self._read(at, HEADER_BYTES), 0))
-        end = LENGTH_AT + header.length
-        return at + end <= self._size and is_whole(self._read(at, end), 0, end, header.crc)
+        head = _head(self._read(at, HEADER_BYTES), 0)
+        if head is None or at + LENGTH_AT + head[1] > self._size:
+            return False
+        data = self._read(at, LENGTH_AT + head[1])
+        return is_whole(data, 0, len(data), head[4])
 
     def _read(self, at: int, size: int) -> bytes:
         self._file.seek(at)
         return self._file.read(size)
 
 
-def _is_plausible(header: Header) -> bool:
-    return header.magic == MAGIC[0] and HEADER_BYTES - LENGTH_AT <= header.length <= MOST_BYTES
+def _head(data: bytes, at: int) -> _Head | None:
+    """The beginning of a header; None where not all of one is there."""
+    return _unpack(data, at) if at + HEADER_BYTES <= len(data) else None
+
+
+def _is_plausible(head: _Head) -> bool:
+    return head[3] == MAGIC and LEAST_LENGTH <= head[1] <= MOST_BYTES
