@@ -45,10 +45,11 @@ check: dev-venv  ## format, lint, types, and who may import whom
 	$(BIN)/mypy --strict $(TYPED)
 	$(BIN)/lint-imports
 
-docs: dev-venv  ## the pages made from the registry of verbs, the keymap and the parsers
+docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the parsers and the tables
 	$(BIN)/python -m console.commands.reference > docs/commands.md
 	$(BIN)/python -m console.tui.keys_page > docs/keys.md
 	$(BIN)/python -m console.manual.page > docs/kac.1
+	$(BIN)/python -m console.history.schema.page > docs/lake-tables.md
 
 pictures: dev-venv  ## the pictures in screenshots/, from the running console
 	$(BIN)/python -m screenshots.take

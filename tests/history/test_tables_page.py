@@ -1,0 +1,24 @@
+"""The page on the tables is the latest, and has every column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from console.history.schema.page import page
+from console.history.schema.tables import TABLES
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_fresh() -> None:
+    fresh = (ROOT / "docs" / "lake-tables.md").read_text(encoding="utf-8") == page()
+    assert fresh, "run: python -m console.history.schema.page > docs/lake-tables.md"
+
+
+def test_every_column_is_on_it() -> None:
+    parts = dict(part.split("`\n", 1) for part in page().split("### `")[1:])
+    assert set(parts) == set(TABLES)
+    for name, text in parts.items():
+        rows = [line for line in text.split("\n## ")[0].splitlines() if line.startswith("| `")]
+        assert [row.split("`")[1] for row in rows] == list(TABLES[name].names)
+        assert all(len(row.replace("\\|", "").split("|")) == 5 for row in rows)
