@@ -1,0 +1,169 @@
+"""Everything that a policy looks at, as events: its subjects (an attribute of an entity), and what changed when.
+
+An event has `live` and `exists` (+1, -1: a value, any value of the entity, that began or ended), and each of `STATE`
+where it says something of it: a struct of the value that holds from then on, empty where it was taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..policies.rules import Policy
+
+SUBJECT = ("cluster_id", "policy", "entity_key", "attr")
+"""policy: its number."""
+STATE = ("own", "default", "brokers", "other")
+"""The value; the one of the brokers' common default; of a broker; of the attribute that it is compared with."""
+
+_DEFAULT = "<default>"
+_DELTAS = ("live", "exists")
+
+
+def policy_events(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """SUBJECT, ts, live, exists, STATE, and looked_at: whether a look at the cluster showed its brokers' files."""
+    rows = history.where(F.col("entity_type") != "cluster")
+    clusters = rows.groupBy("cluster_id").agg(
+        F.min("valid_from").alias("first"),
+        F.max((F.col("source") == "snapshot") & (F.col("entity_type") == "broker")).alias("looked_at"),
+    )
+    made = [_values(rows, policies)]
+    if any(policy.counts_missing for policy in policies):
+        existing = _existing(rows, clusters, policies)
+        made.append(existing)
+        if any(policy.inherits for policy in policies):
+            made.append(_inherited(rows, existing, policies))
+    if any(policy.expected.below for policy in policies):
+        made.append(_others(rows, policies))
+    events = reduce(DataFrame.unionByName, made)
+    return events.join(F.broadcast(clusters.select("cluster_id", "looked_at")), on="cluster_id", how="left")
+
+
+def _values(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """The attributes' own values."""
+
+    def about(policy: Policy) -> Column:
+        return _is_entity(policy) & F.col("attr").rlike(policy.acl or policy.attrs.pattern)
+
+    value = F.struct(F.col("new_value").alias("value"))
+    return _events(
+        _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about)).withColumn(
+            "entity_key", _whose(policies)
+        ),
+        live=F.col("delta"),
+        own=F.when(F.col("delta") > 0, value),
+    )
+
+
+def _existing(rows: DataFrame, clusters: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """That an entity is there, for policies that say something of one without a value."""
+
+    def about(policy: Policy) -> Column | None:
+        return _is_entity(policy) if policy.counts_missing and not policy.expected.set_on_one else None
+
+    there = _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about))
+    seen = _events(there.withColumn("attr", _attr(policies)), exists=F.col("delta"))
+    named = [
+        F.when(
+            F.col("cluster_id").rlike(policy.clusters.pattern),
+            F.struct(F.lit(number).alias("policy"), F.lit(name).alias("entity_key")),
+        )
+        for number, policy in enumerate(policies)
+        for name in (policy.looked_for[:1] if policy.expected.set_on_one else policy.looked_for)
+    ]
+    if not named:
+        return seen
+    always = clusters.select(
+        "cluster_id", F.col("first").alias("ts"), F.explode(F.array_compact(F.array(*named))).alias("named")
+    ).select("cluster_id", "ts", "named.*")
+    return seen.unionByName(_events(always.withColumn("attr", _attr(policies)), exists=F.lit(1)))
+
+
+def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """The brokers' configs, for every subject of a policy that inherits them: the common default's, and those of the
+    first broker that has one. A broker inherits from no other."""
+
+    def about(policy: Policy) -> Column | None:
+        if policy.inherits is None:
+            return None
+        inherited = F.col("attr") == policy.inherits
+        return inherited & (F.col("entity_key") == _DEFAULT) if policy.entity_type == "broker" else inherited
+
+    brokers = rows.where(F.col("entity_type") == "broker")
+    first = F.min(F.when(F.col("entity_key") != _DEFAULT, F.col("entity_key"))).over(
+        Window.partitionBy("cluster_id", "attr")
+    )
+    sources = brokers.withColumn("first", first).where(
+        F.col("entity_key").isin(_DEFAULT) | (F.col("entity_key") == F.col("first"))
+    )
+    told = _with_policies(sources, policies, about).select(
+        "cluster_id",
+        "policy",
+        F.col("valid_from").alias("ts"),
+        (F.col("entity_key") == _DEFAULT).alias("is_default"),
+        F.struct(F.col("new_value").alias("value")).alias("told"),
+    )
+    subjects = existing.select(*SUBJECT).distinct()
+    return _events(
+        subjects.join(F.broadcast(told), on=["cluster_id", "policy"], how="inner"),
+        default=F.when(F.col("is_default"), F.col("told")),
+        brokers=F.when(~F.col("is_default"), F.col("told")),
+    )
+
+
+def _others(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """What values are compared with."""
+
+    def about(policy: Policy) -> Column | None:
+        below = policy.expected.below
+        return None if below is None else _is_entity(policy) & (F.col("attr") == below)
+
+    compared = _with_policies(rows, policies, about).withColumn("attr", _attr(policies))
+    value = F.struct(F.col("new_value").alias("value"))
+    return _events(compared.withColumn("ts", F.col("valid_from")), other=value)
+
+
+def _with_policies(rows: DataFrame, policies: Sequence[Policy], about: Callable[[Policy], Column | None]) -> DataFrame:
+    """A row for each policy that a row is about, with its number."""
+    cases = ((number, about(policy)) for number, policy in enumerate(policies))
+    numbers = [F.when(case, F.lit(number)) for number, case in cases if case is not None]
+    if not numbers:
+        return rows.where(F.lit(False)).withColumn("policy", F.lit(0))
+    return rows.withColumn("policy", F.explode(F.array_compact(F.array(*numbers))))
+
+
+def _began_and_ended(rows: DataFrame) -> DataFrame:
+    """A row for the beginning and, where there is one, the end of each value: ts, delta."""
+    began = F.struct(F.col("valid_from").alias("ts"), F.lit(1).alias("delta"))
+    ended = F.when(F.col("valid_to").isNotNull(), F.struct(F.col("valid_to").alias("ts"), F.lit(-1).alias("delta")))
+    return rows.withColumn("at", F.explode(F.array_compact(F.array(began, ended)))).select("*", "at.*")
+
+
+def _events(rows: DataFrame, **said: Column) -> DataFrame:
+    """The columns of events; what is not said is empty."""
+    empty = {name: F.lit(None).cast("int") for name in _DELTAS}
+    empty |= {name: F.lit(None).cast("struct<value:string>") for name in STATE}
+    return rows.select(*SUBJECT, "ts", *(said.get(name, column).alias(name) for name, column in empty.items()))
+
+
+def _is_entity(policy: Policy) -> Column:
+    return (
+        (F.col("entity_type") == policy.entity_type)
+        & F.col("entity_key").rlike(policy.names.pattern)
+        & F.col("cluster_id").rlike(policy.clusters.pattern)
+    )
+
+
+def _attr(policies: Sequence[Policy]) -> Column:
+    """The attribute of a policy that is about one."""
+    return F.element_at(F.array(*(F.lit((*policy.attrs.exact, "")[0]) for policy in policies)), F.col("policy") + 1)
+
+
+def _whose(policies: Sequence[Policy]) -> Column:
+    """The entity; for a policy of which one of several is enough, always the first."""
+    firsts = [policy.names.exact[0] if policy.expected.set_on_one else None for policy in policies]
+    named = F.element_at(F.array(*(F.lit(first).cast("string") for first in firsts)), F.col("policy") + 1)
+    return F.coalesce(named, F.col("entity_key"))
