@@ -17,6 +17,7 @@ JOBS = {
     "compact": ("console.doors.lake_jobs", "make few files of many, and delete versions that are not kept"),
     "doctor": ("console.doors.lake_doctor", "tell what is here and what is missing to run it, and what to do"),
     "package": ("console.doors.lake_package", "write the zip that a Spark cluster needs"),
+    "demo": ("console.doors.lake_demo", "make a lake with a day of three clusters, to try it all on"),
 }
 """Each job: its module, and what it does."""
 
@@ -30,6 +31,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "compact": _SPARK,
     "doctor": ("archive",),
     "package": ("file",),
+    "demo": ("master",),
 }
 """The options of each job besides ``--lake``, ``--output`` and those that name a cluster."""
 

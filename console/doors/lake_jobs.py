@@ -65,7 +65,7 @@ def _ingest(options: argparse.Namespace) -> int:
             options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=_keep(options))
         )
 
-    return _with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
+    return with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
 
 
 def _sources(options: argparse.Namespace, where: str) -> Sources:
@@ -105,7 +105,7 @@ def _build(options: argparse.Namespace) -> int:
 
         return _told(options, build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options)))
 
-    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -118,7 +118,7 @@ def _verify(options: argparse.Namespace) -> int:
         Printer(options.output)(findings_result(findings))
         return FAILED if findings else DONE
 
-    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
 
 
 def _compact(options: argparse.Namespace) -> int:
@@ -127,10 +127,10 @@ def _compact(options: argparse.Namespace) -> int:
 
         return _told(options, compact(spark, lake, shown.step, keep=_keep(options)))
 
-    return _with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
 
 
-def _with_spark(
+def with_spark(
     options: argparse.Namespace,
     where: str,
     job: Job,

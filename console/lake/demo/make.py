@@ -48,7 +48,7 @@ def make(where: str, end: datetime, passed: Passed = lambda *_: None) -> Demo:
 
     LakeError: another lake is there. OSError: no room, no right.
     """
-    lake = _new_lake(where)
+    lake = new_lake(where)
     folder = Path(lake.where) / FOLDER
     state = folder / STATE
     folder.mkdir()
@@ -61,7 +61,8 @@ def make(where: str, end: datetime, passed: Passed = lambda *_: None) -> Demo:
     return Demo(lake, clusters, state, report.rows)
 
 
-def _new_lake(where: str) -> Lake:
+def new_lake(where: str) -> Lake:
+    """An empty lake, in the place of a former demo. LakeError: another lake is there."""
     from console.history.store import Lake
 
     with suppress(NoLake):

@@ -122,9 +122,9 @@ _PRODUCTION = (
 _STAGING = (
     Deed("staging", _ago(20, 15), "ci", (CreateTopic(NewTopic("checkout.returns", 3, 1)),)),
     Deed("staging", _ago(13, 20), "bob", (AppendConfig(_ORDERS, "cleanup.policy", "compact"),)),
-    # Two who do the same within a second: the log has it twice, and nobody can say who was first to mean it.
-    Deed("staging", _ago(8, 0, 1.2), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
-    Deed("staging", _ago(8, 0, 0.8), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    # Two who do the same at the same moment: the log has it once, and nobody can say whose it is.
+    Deed("staging", _ago(8, 0, 1.002), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    Deed("staging", _ago(8, 0, 1.0), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
     Deed("staging", _ago(3, 5), "alice", (UnsetConfig(_PAYMENTS, "retention.ms"),), True),
 )
 _OLD = (
