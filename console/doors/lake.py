@@ -13,6 +13,7 @@ JOBS = {
     "ingest": ("console.doors.lake_jobs", "take in what is new in metadata logs, request logs and journals"),
     "build": ("console.doors.lake_jobs", "make the tables that the console shows: TABLE …, or all of them"),
     "status": ("console.doors.lake_status", "tell what is in the lake, and how its last runs went"),
+    "report": ("console.doors.lake_report", "write what happened in some hours as a page, for a post-mortem"),
     "verify": ("console.doors.lake_jobs", "check that the lake is what it says it is"),
     "compact": ("console.doors.lake_jobs", "make few files of many, and delete versions that are not kept"),
     "doctor": ("console.doors.lake_doctor", "tell what is here and what is missing to run it, and what to do"),
@@ -27,6 +28,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
     "build": (*_SPARK, "since", "tables"),
     "status": (),
+    "report": ("html", "cluster", "since", "until"),
     "verify": ("master",),
     "compact": _SPARK,
     "doctor": ("archive",),
@@ -55,7 +57,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--every", metavar="TIME", default=hidden, help="collect: again and again, until Ctrl-C: 5min")
     add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
     add("--keep", type=_count, metavar="N", default=hidden, help="versions of the lake to keep (default 10)")
-    add("--since", metavar="TIME", default=hidden, help="build: from then: 2h and 7d (ago), 2026-11-20T14:05")
+    add("--since", metavar="TIME", default=hidden, help="build, report: from then: 2h and 7d (ago), 2026-11-20T14:05")
+    add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
+    add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
+    add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
     add("--metadata-log", action="append", metavar="DIR", default=hidden, help="ingest: a folder __cluster_metadata-0")
     requests = "ingest: request logs of a broker: '1=/logs/kafka-request.log*'"
     add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)

@@ -73,10 +73,10 @@ def usage_lines(usage: Usage) -> list[Line]:
     used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max)}", "")]
     used += [(f"  mean {rate_text(key, usage.rate_avg)}  on broker {usage.broker_id}", "muted")]
     lines = [quota_line, used]
+    room: Line = [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom)}", "")]
     if usage.throttle_ms:
-        lines.append([(f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests", "failed")])
-    elif usage.headroom is not None:
-        lines.append([(f"headroom {rate_text(key, usage.headroom)}", "")])
+        room.insert(0, (f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
+    lines += [room] if room else []
     why = clean(usage.reason, 200)
     if usage.suggested_value is None:
         lines.append([(f"nothing is suggested: {why}", "muted")])

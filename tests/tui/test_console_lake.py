@@ -62,7 +62,7 @@ async def test_the_timeline_says_what_changed_when_and_who_did_it(lake: str) -> 
         at = f"{NOON.astimezone() - timedelta(minutes=9):%m-%d %H:%M}"
         words = ["▸J", *at.split(), "topic", "orders", "retention.ms", "1", "d", "→", "7", "d", "bob"]
         assert line.split() == words
-        assert "alice or bob" in it.line("cleanup.policy")
+        assert "alice or …" in it.line("cleanup.policy")
         assert it.line("cleanup.policy").split()[0] == "?"
         assert "······ → ······" in it.line("keystore.passw")
         assert "1 gap" in it.lines[2]
@@ -167,7 +167,7 @@ async def test_the_history_of_what_is_under_the_cursor_and_back(lake: str) -> No
         await it.shows("payments")
         await it.press("8")
         await it.shows("history of cluster")
-        await it.shows("payments min.insync.replicas")
+        await it.shows("payments min.insync")
 
 
 async def test_the_filter_goes_to_the_lake(lake: str) -> None:

@@ -46,7 +46,7 @@ class HistoryView(LakeView[PastRow]):
         Column("when", "When", width=11),
         Column("what", "What", flex=3, min_width=24, max_width=90, priority=95),
         Column("change", "Was → became", flex=2, min_width=16, max_width=80, priority=90),
-        Column("who", "Who", min_width=6, max_width=14, priority=96),
+        Column("who", "Who", min_width=6, max_width=10, priority=96),
     )
     EMPTY = "nothing changed"
 

@@ -27,7 +27,7 @@ from widgets.row_table import RowTable
 if TYPE_CHECKING:
     from console.history.reader.tables import Tables
 
-BARS = 14
+BARS = 10
 PLOT_HEIGHT = 14
 
 
@@ -44,10 +44,10 @@ class UsageView(LakeView[Usage]):
         Column("key", "Quota", width=7, priority=92),
         Column("used", "Used", width=5, align="right", priority=95, sort_key="P"),
         Column("bars", "", width=BARS, priority=80),
-        Column("rate", "Highest", width=9, align="right", priority=90, sort_key="R"),
+        Column("rate", "Highest", width=9, align="right", priority=60, sort_key="R"),
         Column("limit", "Limit", width=9, align="right", priority=91),
-        Column("waited", "Waited", width=9, align="right", priority=70, sort_key="W"),
-        Column("headroom", "Headroom", width=10, align="right", priority=40),
+        Column("waited", "Waited", width=8, align="right", priority=93, sort_key="W"),
+        Column("headroom", "Headroom", width=9, align="right", priority=70),
         Column("level", "Level", min_width=8, max_width=30, priority=50),
     )
     EMPTY = "nothing was used in this window"
@@ -98,8 +98,8 @@ class UsageView(LakeView[Usage]):
     def crumbs(self) -> Line:
         """What this is, and that it is an estimate."""
         asked = self._wanted
-        when = "the last hour of the lake" if asked.since is None and asked.until is None else "the window"
-        return [("usage", "strong"), (f" in {when}, estimated", "muted")]
+        when = "last hour" if asked.since is None and asked.until is None else "window"
+        return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
         """The quota, what was used, what Enter does."""

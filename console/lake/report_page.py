@@ -1,0 +1,201 @@
+"""A report as one page of HTML: it loads nothing and runs nothing, and all that is a cluster's is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from html import escape
+
+from console.history.reader.rows import Change, Drifted, Usage, Violation
+from console.lake.report import PLOTTED, Report
+from console.lake.report_figures import changes_figure, rate_figure
+from console.present.lake import (
+    HOW_SURE,
+    NOTHING,
+    attr_text,
+    drift_sides,
+    entity_text,
+    level_text,
+    pair_text,
+    sides,
+    typed_text,
+    value_text,
+    who_text,
+)
+from console.present.sanitize import clean
+from console.present.usage_rows import limit_text, rate_text, waited
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#667;--line:#d5d8de;--ground:#fff;--bar:#3d6fd0;--bad:#c2361f;
+--b1:#2a8f6d;--b2:#8a5cc2;--b3:#b07a1e;--shade:#8883}
+@media(prefers-color-scheme:dark){:root{--ink:#e3e6ea;--soft:#9aa3ad;--line:#3a4048;--ground:#15181c;--bar:#7ea6f4;
+--bad:#ff7a5c;--b1:#5fc9a3;--b2:#c39bf0;--b3:#e0b060}}
+body{font:14px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:2rem auto;max-width:1100px;
+padding:0 1rem}
+h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px solid var(--line)}
+h3{font-size:1rem;margin:1.2rem 0 .2rem}p,.soft{color:var(--soft)}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:left;vertical-align:top;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--soft);font-weight:600;white-space:nowrap}td.n,th.n{text-align:right}
+td{overflow-wrap:anywhere}td.t{white-space:nowrap}.bad{color:var(--bad);font-weight:600}
+svg{width:100%;height:auto;display:block}.bar{fill:var(--bar)}.gap{fill:var(--shade)}
+.axis{stroke:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}.tick{fill:var(--soft);font-size:11px}
+.rate{fill:none;stroke-width:1.6;stroke:var(--bar)}.b1{stroke:var(--b1)}.b2{stroke:var(--b2)}.b3{stroke:var(--b3)}
+.limit{fill:none;stroke:var(--bad);stroke-width:1.4;stroke-dasharray:6 4}.throttled{fill:var(--bad)}
+@media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}}
+"""
+Cell = tuple[str, str]
+"""A text, as a cluster has it, and the class of its cell."""
+
+
+def page(reports: Sequence[Report]) -> str:
+    """The whole page; a part for each cluster."""
+    names = ", ".join(report.cluster_id for report in reports)
+    title = f"What happened: {names}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>\n"
+        + "\n".join(_part(report) for report in reports)
+        + "\n</body></html>\n"
+    )
+
+
+def text(words: str, limit: int = 2_000) -> str:
+    """A text made harmless for a page: escaped, and what can't be seen made visible."""
+    return escape(clean(words, limit))
+
+
+def _part(report: Report) -> str:
+    looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in report.gaps]
+    unobserved = f"Nobody looked: {', '.join(looked)}." if looked else "There is no time in which nobody looked."
+    return "\n".join(
+        (
+            f"<h1>{text(report.cluster_id)}</h1>",
+            f"<p>{_at(report.since)} – {_at(report.until)}, all times UTC. Made {_at(report.made)} by kac from the "
+            f"lake at {text(report.lake)}. {text(unobserved)}</p>",
+            _fresh(report),
+            "<h2>What changed</h2>",
+            changes_figure(report.changes, report.gaps, report.since, report.until),
+            _timeline(report),
+            "<h2>Quotas and their use</h2>",
+            "<p>Estimates from request logs: bytes of records, without headers. Limits hold for each broker.</p>",
+            _usage(report.usage),
+            *_plots(report),
+            "<h2>What differs from its peers, as of the last look</h2>",
+            _drift(report.drift),
+            "<h2>Against policies</h2>",
+            _violations(report.violations),
+        )
+    )
+
+
+def _fresh(report: Report) -> str:
+    rows = [
+        [
+            (each.table.name, ""),
+            (_at(each.as_of) if each.as_of else NOTHING, "t"),
+            (_at(each.built) if each.built else NOTHING, "t"),
+            (f"{each.rows:,}", "n"),
+        ]
+        for each in report.fresh
+    ]
+    return _table(("Table", "As of", "Built", "Rows"), rows, "")
+
+
+def _timeline(report: Report) -> str:
+    more = f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else ""
+    rows = [_change(change) for change in report.changes]
+    table = _table(("When", "What", "Key", "Was", "Became", "Who", "Known by"), rows, "Nothing changed.")
+    return more + table
+
+
+def _change(change: Change) -> list[Cell]:
+    when = (_at(change.valid_from), "t")
+    if change.is_gap:
+        until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
+        return [when, ("nobody looked", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
+    old, new, _ = sides(change)
+    _, words = HOW_SURE.get(change.attribution, HOW_SURE["none"])
+    what = entity_text(change.entity_type, change.entity_key)
+    cells = (what, attr_text(change.attr), old, new, who_text(change.principal), words)
+    return [when, *((cell, "") for cell in cells)]
+
+
+def _usage(used: Iterable[Usage]) -> str:
+    rows = []
+    for row in used:
+        key = row.pair.quota_key
+        over = "n bad" if row.throttle_ms or (row.utilisation or 0) >= 1 else "n"
+        rows.append(
+            [
+                (pair_text(row.pair), ""),
+                (key, ""),
+                (rate_text(key, row.rate_max), "n"),
+                (limit_text(row), "n"),
+                (NOTHING if row.utilisation is None else f"{row.utilisation:.0%}", over),
+                (level_text(row.level), ""),
+                (waited(row), over),
+                (rate_text(key, row.headroom), "n"),
+                (rate_text(key, row.suggested_value), "n"),
+                (row.reason, ""),
+            ]
+        )
+    titles = ("User / client", "Quota", "Highest", "Limit", "Used", "Level", "Waited", "Headroom", "Suggested", "Why")
+    return _table(titles, rows, "Nothing was used in this time.")
+
+
+def _plots(report: Report) -> Iterable[str]:
+    """The hottest pairs that have a limit, or at least the hottest one."""
+    limited = [each for each in report.plotted if each[0].quota_value is not None] or report.plotted[:1]
+    for usage, minutes in limited[:PLOTTED]:
+        title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"
+        yield f"<h3>{text(title)}</h3>"
+        yield rate_figure(title, usage.pair.quota_key, minutes, report.gaps, report.since, report.until)
+    if limited:
+        yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: nobody looked.</p>"
+
+
+def _drift(found: Iterable[Drifted]) -> str:
+    rows = []
+    for row in found:
+        most, this = drift_sides(row)
+        since = _at(row.since) if row.since else "always"
+        among = {"broker": "brokers", "cluster": "clusters"}.get(row.scope, row.scope)
+        odd = f"{row.differing} of {row.peers}"
+        cells = [(among, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (most, ""), (this, "")]
+        rows.append([(row.severity, _severity(row.severity)), *cells, (odd, "n"), (since, "t")])
+    return _table(("", "Among", "What", "Key", "Most", "This", "Odd", "Since"), rows, "Nothing differs.")
+
+
+def _violations(found: Iterable[Violation]) -> str:
+    rows = []
+    for row in found:
+        type_ = row.entity_key.partition(":")[0]
+        actual = value_text(type_, row.attr, row.actual)
+        ended = _at(row.last_seen) if row.last_seen else "still"
+        cells = [(row.policy_id, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (actual, "")]
+        times = [(_at(row.first_seen), "t"), (ended, "t")]
+        rows.append([(row.severity, _severity(row.severity)), *cells, (row.expected, ""), *times])
+    titles = ("", "Policy", "What", "Key", "Has", "Asked for", "Since", "Until")
+    return _table(titles, rows, "Nothing is against a policy.")
+
+
+def _severity(word: str) -> str:
+    return "bad" if word == "high" else ""
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> str:
+    if not rows:
+        return f"<p>{text(empty)}</p>"
+    right = [all("n" in row[place][1].split() for row in rows) for place in range(len(titles))]
+    head = "".join(f"<th{' class=n' if right[place] else ''}>{text(title)}</th>" for place, title in enumerate(titles))
+    body = "".join(
+        "<tr>" + "".join(f'<td class="{kind}">{text(words)}</td>' for words, kind in row) + "</tr>\n" for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def _at(when: datetime | None) -> str:
+    return "" if when is None else f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
