@@ -117,8 +117,10 @@ def given_sources(
         if not (equals and pattern and broker.isdigit()):
             raise ValueError(f"--request-log {each}: write BROKER=FILES, as --request-log '1=/logs/kafka-request.log*'")
         by_broker.setdefault(int(broker), []).append(_path(pattern, folder))
-    if by_broker and cluster_id is None:
-        raise ValueError("--request-log needs --cluster-id: the lines do not say which cluster they are of")
+    if by_broker and cluster_id is None and not metadata_logs:
+        raise ValueError(
+            "--request-log needs --cluster-id or --metadata-log: lines do not say which cluster they are of"
+        )
     logs = tuple(RequestFiles(broker, tuple(patterns), zone or "UTC") for broker, patterns in by_broker.items())
     cluster = ClusterSources(cluster_id, tuple(_path(each, folder) for each in metadata_logs), logs)
     there = cluster.metadata_logs or cluster.request_logs

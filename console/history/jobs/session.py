@@ -25,6 +25,11 @@ from pyspark.sql import SparkSession
 SECONDS_TO_END = 20.0
 """How long Java may take to end before it is killed."""
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set by `spark-submit`: Java runs already."""
+_SHARED = "DATABRICKS_RUNTIME_VERSION"
+"""Set where the platform's own session must not be stopped."""
+
 _SECRETS = r"(?i)secret|password|token|hmac|access[.]?key|credential"
 """Options with such names are shown as stars in Spark's logs, pages and explanations."""
 
@@ -91,7 +96,8 @@ def session(
 ) -> Iterator[SparkSession]:
     """A session; afterwards Spark is stopped, and the Java that was begun for it has ended, whatever happened.
 
-    log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays.
+    log: where Java writes what it would write to the terminal. Under `spark-submit` Java is there already, and stays;
+    a session that somebody else began is used and goes on.
 
     Raises:
         NotStarted: the log says why.
@@ -99,12 +105,14 @@ def session(
     conf = SparkConf(loadDefaults=False).setAppName(settings.name)
     conf.setAll(list(spark_settings(settings).items()))
     with _environment(settings), _own_interrupts():
-        if "PYSPARK_GATEWAY_PORT" in os.environ:
+        shared = SparkContext._active_spark_context is not None or _SHARED in os.environ
+        if shared or _SUBMITTED in os.environ:
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
             try:
                 yield spark
             finally:
-                spark.stop()
+                if not shared:
+                    spark.stop()
             return
         gateway = _java(conf, log)
         try:
