@@ -36,16 +36,29 @@ def write_partitions(write: Write, table: Table, rows: DataFrame, *, keep_run_id
     keep_run_id: whether the column `run_id` stays as it is; otherwise it becomes this run's.
     """
     base = write.folder(table.name)
+    names, gathered = in_partitions(write, table, rows, keep_run_id=keep_run_id)
+    writer = gathered.write.option("compression", "zstd").option("maxRecordsPerFile", ROWS_IN_FILE)
+    writer.partitionBy(*names).parquet(base)
+    return {partition_of_folder(folder.removeprefix(base)): [folder] for folder in _leaves(write, base, len(names))}
+
+
+def in_partitions(
+    write: Write, table: Table, rows: DataFrame, *, keep_run_id: bool = False
+) -> tuple[list[str], DataFrame]:
+    """The rows with the columns to partition by, whose names come first; gathered so that few files come of them, and
+    in the order of the table's key."""
     if "run_id" in table.names and not keep_run_id:
         rows = rows.withColumn("run_id", F.lit(write.run_id))
     names = [f"{_IN}{name}" for name, _ in parts_of(table)]
     parts = [column.alias(name) for name, column in zip(names, partition_columns(table), strict=True)]
     cut = rows.select(*table.names, *parts)
     gathered = cut.hint("rebalance", *names) if names else cut.coalesce(1)
-    order = [*names, *table.key]
-    writer = gathered.sortWithinPartitions(*order).write.option("compression", "zstd")
-    writer.option("maxRecordsPerFile", ROWS_IN_FILE).partitionBy(*names).parquet(base)
-    return {partition: [folder] for partition, folder in _leaves(write, base, len(names))}
+    return names, gathered.sortWithinPartitions(*names, *table.key)
+
+
+def partition_of_folder(path: str) -> str:
+    """``/in_cluster_id=X/in_day=D`` as the manifest names the partition."""
+    return "/".join(part.removeprefix(_IN) for part in path.split("/") if part)
 
 
 def partition_columns(table: Table) -> list[Column]:
@@ -57,11 +70,10 @@ def _part(name: str, of: str) -> Column:
     return F.date_format(F.col(of), _SPARK_FORMATS[name]) if name in _SPARK_FORMATS else F.col(of)
 
 
-def _leaves(write: Write, folder: str, depth: int, partition: str = "") -> Iterable[tuple[str, str]]:
+def _leaves(write: Write, folder: str, depth: int) -> Iterable[str]:
     if not depth:
-        yield partition, folder
+        yield folder
         return
     for entry in write.lake.filesystem.entries(folder):
         if entry.is_folder and entry.name.startswith(_IN):
-            below = f"{partition}/{entry.name.removeprefix(_IN)}".lstrip("/")
-            yield from _leaves(write, f"{folder}/{entry.name}", depth - 1, below)
+            yield from _leaves(write, f"{folder}/{entry.name}", depth - 1)

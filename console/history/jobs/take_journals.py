@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 
 from ..journals.read import merge_journal, read_journals
 from ..schema.bronze import JOURNAL
-from ..schema.records import QUARANTINE
 from ..store import parquet_files
 from ..store.write import Write
 from .inputs import Journals
+from .quarantined import quarantine_arrow
 from .taken import Taken
 
 _REMEMBERED = "journal:"
@@ -28,11 +28,10 @@ def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
     rows, bad, now = read_journals([each.path for each in journals], known)
     for cluster_id in rows.column("cluster_id").unique().to_pylist():
         _merge(write, rows.filter(pc.equal(rows.column("cluster_id"), cluster_id)))
-    if bad.num_rows:
-        write.add_arrow(QUARANTINE.name, bad)
+    quarantined = quarantine_arrow(write, bad)
     write.remember({f"{_REMEMBERED}{path}": value for path, value in now.items()})
     unchanged = sum(known.get(path) == value for path, value in now.items())
-    return Taken("journal", "lines", rows.num_rows, bad.num_rows, unchanged)
+    return Taken("journal", "lines", rows.num_rows, quarantined, unchanged)
 
 
 def _merge(write: Write, rows: pa.Table) -> None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ..kraft.log_files import NoMetadataLogError, log_files
 from ..kraft.plan import LogPlan, plan_log
+from ..schema.arrow import arrow_schema
 from ..schema.bronze import KRAFT_RECORD
+from ..schema.records import QUARANTINE
 from ..sources.kraft_log import SOURCE, KraftLog, KraftLogQuarantine
 from ..store.write import Write
 from .inputs import MetadataLog
-from .quarantined import quarantine
+from .quarantined import quarantine, quarantine_arrow
 from .tables import write_partitions
 from .taken import Taken, UnreadableInput
 
@@ -33,13 +37,11 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
         plans = [_Log(write, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
-    new = [each for each in plans if each.is_new]
-    rows, bad = 0, 0
-    if new:
-        rows, unknown = _write(write, [each.read(spark, SOURCE, key) for each in new])
-        if unknown or any(each.plan.troubles for each in new):
-            damaged = [each.read(spark, f"{SOURCE}_quarantine", key) for each in new]
-            bad = quarantine(spark, write, _united(damaged))
+    new = [each for each in plans if each.plan.splits]
+    bad = quarantine_arrow(write, _damaged(plans))
+    rows, unknown = _write(write, [each.read(spark, SOURCE, key) for each in new]) if new else (0, 0)
+    if unknown:
+        bad += quarantine(spark, write, _united([each.read(spark, f"{SOURCE}_quarantine", key) for each in new]))
     write.remember({f"{_REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset} for each in plans})
     notes = tuple(
         f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
@@ -69,10 +71,6 @@ class _Log:
         self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
         self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
 
-    @property
-    def is_new(self) -> bool:
-        return bool(self.plan.splits or self.plan.troubles)
-
     def read(self, spark: SparkSession, source: str, key: bytes) -> DataFrame:
         """Up to where the plan has seen it: what the broker writes meanwhile is for the next time."""
         options = {
@@ -83,6 +81,13 @@ class _Log:
             "hmac_secret": key.hex(),
         }
         return spark.read.format(source).options(**options).load()
+
+
+def _damaged(plans: Sequence[_Log]) -> pa.Table:
+    """Damaged batches; those of former runs are among them as long as the log has them."""
+    troubles = [{"source": SOURCE, **asdict(trouble)} for each in plans for trouble in each.plan.troubles]
+    schema = arrow_schema(QUARANTINE)
+    return pa.Table.from_pylist(troubles, schema=schema.remove(schema.get_field_index("run_id")))
 
 
 def _write(write: Write, read: list[DataFrame]) -> tuple[int, int]:

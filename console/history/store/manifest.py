@@ -32,7 +32,7 @@ class TableFiles:
     """A table: folders by partition (``cluster_id=X/day=2026-11-21``), and the files of each folder.
 
     Folders are relative to the lake. schema: of the columns that the files have, see `schema_of`. delta: the version of
-    the Delta table that these files are, where it is one.
+    the Delta table that these files are, where it is one; what is changed by other means is none any more.
     """
 
     schema: str
@@ -82,9 +82,8 @@ class TableFiles:
     def _with(self, partitions: Mapping[str, tuple[str, ...]], added: Mapping[str, tuple[DataFile, ...]]) -> TableFiles:
         known = {**self.files, **added}
         kept = {partition: folders for partition, folders in sorted(partitions.items()) if folders}
-        return replace(
-            self, partitions=kept, files={folder: known[folder] for folders in kept.values() for folder in folders}
-        )
+        files = {folder: known[folder] for folders in kept.values() for folder in folders}
+        return replace(self, partitions=kept, files=files, delta=None)
 
 
 @dataclass(frozen=True)

@@ -75,11 +75,12 @@ def read(filesystem: Filesystem, paths: Iterable[str], table: Table) -> pa.Table
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def listed(filesystem: Filesystem, folder: str) -> list[DataFile]:
-    """The Parquet files right in a folder that have rows, whoever wrote them."""
+def listed(filesystem: Filesystem, folder: str, only: frozenset[str] | None = None) -> list[DataFile]:
+    """The Parquet files right in a folder that have rows, whoever wrote them. only: of these names."""
     files = []
     for entry in filesystem.entries(folder):
-        if not entry.is_folder and entry.name.endswith(".parquet") and not entry.name.startswith((".", "_")):
+        wanted = entry.name.endswith(".parquet") and not entry.name.startswith((".", "_"))
+        if not entry.is_folder and wanted and (only is None or entry.name in only):
             rows = footer(filesystem, f"{folder}/{entry.name}", entry.bytes).num_rows
             if rows:
                 files.append(DataFile(entry.name, rows, entry.bytes))

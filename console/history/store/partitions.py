@@ -59,10 +59,15 @@ class TimeCut:
     column: str
     start: datetime
 
+    @property
+    def first(self) -> str:
+        """The value of the first of them; those after it sort after it."""
+        return self.start.strftime(FORMATS[self.part])
+
     def holds(self, partition: str) -> bool:
         """Whether the partition is one of them."""
         value = partition_values(partition).get(self.part)
-        return value is not None and value >= self.start.strftime(FORMATS[self.part])
+        return value is not None and value >= self.first
 
 
 def time_partitions(table: Table, since: datetime) -> TimeCut | None:

@@ -27,11 +27,13 @@ def sweep(
 
     history: the versions from the newest back. keep: how many of them stay, at least one. manifests: run ids that have
     a manifest's file; those outside of `history` never held. run_folders: ``data/<table>/v=<run>`` that are there; one
-    that no manifest names into was left by a run that died. running: the run that holds the lock; its folders stay.
+    that no manifest names into was left by a run that died. Folders of Delta tables are not among them: versions share
+    these. running: the run that holds the lock; its folders stay.
     """
     kept = history[: max(keep, 1)]
     stays = frozenset[str]().union(*(manifest.folders for manifest in kept))
-    gone = frozenset[str]().union(*(manifest.folders for manifest in history[len(kept) :])) - stays
+    older = frozenset[str]().union(*(manifest.folders for manifest in history[len(kept) :]))
+    gone = {folder for folder in older - stays if folder.split("/")[2] != "delta"}
     in_use = {"/".join(folder.split("/")[:3]) for folder in stays}
     whole = {
         folder

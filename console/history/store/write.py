@@ -113,7 +113,16 @@ class Write:
                 elif files := self._files(folder):
                     made[partition][relative] = files
                     self._count(table, files)
-        self._tables[table] = replace(known.replaced(made, whole=whole), schema=schema_of(TABLES[table]), delta=None)
+        self._tables[table] = replace(known.replaced(made, whole=whole), schema=schema_of(TABLES[table]))
+
+    def stand(self, table: str, files: TableFiles) -> None:
+        """Puts the table as it shall be; for who keeps its files in another way."""
+        self._tables[table] = files
+        self.count(table, files.rows)
+
+    def described(self, folder: str, names: Iterable[str]) -> list[DataFile]:
+        """These Parquet files of a folder, as a manifest has them."""
+        return parquet_files.listed(self.lake.filesystem, folder, frozenset(names))
 
     def remember(self, inputs: Inputs) -> None:
         """How far inputs are read now; a key with None is forgotten. It holds with the commit."""
@@ -152,7 +161,7 @@ class Write:
         made = replace(self.draft, created=iso_now())
         files = self.lake.filesystem
         named = made.folders
-        files.settle([self.lake.path(each) for each in sorted(named - self.manifest.folders)], self.lake.where)
+        files.settle(sorted(self.lake.path(each) for each in _new_folders(made, self.manifest)), self.lake.where)
         files.create(self.lake.path(f"manifests/{self.run_id}.json"), to_json(made))
         files.replace(self.lake.path("CURRENT"), f"{self.run_id}\n".encode())
         self._ended = True
@@ -255,6 +264,27 @@ class Write:
                 files.remove(lake.path(f"manifests/{run}.json"))
             for folder in gone.folders:
                 files.remove(lake.path(folder))
+            kept = lake.manifests()
+            named = {path for manifest in kept for table in manifest.tables.values() for path in table.paths()}
+            for table in files.entries(lake.path("data")):
+                self._sweep_delta(f"data/{table.name}/delta", named)
+
+    def _sweep_delta(self, folder: str, named: set[str]) -> None:
+        """Files of a Delta table that no manifest names; what Delta knows of them stays, as after its own VACUUM."""
+        for entry in self.lake.filesystem.entries(self.lake.path(folder)):
+            path = f"{folder}/{entry.name}"
+            if entry.is_folder and entry.name != "_delta_log":
+                self._sweep_delta(path, named)
+            elif entry.name.endswith(".parquet") and path not in named:
+                self.lake.filesystem.remove(self.lake.path(path))
+
+
+def _new_folders(now: Manifest, before: Manifest) -> set[str]:
+    """Folders with other files than before."""
+    known = {folder: files for table in before.tables.values() for folder, files in table.files.items()}
+    return {
+        folder for table in now.tables.values() for folder, files in table.files.items() if known.get(folder) != files
+    }
 
 
 def _reason(why: BaseException) -> str:
