@@ -1,0 +1,209 @@
+"""The resolver beside a real broker: who is throttled when limits of all eight levels stand against each other.
+
+A limit is either far below what is sent or far above, so a broker says of each request which of them counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from console.admin import changes
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.history.entities import quota_key
+from console.history.quotas.resolver import effective, level_keys
+from console.model.changes import AlterQuotas, CreateTopics, DeleteTopics, NewTopic
+from console.model.quota import QuotaEntity
+from tests.support.kafka_cluster import KafkaCluster
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+KEY = "producer_byte_rate"
+LOW, HIGH = 2_000.0, 1e9
+"""Bytes/s: over the ten seconds that a broker looks at, `BIG` is above the one and all together below the other."""
+BIG, SMALL = b"x" * 100_000, b"x"
+TOPIC = "quota-levels"
+NOBODY = "ANONYMOUS"
+USERS = (NOBODY, "admin", "alice")
+Parts = Mapping[str, str | None]
+Limits = Sequence[tuple[Parts, float]]
+Pair = tuple[str, str]
+
+
+class Clients:
+    """Producers of pairs of user and client id, and what the broker said of what they sent."""
+
+    def __init__(self, cluster: KafkaCluster, admin: AdminClient) -> None:
+        self._cluster = cluster
+        self._admin = admin
+        self._set: list[Parts] = []
+        self._sentinels = 0
+
+    def set(self, limits: Limits) -> None:
+        """These limits and no others."""
+        ops: dict[QuotaEntity, dict[str, float | None]] = {
+            QuotaEntity.of(dict(each)): {KEY: None} for each in self._set
+        }
+        ops |= {QuotaEntity.of(dict(parts)): {KEY: value} for parts, value in limits}
+        self._set = [parts for parts, _ in limits]
+        if ops:
+            self._send(AlterQuotas(ops))
+
+    def _send(self, request: Any) -> None:
+        for outcome in self._admin.submit(changes.send, request, validate_only=False).result(60):
+            assert outcome.ok, outcome
+
+    def make_topic(self) -> None:
+        self._send(CreateTopics((NewTopic(TOPIC, 1, 1),)))
+
+    def close(self) -> None:
+        """Take everything away again."""
+        self.set([])
+        self._send(DeleteTopics((TOPIC,)))
+
+    async def limited(self, limits: Limits) -> None:
+        """The same, once the broker goes by them: a client of ours is throttled."""
+        self._sentinels += 1
+        pair = (NOBODY, f"sentinel-{self._sentinels}")
+        self.set([*limits, ({"user": pair[0], "client-id": pair[1]}, LOW)])
+        deadline = time.monotonic() + 30
+        async with self.producer(pair) as producer:
+            while not await self.throttled(producer, pair, BIG):
+                assert time.monotonic() < deadline, "the limits do not count after 30 s"
+
+    @contextlib.asynccontextmanager
+    async def producer(self, pair: Pair) -> AsyncIterator[AIOKafkaProducer]:
+        user, client = pair
+        settings: dict[str, Any] = {"bootstrap_servers": self._cluster.bootstrap}
+        if user != NOBODY:
+            settings = {
+                "bootstrap_servers": ",".join(f"{host}:{port}" for host, port in self._cluster.login_addresses),
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "PLAIN",
+                "sasl_plain_username": user,
+                "sasl_plain_password": self._cluster.users[user],
+            }
+        producer = AIOKafkaProducer(client_id=client, acks=1, linger_ms=0, max_request_size=1 << 20, **settings)
+        await producer.start()
+        try:
+            yield producer
+        finally:
+            await producer.stop()
+
+    async def throttled(self, producer: AIOKafkaProducer, pair: Pair, value: bytes) -> bool:
+        """Whether the broker makes this client wait for sending that, as its request log has it."""
+        mark = self._cluster.request_log.mark()
+        await producer.send_and_wait(TOPIC, value)
+        (logged,) = self._cluster.request_log.wait_for(1, "PRODUCE", since=mark, client_id=pair[1])
+        assert logged.principal == f"User:{pair[0]}"
+        return bool(logged.response["throttleTimeMs"])
+
+    async def sends(self, pair: Pair, value: bytes = BIG) -> bool:
+        async with self.producer(pair) as producer:
+            return await self.throttled(producer, pair, value)
+
+
+@pytest.fixture
+def clients(plain_cluster: KafkaCluster) -> Any:
+    admin = AdminClient(ConnectionSettings(plain_cluster.addresses))
+    admin.start()
+    with contextlib.closing(admin):
+        made = Clients(plain_cluster, admin)
+        made.make_topic()
+        with contextlib.closing(made):
+            yield made
+
+
+def spelled(limits: Limits) -> dict[str, dict[str, float]]:
+    return {quota_key(parts): {KEY: value} for parts, value in limits}
+
+
+def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
+    """A limit of one level for a pair, and of all levels that it should beat the opposite."""
+    user, client = pair
+    parts: tuple[Parts, ...] = (
+        {"user": user, "client-id": client},
+        {"user": user, "client-id": None},
+        {"user": user},
+        {"user": None, "client-id": client},
+        {"user": None, "client-id": None},
+        {"user": None},
+        {"client-id": client},
+        {"client-id": None},
+    )
+    assert [quota_key(each) for each in parts] == list(level_keys(user, client))
+    other = HIGH if value == LOW else LOW
+    return [(parts[winner - 1], value), *((each, other) for each in parts[winner:])]
+
+
+async def test_a_broker_throttles_where_the_resolver_says(clients: Clients) -> None:
+    # Each level wins once with the low limit and once with the high one.
+    for winner in range(1, 9):
+        user = USERS[winner % 3]
+        for value in (LOW, HIGH):
+            pair = (user, f"level-{winner}-{value:.0f}")
+            limits = against_each_other(winner, pair, value)
+            await clients.limited(limits)
+            found = effective(spelled(limits), *pair, KEY)
+            assert found is not None
+            assert (found.level, found.value) == (winner, value)
+            assert await clients.sends(pair) == (value == LOW), (winner, value)
+
+
+async def test_a_broker_agrees_on_random_limits(clients: Clients) -> None:
+    chosen = random.Random(2)
+    seen = set()
+    for turn in range(4):
+        names = (f"a-{turn}", f"b,{turn} %*+=ü")
+        entities: list[Parts] = [
+            {kind: name for kind, name in (("user", user), ("client-id", client)) if name != ""}
+            for user in (*USERS, None, "")
+            for client in (*names, None, "")
+            if (user, client) != ("", "")
+        ]
+        limits = [(parts, chosen.choice([LOW, HIGH])) for parts in chosen.sample(entities, 3 + turn * 3)]
+        await clients.limited(limits)
+        for pair in [(user, client) for user in USERS for client in (*names, "")]:
+            found = effective(spelled(limits), *pair, KEY)
+            assert await clients.sends(pair) == (found is not None and found.value == LOW), (pair, limits)
+            seen.add((found and found.level, pair[1] == ""))
+    assert len(seen) > 6
+
+
+async def test_a_limit_is_shared_as_its_level_says(clients: Clients) -> None:
+    await clients.limited(
+        [
+            ({"user": "alice"}, LOW),
+            ({"user": "alice", "client-id": "own"}, LOW),
+            ({"client-id": "shared"}, LOW),
+        ]
+    )
+    async with contextlib.AsyncExitStack() as stack:
+        pairs = [
+            ("alice", "first"),
+            ("alice", "second"),
+            ("alice", "own"),
+            ("admin", "shared"),
+            (NOBODY, "shared"),
+            (NOBODY, "other"),
+        ]
+        made = {pair: await stack.enter_async_context(clients.producer(pair)) for pair in pairs}
+
+        async def throttled(pair: Pair, value: bytes) -> bool:
+            return await clients.throttled(made[pair], pair, value)
+
+        # A user's clients share the user's limit, but for the one with a limit of its own.
+        assert await throttled(("alice", "first"), BIG)
+        assert await throttled(("alice", "second"), SMALL)
+        assert not await throttled(("alice", "own"), SMALL)
+        # Users share the limit of a client id.
+        assert await throttled(("admin", "shared"), BIG)
+        assert await throttled((NOBODY, "shared"), SMALL)
+        assert not await throttled((NOBODY, "other"), SMALL)
