@@ -25,7 +25,7 @@ from console.plan.edits import (
     UnsetConfig,
     UnsetQuota,
 )
-from console.present.lake import entity_text, is_hidden
+from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.sanitize import clean
 
 CONFIG_TYPES = ("topic", "broker", "group", "client-metrics", "broker-logger")
@@ -135,6 +135,8 @@ def _undo_scram(change: Change) -> Edit | Cannot:
 def align(row: Drifted) -> Edit | Cannot:
     """What gives an odd one the majority's value, or the baseline's."""
     type_, key = row.entity
+    if REDACTED in (row.majority_value, row.this_value):
+        return Cannot("the value is hidden: the lake never had it. Set it with KEY=? or KEY=@FILE")
     if row.attr.startswith(":"):
         return Cannot(f"{clean(row.attr[1:], 60)} is no config: it can't be aligned from here")
     if type_ == "acl":

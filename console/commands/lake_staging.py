@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from console.commands.lake_edits import Cannot
 from console.commands.look import read_again
-from console.model.codes import STATIC_BROKER_CONFIG, TOPIC
+from console.model.codes import DEFAULT_CONFIG, STATIC_BROKER_CONFIG, TOPIC
 from console.model.config import is_override
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, Edit, QuotaEdit, SetQuota, UnsetConfig
+from console.plan.edits import ConfigEdit, Edit, QuotaEdit, SetConfig, SetQuota, UnsetConfig
 from console.present.names import target
 from console.present.sanitize import clean
 
@@ -35,11 +35,13 @@ Value = str | None | Unknown
 @dataclass(frozen=True, slots=True)
 class Wish:
     """An edit, or why there is none, and what the lake says is there now: None for nothing of its own. note: what else
-    whoever stages it has to know."""
+    whoever stages it has to know. effective: it is about what counts, of its own or not: the lake's value is that, and
+    what would be inherited anyway is not set but inherited."""
 
     edit: Edit | Cannot
     lake: Value = UNKNOWN
     note: str = ""
+    effective: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
         else:
-            wanted.append(edit)
-            notes += [*([wish.note] if wish.note else []), *_moved(edit, wish.lake, session.snapshot)]
+            wanted.append(_inheriting(edit, session.snapshot) if wish.effective else edit)
+            notes += [*([wish.note] if wish.note else []), *_moved(edit, wish, session.snapshot)]
     report = session.stage(wanted) if wanted else None
     return Wished(report, tuple(dict.fromkeys(notes)))
 
@@ -103,23 +105,38 @@ def _only_in_file(edit: Edit, known: Snapshot) -> str:
     return f"{clean(edit.key, 100)} of {target(edit.target)} is in its server.properties: change it there"
 
 
-def _moved(edit: Edit, lake: Value, known: Snapshot) -> list[str]:
+def _inheriting(edit: Edit, known: Snapshot) -> Edit:
+    """Where a value would be inherited without one of its own, taking that away."""
+    if not isinstance(edit, SetConfig):
+        return edit
+    entries = known.configs.get(edit.resource)
+    entry = entries.get(edit.key) if entries is not None else None
+    if entry is None or not is_override(entry, edit.resource):
+        return edit
+    inherited = next((each.value for each in entry.synonyms if each.source != entry.source), None)
+    return UnsetConfig(edit.resource, edit.key) if inherited == edit.value else edit
+
+
+def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
     """Where the cluster is not as the lake says."""
-    now = value_now(edit, known)
+    lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
     if UNKNOWN in (lake, now) or _same(edit, lake, now):
         return []
     here, there = (clean(str(each), 60) if each is not None else "nothing of its own" for each in (now, lake))
     return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} as the lake says"]
 
 
-def value_now(edit: Edit, known: Snapshot) -> Value:
-    """What the cluster has in an edit's place: its own value, or the one in a broker's file; None for neither."""
+def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
+    """What the cluster has in an edit's place: its own value, or the one in a broker's file; None for neither.
+    effective: what counts, as long as somebody set it."""
     if isinstance(edit, ConfigEdit):
         entries = known.configs.get(edit.resource)
         if entries is None:
             return UNKNOWN
         entry = entries.get(edit.key)
-        if entry is None or not (is_override(entry, edit.resource) or entry.source == STATIC_BROKER_CONFIG):
+        if entry is None or entry.source == DEFAULT_CONFIG:
+            return None
+        if not effective and not is_override(entry, edit.resource) and entry.source != STATIC_BROKER_CONFIG:
             return None
         return UNKNOWN if entry.hidden else entry.value
     if isinstance(edit, QuotaEdit):
@@ -147,7 +164,7 @@ def edit_text(edit: Edit | Cannot) -> str:
 def _command(edit: Edit | Cannot) -> str:
     from console.commands.quoting import quote_beside_equals
     from console.commands.unparse import subject_text
-    from console.plan.edits import AddAcl, RemoveAcl, SetConfig, UnsetQuota
+    from console.plan.edits import AddAcl, RemoveAcl, UnsetQuota
     from console.present.names import acl
 
     match edit:

@@ -14,6 +14,8 @@ from console.present.units import config_value, quota
 DEFAULT = "<default>"
 NOTHING = "–"
 HIDDEN = "······"
+REDACTED = "[hidden]"
+"""What tables that compare values have for a secret (console.history.redact)."""
 
 HOW_SURE = {
     "request": ("R", "one request fits in time and content"),
@@ -75,6 +77,8 @@ def value_text(type_: str, attr: str, value: str | None) -> str:
     """A value, with what it is in human units where it does not say that already: ``604800000 (7 d)``."""
     if value is None:
         return NOTHING
+    if value == REDACTED:
+        return HIDDEN
     if type_ == "quota":
         try:
             return quota(attr, float(value))
@@ -106,7 +110,8 @@ def is_hidden(change: Change) -> bool:
     """Whether the values are secrets, of which the lake knows only that there are some."""
     if change.attr.startswith(":") or change.entity_type == "acl":
         return False
-    return change.old_value is None if change.is_deleted else change.new_value is None
+    told = change.old_value if change.is_deleted else change.new_value
+    return told is None or REDACTED in (change.old_value, change.new_value)
 
 
 def who_text(principal: str | None) -> str:

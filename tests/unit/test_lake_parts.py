@@ -13,13 +13,14 @@ from console.commands.lake_filter import LakeFilter, lake_filter, moment
 from console.commands.lake_staging import edit_text
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Minute, Pair, Usage
+from console.history.redact import HIDDEN
 from console.model.acl import Acl
 from console.model.changes import ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuota, UnsetConfig, UnsetQuota
-from console.present.lake import BARS, entity_text, sides, spark
+from console.present.lake import BARS, REDACTED, entity_text, sides, spark
 from console.present.sanitize import cell_width
 from console.present.spans import plain
 from console.present.usage_rows import plot
@@ -83,6 +84,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
     [
         (change("topic", "t", "k", None, None), "hidden"),
         (change("topic", "t", "k", None, None, deleted=True), "hidden"),
+        (change("topic", "t", "k", "[hidden]", "x"), "hidden"),
         (change("topic", "t", ":topic_id", "x", None, deleted=True), "records are gone"),
         (change("topic", "t", ":partitions", None, "3"), "delete topic"),
         (change("topic", "t", ":partitions", "3", "6"), "can't be taken away"),
@@ -130,6 +132,8 @@ def test_the_alignment_is_the_majoritys_value_or_none() -> None:
     for row, why in (
         (odd("broker", "broker:2", "log.dirs", "/a", "/b"), "server.properties"),
         (odd("cluster", "topic:t", ":partitions", "3", "6"), "no config"),
+        (odd("broker", "broker:2", "listener.name.x.ssl.key.password", "[hidden]", None), "hidden"),
+        (odd("cluster", "topic:t", "k", "1", "[hidden]"), "hidden"),
     ):
         cannot = align(row)
         assert isinstance(cannot, Cannot)
@@ -209,3 +213,7 @@ def test_the_sides_of_a_change() -> None:
     assert sides(change("topic", "t", "retention.ms", "86400000", None, deleted=True))[1] == "deleted"
     assert sides(change("broker", "1", "secret", None, None)).hidden
     assert not sides(change("topic", "t", ":replication", None, None)).hidden
+
+
+def test_what_stands_for_a_secret_is_what_the_pipeline_writes() -> None:
+    assert REDACTED == HIDDEN

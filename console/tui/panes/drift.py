@@ -133,7 +133,7 @@ class DriftView(LakeView[DriftRow]):
     def _wish(self, odd: Drifted) -> Wish:
         if odd.cluster_id != self.cluster_id:
             return Wish(Cannot(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
-        return Wish(align(odd), odd.this_value)
+        return Wish(align(odd), odd.this_value, effective=odd.scope == "broker")
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the alignment of the rows meant."""

@@ -105,7 +105,7 @@ class LakeView(TableView[Row]):
 
     def ask_again(self) -> None:
         """The question is another, or its answer."""
-        self._asking = self.run_worker(self._ask(), group="lake", name="lake", exclusive=True)
+        self._asking = self.run_worker(self._ask, group="lake", name="lake", exclusive=True)
 
     async def _ask(self) -> None:
         try:
