@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from glob import glob
@@ -165,11 +166,10 @@ def with_spark(
     except Exception as error:
         if (known := _known(error)) is None:
             raise
-        logging.getLogger(__name__).exception("the job %s failed", options.job)
-        complain(
-            f"{known.rstrip('.')}"
-            + ("" if _ours(error) else f". {spark_log(os.environ)} and kac.log beside it have it all")
-        )
+        # Not its text, which may hold values of the lines that were read.
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)
+        complain(known.rstrip(".") + (f"; {spark_log(os.environ)} says where" if _of_spark(error) else ""))
         return FAILED
 
 
@@ -179,14 +179,14 @@ def _known(error: Exception) -> str | None:
 
     if isinstance(error, TooMuchIsBad | OSError):
         return str(error)
-    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
-        words = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return f"the job failed in Spark: {words[0][:400] if words else type(error).__name__}"
+    if _of_spark(error):
+        condition = getattr(error, "getCondition", lambda: None)()
+        return f"the job failed in Spark: {type(error).__name__}{f' {condition}' if condition else ''}"
     return None
 
 
-def _ours(error: Exception) -> bool:
-    return not type(error).__module__.startswith(("pyspark", "py4j"))
+def _of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _told(options: argparse.Namespace, report: Report) -> int:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from console.lake.session import Said
+from console.present.sanitize import clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -88,7 +89,7 @@ class Lines:
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
         """Each of them."""
-        self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
+        self._write(f"{what} {done}/{total}: {clean(text)}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
         now = time.monotonic()
@@ -122,7 +123,7 @@ class Bar:
     def count(self, what: str, done: int, total: int, text: str) -> None:
         """Each of them above the bar."""
         self._show(what, what, done, total, f"{done}/{total}")
-        self._above(f"{what} {done}/{total}: {text}")
+        self._above(f"{what} {done}/{total}: {clean(text)}")
 
     def _above(self, text: str) -> None:
         self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -20,11 +20,12 @@ from console.cli import run
 from console.doors.lake import JOBS, TAKES
 from console.history.jobs.progress import Progress
 from console.history.store import Lake
-from console.lake.class_archive import class_archive
+from console.lake.class_archive import ClassArchive, build, class_archive, forget
 from console.lake.java import find_java
 from console.lake.progress import Lines, fraction, shown
-from console.lake.session import Said, cache_folder
+from console.lake.session import Said
 from tests.history.lake_rows import rows_of, snapshot_rows
+from tests.support.cached_folder import cache_home
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,19 +183,24 @@ class Typed:
         return found
 
 
-@pytest.fixture
-def no_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The archive of classes takes a minute to build, and has its own test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    failed = class_archive(find_java(os.environ, cache_folder(os.environ)), cache_folder(os.environ)).failed
-    failed.parent.mkdir(parents=True)
-    failed.write_text("not now\n")
+@pytest.fixture(scope="module")
+def archive() -> ClassArchive:
+    """Of Spark's classes, in the cache of whoever runs the tests: a minute for the first time."""
+    cache = cache_home()
+    java = find_java(os.environ, cache)
+    made = class_archive(java, cache)
+    if not made.there:
+        forget(made)
+        assert build(made, java, os.environ) == ""
+    return made
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("no_archive")
-def test_a_run_is_told_and_leaves_no_java_behind(lake: Lake, tmp_path: Path) -> None:
+def test_a_run_is_told_and_leaves_no_java_behind(
+    lake: Lake, tmp_path: Path, archive: ClassArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", f"-Xlog:class+load:file={tmp_path}/classes-%p.log")
     verified = Typed(["verify", "--lake", lake.where, "--master", "local[1]", "--output", "json"], tmp_path / "state")
     out, err = verified.process.communicate(timeout=600)
     assert (verified.process.returncode, json.loads(out)["findings"]) == (0, []), err
@@ -203,11 +209,13 @@ def test_a_run_is_told_and_leaves_no_java_behind(lake: Lake, tmp_path: Path) -> 
     assert "WARN" not in err
     assert verified.marked() == []
     assert "WARN" in (tmp_path / "state" / "kac" / "spark.log").read_text()
+    loaded = "".join(path.read_text() for path in tmp_path.glob("classes-*.log"))
+    assert re.search(r"org\.apache\.spark\.SparkContext source: shared objects file \(top\)", loaded), archive
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("no_archive")
+@pytest.mark.usefixtures("archive")
 def test_ctrl_c_ends_it_all_and_changes_nothing(lake: Lake, tmp_path: Path) -> None:
     before = rows_of(lake, "snapshot")
     typed = Typed(["build", "change_event", "--lake", lake.where, "--master", "local[1]"], tmp_path / "state")
