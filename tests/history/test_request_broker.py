@@ -1,0 +1,211 @@
+"""Request logs of real brokers tell what was really done: every change, by whom, and every byte of records."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped]
+
+from console.admin import changes
+from console.admin.client import AdminClient
+from console.history.requests.logged import altered
+from console.history.requests.parts import BrokerLog, parts_of, read_part
+from console.history.requests.progress import Span, plan
+from console.history.requests.seconds_duckdb import seconds
+from console.model.acl import Acl
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterScram,
+    ChangeRequest,
+    ConfigOp,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    NewTopic,
+    ScramUser,
+)
+from console.model.codes import (
+    APPEND,
+    DELETE,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from tests.history.known_changes import client
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.request_log import Mark
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+MESSAGES, VALUE_BYTES = 12, 3000
+LIMIT = 3_000.0
+"""Bytes a second: over the ten seconds that a broker looks at, a little less than is sent."""
+PASSWORD = "planted-4711"
+Row = dict[str, Any]
+
+
+@pytest.fixture(params=["plain_cluster", "kafka39"])
+def cluster(request: pytest.FixtureRequest) -> KafkaCluster:
+    """Three brokers of 4.3, where changes go to the controller; one of 3.9, which has both copies in its own log."""
+    found: KafkaCluster = request.getfixturevalue(request.param)
+    return found
+
+
+def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Row]]:
+    """What was logged since then, by broker."""
+    for broker in cluster.broker_ids:
+        path = str(cluster.directory / f"broker-{broker}" / "request.log")
+        (whole,) = plan([path], {}).spans
+        log = BrokerLog(cluster.cluster_id, broker, (Span(path, since[broker], whole.end, whole.identity),))
+        batches = [batch for part in parts_of([log]) for batch in read_part(part)]
+        yield [row for batch in batches for row in batch.to_pylist()]
+
+
+def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
+    """Rows of REQUEST_1S of a client since then."""
+    made = []
+    for broker in cluster.broker_ids:
+        path = str(cluster.directory / f"broker-{broker}" / "request.log")
+        (whole,) = plan([path], {}).spans
+        log = BrokerLog(cluster.cluster_id, broker, (Span(path, since[broker], whole.end, whole.identity),))
+        for part in parts_of([log]):
+            made += [row for batch in seconds(read_part(part)) for row in batch.to_pylist()]
+    assert not [row for row in made if row["client_id"].startswith("broker-") and row["api"] == "FETCH"]
+    return [row for row in made if row["client_id"] == client_id]
+
+
+def steps(name: str) -> Iterator[tuple[ChangeRequest, set[tuple[str, ...]]]]:
+    """Changes of things of this name, and what the log has to tell of each: type, key, attribute, op, value."""
+    topic, user = topic_resource(name), QuotaEntity.of({"user": name, "client-id": None})
+    acl = Acl(
+        AclResourceType.parse("GROUP"),
+        name,
+        PatternType.parse("PREFIXED"),
+        f"User:{name}",
+        "127.0.0.1",
+        AclOperation.parse("READ"),
+        Permission.parse("ALLOW"),
+    )
+    acl_key, acl_attr = f"GROUP:PREFIXED:{name}", f"ALLOW READ User:{name} from 127.0.0.1"
+    scram = ScramUser(name, ScramMechanism.parse("SCRAM-SHA-256"))
+    quota = f"user={name},client-id=<default>"
+    yield (
+        CreateTopics((NewTopic(name, 1, 1, configs={"retention.ms": "600000"}),)),
+        {
+            ("topic", name, ":partitions", "set", "1"),
+            ("topic", name, ":replication", "set", "1"),
+            ("topic", name, "retention.ms", "set", "600000"),
+        },
+    )
+    yield (
+        AlterConfigs({topic: (ConfigOp("retention.ms", DELETE), ConfigOp("cleanup.policy", APPEND, "compact"))}),
+        {
+            ("topic", name, "retention.ms", "delete", ""),
+            ("topic", name, "cleanup.policy", "append", "compact"),
+        },
+    )
+    yield CreatePartitions({name: 3}, {name: 1}), {("topic", name, ":partitions", "set", "3")}
+    yield AlterQuotas({user: {"producer_byte_rate": 4096.0}}), {("quota", quota, "producer_byte_rate", "set", "4096")}
+    yield AlterQuotas({user: {"producer_byte_rate": None}}), {("quota", quota, "producer_byte_rate", "delete", "")}
+    yield CreateAcls((acl,)), {("acl", acl_key, acl_attr, "set", "set")}
+    yield DeleteAcls((acl,)), {("acl", acl_key, acl_attr, "delete", "")}
+    yield (
+        AlterScram({scram: (8192, Secret(PASSWORD))}),
+        {("scram", name, "SCRAM-SHA-256", "set", "iterations=8192")},
+    )
+    yield AlterScram({}, (scram,)), {("scram", name, "SCRAM-SHA-256", "delete", "")}
+    yield DeleteTopics((name,)), {("topic", name, ":topic_id", "delete", "")}
+
+
+def send(admin: AdminClient, *requests: ChangeRequest) -> None:
+    """One after another; each has to succeed."""
+    for request in requests:
+        for outcome in admin.submit(changes.send, request, validate_only=False).result(60):
+            assert outcome.ok, outcome
+
+
+def test_each_change_is_told_with_its_author_on_the_broker_and_on_the_controller(cluster: KafkaCluster) -> None:
+    name, mark = f"logged-{uuid.uuid4().hex[:8]}", cluster.request_log.mark()
+    expected: set[tuple[str, ...]] = set()
+    with contextlib.closing(client(cluster, "admin")) as admin:
+        for request, told in steps(name):
+            send(admin, request)
+            expected |= told
+    cluster.request_log.wait_for(1, "DELETE_TOPICS", since=mark)
+    found: dict[bool, set[tuple[str, ...]]] = {False: set(), True: set()}
+    for rows in lines(cluster, mark):
+        for row in rows:
+            assert row["reason"] is None, row
+            for change in altered(row["json"], row["end_ts"]):
+                assert PASSWORD not in str(change)
+                start, _, _, client_id, host, principal, forwarded, validate_only, *what, _, error = change
+                if name in what[1] and not validate_only:
+                    assert (client_id, principal, error) == ("ops-admin", "User:admin", 0)
+                    assert host == (None if forwarded else "127.0.0.1")
+                    assert start <= row["end_ts"]
+                    found[forwarded].add((*what[:4], what[4] or ""))
+    assert found[False] == expected
+    assert found[True] == expected
+
+
+def test_every_byte_that_was_produced_and_fetched_is_counted_once(cluster: KafkaCluster) -> None:
+    name, mark = f"counted-{uuid.uuid4().hex[:8]}", cluster.request_log.mark()
+    quota = QuotaEntity.of({"user": "alice", "client-id": name})
+    topic = NewTopic(name, 1, len(cluster.broker_ids))
+    address = ",".join(f"{host}:{port}" for host, port in cluster.login_addresses)
+    login = {
+        "bootstrap_servers": address,
+        "client_id": name,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": cluster.users["alice"],
+    }
+    with contextlib.closing(client(cluster, "admin")) as admin:
+        send(admin, CreateTopics((topic,)), AlterQuotas({quota: {"producer_byte_rate": LIMIT}}))
+        with contextlib.closing(KafkaProducer(**login, acks="all", linger_ms=0)) as producer:
+            for number in range(MESSAGES):
+                producer.send(name, bytes([number]) * VALUE_BYTES).get(timeout=60)
+        with contextlib.closing(
+            KafkaConsumer(**login, auto_offset_reset="earliest", enable_auto_commit=False)
+        ) as consumer:
+            consumer.assign([TopicPartition(name, 0)])
+            got = 0
+            deadline = time.monotonic() + 60
+            while got < MESSAGES and time.monotonic() < deadline:
+                got += sum(len(records) for records in consumer.poll(timeout_ms=1000).values())
+        assert got == MESSAGES
+        # What a broker keeps of a topic is the batches as they were sent.
+        kept = {path.stat().st_size for path in cluster.directory.glob(f"broker-*/data-*/{name}-0/*.log")}
+        produced = used_until(cluster, mark, name, "PRODUCE", MESSAGES)
+        fetched = [row for row in used(cluster, mark, name) if row["api"] == "FETCH"]
+        send(admin, DeleteTopics((name,)), AlterQuotas({quota: {"producer_byte_rate": None}}))
+    assert len(kept) == 1
+    (bytes_kept,) = kept
+    assert bytes_kept > MESSAGES * VALUE_BYTES
+    assert {row["principal"] for row in produced + fetched} == {"User:alice"}
+    assert sum(row["requests"] for row in produced) == MESSAGES
+    assert sum(row["bytes_in"] for row in produced) == bytes_kept
+    assert sum(row["bytes_out"] for row in fetched) == bytes_kept
+    assert sum(row["errors"] for row in produced + fetched) == 0
+    assert sum(row["throttle_ms_sum"] for row in produced) > 0
+    assert max(row["throttle_ms_max"] for row in produced) > 0
+
+
+def used_until(cluster: KafkaCluster, since: Mark, client_id: str, api: str, requests: int) -> list[Row]:
+    """The client's rows of an API, once so many requests are logged: a broker does that after it answered."""
+    cluster.request_log.wait_for(requests, api, since=since, client_id=client_id)
+    return [row for row in used(cluster, since, client_id) if row["api"] == api]
