@@ -6,62 +6,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from console.history.jobs.build import build
 from console.history.jobs.progress import Progress
-from console.history.jobs.steps import Source, Step
 from console.history.schema.tables import TABLES
 from console.history.store import Lake, LakeError
 from tests.history.lake_rows import START, rows_of, snapshot_rows
-
-
-def _events(_: SparkSession, __: Lake, snapshot: DataFrame) -> DataFrame:
-    table = TABLES["change_event"]
-    return snapshot.select(
-        "cluster_id",
-        F.col("observed_ts").alias("event_ts"),
-        F.lit(0).cast("bigint").alias("ts_uncertainty_ms"),
-        F.lit(None).cast("bigint").alias("log_offset"),
-        "entity_type",
-        "entity_key",
-        "attr",
-        F.lit("set").alias("op"),
-        "value",
-        *(F.lit(None).cast("string").alias(name) for name in ("value_sha256", "principal", "client_id", "client_host")),
-        F.lit("snapshot").alias("source"),
-        F.lit("none").alias("attribution"),
-        F.lit("").alias("run_id"),
-    ).select(*table.names)
-
-
-def _history(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
-    return events.select(
-        "cluster_id",
-        "entity_type",
-        "entity_key",
-        "attr",
-        F.lit(None).cast("string").alias("old_value"),
-        F.col("value").alias("new_value"),
-        F.col("event_ts").alias("valid_from"),
-        F.lit(None).cast("timestamp").alias("valid_to"),
-        F.lit(True).alias("is_current"),
-        F.lit(False).alias("is_deleted"),
-        "principal",
-        "attribution",
-        "source",
-    )
-
-
-STEPS = (
-    Step("change_event", (Source("snapshot", cut=True),), _events),
-    Step("history", (Source("change_event"),), _history),
-)
-
-
-def _fail(_: SparkSession, __: Lake, events: DataFrame) -> DataFrame:
-    return events.select(F.raise_error(F.lit("the secret is hunter2")).alias("cluster_id"))
+from tests.history.tiny_steps import FAILING, STEPS
 
 
 @pytest.fixture
@@ -116,7 +68,7 @@ def test_builds_each_table_once_and_again_the_same(spark: SparkSession, lake: La
         build(spark, lake, ["orders"], steps=STEPS)
     held = lake.current()
     with pytest.raises(Exception, match="hunter2"):
-        build(spark, lake, steps=(*STEPS, Step("drift", (Source("history"),), _fail)))
+        build(spark, lake, steps=(*STEPS, FAILING))
     assert lake.current() == held
     (failed,) = lake.failed_runs()
     assert failed["status"] == "failed"

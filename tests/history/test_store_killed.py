@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from console.history.store import Lake, Manifest
 from tests.history.endless_runs import DAYS, one_run
-from tests.history.lake_rows import rows_of
+from tests.history.lake_rows import rows_of, snapshot_rows
 
 KILLS = 20
+SPARK_KILLS = 2
 ROOT = Path(__file__).parents[2]
 
 
@@ -60,3 +63,54 @@ def test_a_run_that_is_killed_at_any_moment_leaves_the_former_tables(tmp_path: P
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
     assert {each.stem for each in Path(lake.path("manifests")).iterdir()} == {m.run_id for m in lake.manifests()}
     assert lake.failed_runs() == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    with lake.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(200, days=3))
+        write.commit()
+    chance = random.Random(20261122)
+    for _ in range(SPARK_KILLS):
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.history.endless_builds", lake.where],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=ROOT,
+        ) as child:
+            assert child.stdout is not None
+            java = int(child.stdout.readline())
+            assert child.stdout.readline() == "began\n"
+            seconds = float(child.stdout.readline())
+            held = lake.current()
+            assert child.stdout.readline() == "began\n"
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(chance.uniform(0.1, 0.9) * seconds)
+            child.kill()
+            child.wait()
+            while is_alive(java):  # it ends when its standard input does
+                threading.Event().wait(0.05)
+        now = lake.current()
+        assert now == held or now.parent == held.run_id
+        for manifest in (now, held):
+            assert {row[5] for row in rows_of(lake, "history", manifest)} == {str(each) for each in range(200)}
+            assert len(rows_of(lake, "change_event", manifest)) == 200
+    with lake.writing("collect", keep=2) as write:
+        write.commit()
+    named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
+    assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # One whose parent has ended before it may be there as a zombie until somebody asks.
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except FileNotFoundError:  # it has gone meanwhile, or this system has no /proc
+        return not Path("/proc").is_dir()

@@ -70,10 +70,14 @@ def jars(version: str) -> Path:
 
     Raises BrokersUnavailableError where they are not cached and can't be fetched.
     """
-    wanted = coordinates(version)
+    return fetched(version, coordinates(version))
+
+
+def fetched(name: str, wanted: tuple[str, ...]) -> Path:
+    """The folder with these artifacts and what they need, fetched at the first call. Raises as `jars` does."""
     # The name holds what was asked for: a changed list is another folder, never a half-right one.
-    name = f"{version}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
-    return cached_folder(cache_home() / "jars" / name, lambda folder: _fetch(wanted, folder))
+    folder = f"{name}-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
+    return cached_folder(cache_home() / "jars" / folder, lambda folder: _fetch(wanted, folder))
 
 
 def _fetch(wanted: tuple[str, ...], folder: Path) -> None:

@@ -1,0 +1,68 @@
+"""A process that builds tables as Delta tables, since Delta needs a session of its own.
+
+`python -m tests.history.delta_build LAKE JARS` prints JSON: for each build and each table its version in Delta
+and how many rows Delta reads of that version; or how the build failed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import timedelta
+
+from pyspark.sql import SparkSession
+
+from console.history.jobs.build import DELTA, PARQUET, build
+from console.history.jobs.delta import SETTINGS
+from console.history.jobs.session import Settings, session
+from console.history.store import Lake
+from tests.history.lake_rows import START, snapshot_rows
+from tests.history.tiny_steps import FAILING, STEPS
+
+DAY_THREE = START + timedelta(days=2)
+DONE = ("made", "failed", "made again", "since day three", "as Parquet", "as Delta again, one version kept")
+
+
+def main() -> None:
+    lake = Lake.open(sys.argv[1])
+    more = {**SETTINGS, "spark.jars": sys.argv[2], "spark.sql.warehouse.dir": lake.path("warehouse")}
+    settings = Settings(name="delta", master="local[2]", memory="1g", shuffle_partitions=2, more=more)
+    with session(settings) as spark:
+        told: list[object] = []
+        for done in DONE:
+            try:
+                one(spark, lake, done)
+            except Exception as wrong:  # noqa: BLE001 - the test looks what it was
+                told.append(str(wrong)[:2000])
+            else:
+                told.append([*read(spark, lake, "change_event"), *read(spark, lake, "history")])
+    print(json.dumps(told))
+
+
+def one(spark: SparkSession, lake: Lake, done: str) -> None:
+    if done == "since day three":
+        with lake.writing("collect") as write:
+            write.add_arrow("snapshot", snapshot_rows(30, days=3, first=200))
+            write.commit()
+    build(
+        spark,
+        lake,
+        ["change_event"] if done == "since day three" else None,
+        DAY_THREE if done == "since day three" else None,
+        format=PARQUET if done == "as Parquet" else DELTA,
+        keep=1 if "one version" in done else 10,
+        steps=(*STEPS, FAILING) if done == "failed" else STEPS,
+    )
+
+
+def read(spark: SparkSession, lake: Lake, table: str) -> tuple[int | None, int | None]:
+    """Delta's version that the manifest names, and its rows as Delta reads them."""
+    version = lake.current().tables[table].delta
+    if version is None:
+        return None, None
+    reader = spark.read.format("delta").option("versionAsOf", version)
+    return version, reader.load(lake.path(f"data/{table}/delta")).count()
+
+
+if __name__ == "__main__":
+    main()

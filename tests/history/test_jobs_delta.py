@@ -1,0 +1,46 @@
+"""Tables built as Delta tables: one state for readers of manifests and of Delta, whatever fails in between."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from console.history.jobs.delta import PACKAGE
+from console.history.store import Lake
+from tests.history.lake_rows import rows_of, snapshot_rows
+from tests.support.kafka_jars import fetched
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_delta_and_the_manifest_name_one_state(tmp_path: Path) -> None:
+    jars = ",".join(map(str, fetched("delta", (PACKAGE,)).glob("delta-*.jar")))
+    lake = Lake.create(str(tmp_path / "lake"))
+    with lake.writing("collect") as write:
+        write.add_arrow("snapshot", snapshot_rows(200, days=3))
+        write.commit()
+    command = [sys.executable, "-m", "tests.history.delta_build", lake.where, jars]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert not ran.returncode, ran.stderr[-3000:]
+    made, failed, again, since, parquet, last = json.loads(ran.stdout.splitlines()[-1])
+    assert made == [0, 200, 0, 200]
+    assert "hunter2" in failed
+    # What the failed run wrote was taken back first (one version), and then written anew (one more).
+    assert again == [3, 200, 3, 200]
+    assert since == [4, 210, 3, 200]
+    assert parquet == [None, None, None, None]
+    assert last[1::2] == [230, 230]
+
+    versions = lake.manifests()
+    assert len(versions) == 1
+    named = {path for table in versions[0].tables.values() for path in table.paths()}
+    there = {str(path.relative_to(lake.where)) for path in Path(lake.path("data")).rglob("*.parquet")}
+    assert {path for path in there if "/_delta_log/" not in path} == named
+    assert len(rows_of(lake, "change_event")) == 230
+    assert sorted(row[5] for row in rows_of(lake, "history")) == sorted(row[6] for row in rows_of(lake, "snapshot"))
