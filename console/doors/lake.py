@@ -26,7 +26,7 @@ _SPARK = ("master", "keep")
 TAKES: dict[str, tuple[str, ...]] = {
     "collect": ("every", "all"),
     "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
-    "build": (*_SPARK, "since", "tables"),
+    "build": (*_SPARK, "since", "format", "tables"),
     "status": (),
     "report": ("html", "cluster", "since", "until"),
     "verify": ("master",),
@@ -61,6 +61,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
     add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
     add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
+    formats = "build: parquet, or delta for Delta's own readers too"
+    add("--format", choices=("parquet", "delta"), default=hidden, help=formats)
     add("--metadata-log", action="append", metavar="DIR", default=hidden, help="ingest: a folder __cluster_metadata-0")
     requests = "ingest: request logs of a broker: '1=/logs/kafka-request.log*'"
     add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)

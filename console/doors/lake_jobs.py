@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from glob import glob
 from pathlib import Path
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _NOTHING_TO_READ = (
     "nothing to read: name --metadata-log, --request-log or --journal, or write {file} (docs/lake.md shows one)"
 )
+PARQUET, DELTA = "parquet", "delta"
 _SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
 
 Job = Callable[[Any, "Lake", "Shown"], int]
@@ -101,12 +102,22 @@ def _build(options: argparse.Namespace) -> int:
         complain(f"--since: {wrong}")
         return USAGE
 
+    form = getattr(options, "format", PARQUET)
+
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.build import build
 
-        return _told(options, build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options)))
+        report = build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options), format=form)
+        return _told(options, report)
 
-    return with_spark(options, lake_of_options(options), job, _bytes_in)
+    return with_spark(options, lake_of_options(options), job, _bytes_in, more=_delta() if form == DELTA else {})
+
+
+def _delta() -> dict[str, str]:
+    """What Spark needs for Delta's tables; it fetches the jar, and keeps it."""
+    from console.history.jobs.delta import PACKAGE, SETTINGS
+
+    return {**SETTINGS, "spark.jars.packages": PACKAGE}
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -138,6 +149,7 @@ def with_spark(
     size: Callable[[Manifest | None], int | None],
     *,
     create: bool = False,
+    more: Mapping[str, str] | None = None,
 ) -> int:
     """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds."""
     from console.history.store import Lake
@@ -152,7 +164,7 @@ def with_spark(
         with (
             shown() as progress,
             lake_session(
-                os.environ, master=getattr(options, "master", None), input_bytes=read, say=progress.say
+                os.environ, master=getattr(options, "master", None), input_bytes=read, more=more, say=progress.say
             ) as spark,
         ):
             if lake is None:
