@@ -110,6 +110,10 @@ class Console(KeysInOrder["Context"]):
         self.going.show()
         self.run_worker(self.reading.live.run(), group="live", name="live")
 
+    def on_unmount(self) -> None:
+        """The end of the console."""
+        self.lake.close()
+
     def _listen(self, event: SessionEvent) -> None:
         self.post_message(SessionTold(event))
 

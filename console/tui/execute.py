@@ -172,7 +172,10 @@ class Executor:
             self._app.going.open_resource(selected[0])
             return
         await self._app.going.goto(pane(PANES.index(name) + 1))
-        self._app.view.take_filter(text)
+        try:
+            self._app.view.take_filter(text)
+        except ValueError as error:
+            raise CommandError(str(error), "") from None
 
     def _show(self, result: Result, statement: Statement) -> None:
         from console.commands.unparse import unparse

@@ -30,6 +30,13 @@ class LakeOnScreen:
         """Those of the last run; None where they can't be read, and then `problem` says why."""
         return await asyncio.to_thread(self._look)
 
+    def close(self) -> None:
+        """Let go of the files; a question under way ends first."""
+        with self._lock:
+            if self._tables is not None:
+                self._tables.close()
+                self._tables = None
+
     def _look(self) -> Tables | None:
         from console.history.reader.tables import Tables
         from console.history.store.errors import LakeError, NoLake
@@ -37,8 +44,9 @@ class LakeOnScreen:
         with self._lock:
             try:
                 if self._tables is None or not self._tables.is_latest:
-                    # A question to the former may be under way: whoever asks it lets go of them.
-                    self._tables = Tables(self.where)
+                    former, self._tables = self._tables, Tables(self.where)
+                    if former is not None:
+                        former.close()
                 self.problem, self.is_missing = "", False
             except (LakeError, OSError) as error:
                 self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)

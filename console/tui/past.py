@@ -75,12 +75,15 @@ class Past:
         return ""
 
     async def show(self, entity: Entity | None, text: str) -> None:
-        """What was changed, in its pane: of an entity, or with a text in it. Raises ValueError for a text that is no
+        """What was changed, in its pane: of an entity, or with a text in it. Raises CommandError for a text that is no
         filter."""
         going = self._app.going
         about = entity.subject if entity is not None else None
         await going.goto(Place(keymap.HISTORY, PANES.index(keymap.HISTORY) + 1, about))
-        going.view.take_filter(text)
+        try:
+            going.view.take_filter(text)
+        except ValueError as error:
+            raise CommandError(str(error), "") from None
 
     def take_back(self, number: int | None) -> None:
         """Stage the opposite of a change of the journal."""

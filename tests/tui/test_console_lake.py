@@ -182,6 +182,21 @@ async def test_the_filter_goes_to_the_lake(lake: str) -> None:
         await it.until(lambda: "cleanup" not in it.text and "orders retention.ms" in it.text)
 
 
+async def test_a_filter_that_is_none_is_said_and_changes_nothing(lake: str) -> None:
+    async with driven() as it:
+        for pane in ("history", "usage"):
+            await it.command(f"{pane} since=soon")
+            await says(it, "'soon' is no time")
+            await it.press("escape")
+            await it.press("slash")
+            await it.type("since=so")
+            await it.press("enter")
+            await says(it, "'so' is no time")
+            await it.press("escape")
+        await it.command("topics /(")
+        await says(it, "not a regular expression")
+
+
 async def test_without_a_lake_the_pane_has_the_journal_and_says_how_to_make_one() -> None:
     async with driven() as it:
         await it.press("8")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from console.commands.lake_edits import undo
-from console.commands.lake_filter import LakeFilter, lake_filter
+from console.commands.lake_filter import LakeFilter
 from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.commands.statements import Entity
 from console.commands.unparse import subject_text
@@ -24,7 +23,7 @@ from console.tui import keymap
 from console.tui.panes.lake_view import NOTHING_TOLD, LakeView, Told
 from console.tui.panes.view import bindings
 from widgets.columns import Column
-from widgets.filtered_rows import TextSearch, parse_query
+from widgets.filtered_rows import TextSearch
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -175,9 +174,8 @@ class HistoryView(LakeView[PastRow]):
     # -- filter --------------------------------------------------------------------------------------------------------
 
     def take_filter(self, text: str) -> None:
-        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises ValueError for what is none."""
-        wanted = lake_filter(text, datetime.now(UTC))
-        parse_query(wanted.text)
+        """``since=2h key=retention.* by=alice`` and words, or a pattern; raises BadQuery for what is none."""
+        wanted = self.parsed(text)
         self._filter = text.strip()
         if wanted != self._wanted:
             self._wanted, self._pages = wanted, 1

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 from textual.app import ComposeResult
 from textual.worker import Worker
 
+from console.commands.lake_filter import LakeFilter, lake_filter
 from console.present.failures import failure_text
 from console.present.names import plural
 from console.present.sanitize import cell_width, clean
@@ -19,6 +20,7 @@ from console.present.spans import Line
 from console.tui.panes.view import TableView
 from console.tui.reading import INTERNAL
 from console.tui.text_lines import TextLines, clipped, rule, wrap
+from widgets.filtered_rows import BadQuery, parse_query
 
 if TYPE_CHECKING:
     from console.commands.lake_staging import Wish
@@ -214,6 +216,16 @@ class LakeView(TableView[Row]):
         (title, _), *_ = (told := self.details(row))[0]
         lines = [part for line in told[1:] for part in wrap(line, width, 2)]
         self.below.set(*([(" ", ""), *line] for line in clipped([rule(title, width), *lines], height)))
+
+    @staticmethod
+    def parsed(text: str) -> LakeFilter:
+        """A filter's words for the lake, and the rest of it. Raises BadQuery, as every filter."""
+        try:
+            found = lake_filter(text, datetime.now(UTC))
+        except ValueError as error:
+            raise BadQuery(str(error)) from None
+        parse_query(found.text)
+        return found
 
     # -- staging -------------------------------------------------------------------------------------------------------
 

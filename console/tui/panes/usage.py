@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from console.commands.lake_edits import suggested
-from console.commands.lake_filter import LakeFilter, lake_filter
+from console.commands.lake_filter import LakeFilter
 from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.history.reader.rows import Usage
 from console.history.reader.usage import Window, hottest, minutes
@@ -21,13 +20,12 @@ from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import bindings
 from widgets.columns import Column
-from widgets.filtered_rows import parse_query
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
     from console.history.reader.tables import Tables
 
-BARS = 10
+BARS = 8
 PLOT_HEIGHT = 14
 
 
@@ -40,7 +38,7 @@ class UsageView(LakeView[Usage]):
     BINDINGS = bindings(keymap.USAGE)
     COLUMNS = (
         Column("state", width=2, gutter=True),
-        Column("pair", "User / client", flex=1, min_width=16, max_width=60, sort_key="N"),
+        Column("pair", "User / client", flex=1, min_width=14, max_width=60, sort_key="N"),
         Column("key", "Quota", width=7, priority=92),
         Column("used", "Used", width=5, align="right", priority=95, sort_key="P"),
         Column("bars", "", width=BARS, priority=80),
@@ -107,9 +105,8 @@ class UsageView(LakeView[Usage]):
         return [[(pair_text(row.pair), "")], *usage_lines(row), does]
 
     def take_filter(self, text: str) -> None:
-        """``since=2h by=alice`` and words; raises ValueError for what is none."""
-        wanted = lake_filter(text, datetime.now(UTC))
-        parse_query(wanted.text)
+        """``since=2h by=alice`` and words; raises BadQuery for what is none."""
+        wanted = self.parsed(text)
         before, self._wanted = self._wanted, wanted
         super().take_filter(text)
         if before._replace(text="") != wanted._replace(text="") and self.is_attached:
