@@ -31,7 +31,7 @@ _STRUCTURE = """{
   },
   "localTimeMs": "DOUBLE", "throttleTimeMs": "BIGINT", "principal": "VARCHAR"
 }"""
-_ROWS = """
+ROWS = """
 WITH asked AS (
   SELECT end_us // 1000000 AS second, json, from_json(json, 'STRUCTURE') AS r FROM lines WHERE json IS NOT NULL
 ), flat AS (
@@ -60,6 +60,7 @@ SELECT second, principal, client_id, api, count(*) AS requests, count(*) FILTER 
   sum(throttle_ms)::BIGINT AS throttle_ms_sum, max(throttle_ms) AS throttle_ms_max
 FROM counted GROUP BY ALL
 """.replace("STRUCTURE", _STRUCTURE)
+"""Of `lines`, a table of end_us (microseconds since 1970) and json; second: seconds since 1970."""
 _WHOLE_JSON = "SELECT * FROM lines WHERE json IS NOT NULL AND json_valid(json)"
 
 
@@ -90,10 +91,10 @@ def _added_up(connection: duckdb.DuckDBPyConnection, chunk: list[pa.RecordBatch]
     whole = pa.Table.from_batches(chunk)
     lines = pa.table({"end_us": whole.column("end_ts").cast(pa.int64()), "json": whole.column("json")})
     try:
-        made = _asked(connection, lines, _ROWS)
+        made = _asked(connection, lines, ROWS)
     except duckdb.InvalidInputException:
         # Some line is no JSON; to look at each of them beforehand takes longer.
-        made = _asked(connection, _asked(connection, lines, _WHOLE_JSON), _ROWS)
+        made = _asked(connection, _asked(connection, lines, _WHOLE_JSON), ROWS)
     rows = made.num_rows
     columns = {name: made.column(name) for name in made.column_names}
     columns["cluster_id"] = pa.repeat(whole.column("cluster_id")[0], rows)
