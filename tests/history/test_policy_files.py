@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -57,6 +58,20 @@ def test_those_that_come_with_kac_can_be_read_and_told_apart() -> None:
     looks = ("sasl.password=x", "org.x.PlainLoginModule required", "https://me:pass@host/", "client_id=api-key: 7")
     assert all(re.search(secret, look) for look in looks)
     assert not any(re.search(secret, look) for look in ("delete,compact", "producer", "https://host:80/x", "tokens"))
+
+
+def test_the_page_of_docs_has_them_all() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "lake-policies.md").read_text()
+    rows = [
+        tuple(cell.strip() for cell in line.split("|")[1:-1]) for line in page.splitlines() if line.startswith("| `")
+    ]
+    told = {row[0].strip("`"): row[1] for row in rows if len(row) == 4}
+    assert told == {policy.id: policy.severity for policy in default_policies()}
+    (example,) = [block for block in page.split("```") if "policies:" in block]
+    (policy,) = read_policies(example.removeprefix("yaml"))
+    assert policy.expected == next(each for each in default_policies() if each.id == policy.id).expected
+    (example,) = [block for block in page.split("```") if "baseline:" in block]
+    assert len(read_baseline(example.removeprefix("yaml"))) == 2
 
 
 def test_a_baseline_means_what_it_says() -> None:

@@ -39,9 +39,12 @@ _STATIC = "STATIC_BROKER_CONFIG"
 def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = ()) -> DataFrame:
     """DRIFT's rows. history, snapshot: the tables of these names. baseline: of the user's file."""
     now = _now(history)
-    values = _with_inherited(now, snapshot)
-    found = _among_brokers(values).unionByName(_among_clusters(values))
+    brokers = _brokers(now, snapshot)
+    found = _scope("broker", odd_ones(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
+    found = found.unionByName(_scope("cluster", odd_ones(_clusters(now), ("entity_type", "entity_key", "attr"))))
     if baseline:
+        others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == _DEFAULT))
+        values = others.withColumn("holds", F.col("own")).unionByName(brokers)
         found = found.unionByName(from_baseline(values, baseline))
     told = F.coalesce(F.col("severity"), severity(F.col("entity_type"), F.col("attr")))
     return (
@@ -64,83 +67,75 @@ def _now(history: DataFrame) -> DataFrame:
     )
 
 
-def _with_inherited(now: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """`now` and `holds`: of a broker, what counts: its own of run time, the cluster's default, its file's."""
-    of_brokers = now.where(F.col("entity_type") == "broker")
-    brokers = (
-        of_brokers.where((F.col("entity_key") != _DEFAULT) & F.col("own").isNotNull())
-        .select("cluster_id", "entity_key")
-        .distinct()
-    )
-    defaults = of_brokers.where((F.col("entity_key") == _DEFAULT) & F.col("own").isNotNull())
-    inherited = defaults.select("cluster_id", "attr", F.col("own").alias("inherited"))
-    # A broker that has none of its own has a row too, so that what it inherits is compared.
-    added = (
-        inherited.join(F.broadcast(brokers), on="cluster_id", how="inner")
-        .join(of_brokers, on=["cluster_id", "entity_key", "attr"], how="left_anti")
+def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
+    """Every broker with every attribute that one of them has or inherits, as `now` has it; `holds`: what counts, of a
+    broker's own at run time, the cluster's default, and its file, in this order."""
+    rows = now.where(F.col("entity_type") == "broker")
+    by_attr = rows.groupBy("cluster_id", "attr").agg(_by("entity_key").alias("said"))
+    is_broker = (F.col("entity_key") != _DEFAULT) & F.col("own").isNotNull()
+    members = rows.where(is_broker).groupBy("cluster_id").agg(F.collect_set("entity_key").alias("members"))
+    in_files = _in_files(snapshot)
+    inherited = F.col("inherited")
+    in_file = F.coalesce(F.array_contains("in_files", F.col("entity_key")), F.lit(False)) & inherited.isNotNull()
+    return (
+        by_attr.join(F.broadcast(members), on="cluster_id", how="inner")
+        .join(in_files, on=["cluster_id", "attr"], how="left")
+        .select("*", F.explode("members").alias("entity_key"), F.col("said")[_DEFAULT]["own"].alias("inherited"))
+        .select("*", F.col("said")[F.col("entity_key")].alias("mine"))
         .select(
             "cluster_id",
             F.lit("broker").alias("entity_type"),
             "entity_key",
             "attr",
-            F.lit(None).cast("string").alias("own"),
-            F.lit(None).cast("timestamp").alias("since"),
+            "mine.own",
+            "mine.since",
+            F.when(in_file, inherited).otherwise(F.coalesce("mine.own", inherited)).alias("holds"),
         )
-    )
-    rows = now.unionByName(added).withColumn("is_broker", F.col("entity_type") == "broker")
-    in_file = F.coalesce(F.col("is_static"), F.lit(False)) & F.col("inherited").isNotNull()
-    return (
-        rows.join(
-            F.broadcast(inherited.withColumn("is_broker", F.lit(True))),
-            on=["cluster_id", "is_broker", "attr"],
-            how="left",
-        )
-        .join(_in_files(snapshot), on=["cluster_id", "entity_type", "entity_key", "attr"], how="left")
-        .withColumn("holds", F.when(in_file, F.col("inherited")).otherwise(F.coalesce("own", "inherited")))
-        .select("cluster_id", "entity_type", "entity_key", "attr", "own", "since", "holds")
     )
 
 
 def _in_files(snapshot: DataFrame) -> DataFrame:
-    """Attributes of brokers whose value, when last seen, stood in the broker's server.properties."""
+    """cluster_id, attr, in_files: the brokers whose value, when last seen, stood in their server.properties."""
     states = snapshot.where((F.col("kind") == "state") & (F.col("entity_type") == "broker"))
-    return states.groupBy("cluster_id", "entity_type", "entity_key", "attr").agg(
-        (F.max_by("source", "observed_ts") == _STATIC).alias("is_static")
-    )
+    last = states.groupBy("cluster_id", "attr", "entity_key").agg(F.max_by("source", "observed_ts").alias("source"))
+    in_file = F.when(F.col("source") == _STATIC, F.col("entity_key"))
+    return last.groupBy("cluster_id", "attr").agg(F.collect_set(in_file).alias("in_files"))
 
 
-def _among_brokers(values: DataFrame) -> DataFrame:
-    brokers = values.where((F.col("entity_type") == "broker") & (F.col("entity_key") != _DEFAULT))
-    members = brokers.where(F.col("holds").isNotNull()).select("cluster_id", "entity_type", "entity_key").distinct()
-    compared = brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER))
-    return _compared(compared, members, among=("cluster_id", "entity_type"), scope="broker")
-
-
-def _among_clusters(values: DataFrame) -> DataFrame:
+def _clusters(now: DataFrame) -> DataFrame:
+    """What clusters have under one name: each that is compared with each attribute that one of them has."""
     is_default = ((F.col("entity_type") == "broker") & (F.col("entity_key") == _DEFAULT)) | (
         (F.col("entity_type") == "quota") & ~F.regexp_replace("entity_key", f"={_DEFAULT}", "").contains("=")
     )
-    compared = values.where(
-        (F.col("entity_type").isin("topic", "quota") | is_default) & ~F.col("attr").isin(*_OF_EACH_CLUSTER)
+    rows = now.where(F.col("entity_type").isin("topic", "quota") | is_default)
+    by_attr = rows.where(~F.col("attr").isin(*_OF_EACH_CLUSTER)).groupBy("entity_type", "entity_key", "attr")
+    having = F.collect_set(F.when(F.col("own").isNotNull(), F.col("cluster_id")))
+    members = rows.groupBy("entity_type", "entity_key").agg(having.alias("having"))
+    everywhere = now.agg(F.collect_set("cluster_id").alias("all_clusters"))
+    return (
+        by_attr.agg(_by("cluster_id").alias("said"))
+        .join(members, on=["entity_type", "entity_key"], how="inner")
+        .crossJoin(F.broadcast(everywhere))
+        .select(
+            "*", F.explode(F.when(is_default, F.col("all_clusters")).otherwise(F.col("having"))).alias("cluster_id")
+        )
+        .select("*", F.col("said")[F.col("cluster_id")].alias("mine"))
+        .select(
+            "cluster_id",
+            "entity_type",
+            "entity_key",
+            "attr",
+            "mine.own",
+            "mine.since",
+            F.col("mine.own").alias("holds"),
+        )
     )
-    having = compared.where(F.col("own").isNotNull()).select("cluster_id", "entity_type", "entity_key").distinct()
-    # A topic may have nothing that is compared.
-    topics = values.where((F.col("entity_type") == "topic") & F.col("own").isNotNull())
-    topics = topics.select("cluster_id", "entity_type", "entity_key")
-    everywhere = (
-        having.where(is_default)
-        .select("entity_type", "entity_key")
-        .distinct()
-        .crossJoin(F.broadcast(values.select("cluster_id").distinct()))
-    )
-    members = having.where(~is_default).unionByName(topics).unionByName(everywhere).distinct()
-    return _compared(compared, members, among=("entity_type", "entity_key"), scope="cluster")
 
 
-def _compared(values: DataFrame, members: DataFrame, among: Sequence[str], scope: str) -> DataFrame:
-    odd = odd_ones(values, members, among)
-    return odd.withColumn("scope", F.lit(scope)).withColumn("severity", _no_text())
+def _by(name: str) -> Column:
+    """What each of a column's values goes with, as a map."""
+    return F.map_from_entries(F.collect_list(F.struct(F.col(name), F.struct("own", "since"))))
 
 
-def _no_text() -> Column:
-    return F.lit(None).cast("string")
+def _scope(name: str, odd: DataFrame) -> DataFrame:
+    return odd.withColumn("scope", F.lit(name)).withColumn("severity", F.lit(None).cast("string"))
