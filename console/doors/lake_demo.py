@@ -16,6 +16,7 @@ from console.doors.opening import DONE, FAILED, complain, open_log_file
 if TYPE_CHECKING:
     from console.history.store import Lake
     from console.lake.demo.make import Demo
+    from console.lake.demo.recording import Recorded
     from console.lake.progress import Shown
 
 NAME = "demo-lake"
@@ -33,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     where = place(options)
     try:
         with shown() as progress:
-            made = make(where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said))
+            made = make(
+                where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said), _broker
+            )
     except OSError as error:
         complain(f"the demo can't be written to {where}: {error.strerror or error}")
         return FAILED
@@ -43,6 +46,13 @@ def run(options: argparse.Namespace) -> int:
         sys.stdout.write(_how_to_go_on(made))
         sys.stdout.flush()
     return code
+
+
+def _broker(folder: Path) -> Recorded:
+    """A real one, where Java and Kafka are there. Raises NoBroker."""
+    from console.lake.demo.real_broker import find_kafka, record_broker
+
+    return record_broker(find_kafka(os.environ), folder)
 
 
 def place(options: argparse.Namespace) -> str:
@@ -67,9 +77,10 @@ def _take_in_and_build(spark: Any, lake: Lake, shown: Shown) -> int:
 
 def _how_to_go_on(made: Demo) -> str:
     lake, state = quote(made.lake.where), quote(str(made.state))
-    clusters = ", ".join(each.cluster_id for each in made.clusters)
+    clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
+    without = f"No real broker was recorded beside them: {made.unrecorded}.\n" if made.unrecorded else ""
     return (
-        f"A day of {len(made.clusters)} clusters ({clusters}) is in {made.lake.where}, up to now. To look at it:\n"
+        f"In {made.lake.where}, up to now: {clusters}.\n{without}To look at it:\n"
         f"  {LAKE}={lake} kac demo --scenario fleet --still --state {state}\n"
         f"  kac history --lake {lake}\n"
         f"  kac drift --lake {lake}\n"

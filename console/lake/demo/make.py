@@ -1,10 +1,12 @@
-"""The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them."""
+"""The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them; and a minute
+of a real broker, where one can be started."""
 
 from __future__ import annotations
 
 import asyncio
 import shutil
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +19,7 @@ from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
 from console.history.store.errors import LakeError, NoLake
 from console.lake.collect import write_down
+from console.lake.demo.real_broker import NoBroker
 from console.lake.demo.recording import Recorded, record
 from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT
 from console.lake.sources import FILE as SOURCES
@@ -35,17 +38,25 @@ Passed = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What was made. state: the option ``--state`` of ``kac demo`` that brings the clusters back."""
+    """What was made. state: the option ``--state`` of ``kac demo`` that brings the story's clusters back. unrecorded:
+    why there is no real broker among the clusters; None where there is one."""
 
     lake: Lake
     clusters: tuple[Recorded, ...]
     state: Path
     rows: int
+    unrecorded: str | None = None
 
 
-def make(where: str, end: datetime, passed: Passed = lambda *_: None) -> Demo:
+def make(
+    where: str,
+    end: datetime,
+    passed: Passed = lambda *_: None,
+    broker: Callable[[Path], Recorded] | None = None,
+) -> Demo:
     """A new lake with a day that ends then; a former demo there goes.
 
+    broker: records a real one into a folder; what it raises as NoBroker is told in `Demo.unrecorded`.
     LakeError: another lake is there. OSError: no room, no right.
     """
     lake = new_lake(where)
@@ -53,12 +64,19 @@ def make(where: str, end: datetime, passed: Passed = lambda *_: None) -> Demo:
     state = folder / STATE
     folder.mkdir()
     (folder / _MARK).touch()
-    clusters = asyncio.run(_record_all(folder, state, end, passed))
+    with ThreadPoolExecutor(1) as beside:
+        real = None if broker is None else beside.submit(broker, folder)
+        clusters = asyncio.run(_record_all(folder, state, end, passed))
+        unrecorded = None
+        try:
+            clusters += () if real is None else (real.result(),)
+        except NoBroker as why:
+            unrecorded = str(why)
     (Path(lake.where) / SOURCES).write_text(sources_text(clusters), encoding="utf-8")
     report = write_down(lake, [taken for cluster in clusters for taken in cluster.taken])
     if not report.complete:
         raise LakeError(f"the demo's own clusters could not be read: {report.message}")
-    return Demo(lake, clusters, state, report.rows)
+    return Demo(lake, clusters, state, report.rows, unrecorded)
 
 
 def new_lake(where: str) -> Lake:

@@ -1,6 +1,6 @@
 """Request logs as brokers write them (`kafka.request.logger` at DEBUG): changes, and what is produced and read.
 
-Bodies are in the form that Kafka's RequestConvertToJson gives them; times are UTC.
+Lines and bodies have the form of those of a real 4.3.0 broker (*measured*); times are UTC.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _configs(edits: Sequence[ConfigEdit]) -> Request:
         for resource, ops in by_resource.items()
     ]
     answers = [
-        {"errorCode": 0, "errorMessage": "", "resourceType": int(each.type), "resourceName": each.name}
+        {"errorCode": 0, "errorMessage": None, "resourceType": int(each.type), "resourceName": each.name}
         for each in by_resource
     ]
     return Request(
@@ -235,7 +235,7 @@ class RequestLogs:
         """What a client produces or reads from start to end, as it is seen now and then; throttled where it would be
         above its limit."""
         head = (client.who, f"10.3.{client.broker}.{len(client.client_id)}", client.client_id)
-        burst = start
+        burst = start + BURST_EVERY - BURST  # so that the last of them ends with the day
         while burst < end:
             at = burst + timedelta(seconds=self._random.random())
             busy = client.busy is not None and end - client.busy[0] <= at < end - client.busy[1]

@@ -90,6 +90,12 @@ _ORDERS, _PAYMENTS = topic_resource("checkout.orders"), topic_resource("checkout
 _CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
 
 _PRODUCTION = (
+    Deed(
+        "production",
+        _ago(23, 40),
+        "ci",
+        (SetQuota(_pair("checkout", "checkout-loader"), "producer_byte_rate", 65_536.0),),
+    ),
     Deed("production", _ago(22, 10), "alice", (SetConfig(_ORDERS, "retention.ms", str(3 * DAY)),)),
     Deed(
         "production",
@@ -149,7 +155,7 @@ CLIENTS = (
         busy=(_ago(3, 30), _ago(1, 50)),
     ),
     Client("production", 3, "bob", "loader", "logistics.stock", 9 * MIB, limit=20 * MIB),
-    Client("production", 2, "billing", "billing-1", "checkout.payments", 90_000.0, produces=False, limit=131_072.0),
+    Client("production", 2, "billing", "billing-1", "checkout.payments", 90_000.0, produces=False),
     Client("staging", 1, "bob", "loader", "logistics.stock", 2 * MIB),
     Client("staging", 2, "alice", "checkout", "checkout.orders", 300_000.0),
     Client("old", 1, "mirror", "mirror-maker", "checkout.orders", 3 * MIB),

@@ -1,0 +1,181 @@
+"""The demo's lake: its logs say what the story says, and what is built of them names everybody who did something."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from console.embedded.storage.state_file import read
+from console.history.entities import CONFIG_TYPES, config_key
+from console.history.journals.read import read_journals
+from console.history.kraft.read import read_log
+from console.history.requests.logged import altered
+from console.history.store import Lake, LakeError
+from console.lake.demo.make import Demo, make
+from console.lake.demo.story import CLIENTS, NOT_LOOKED_AT, deeds
+from console.lake.sources import FILE, read_sources
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UpsertScram,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+END = datetime(2026, 3, 4, 12, tzinfo=UTC)
+_LINE = re.compile(r"\[(\S+ \S+)\] DEBUG Completed request:(\{.*\}) \(kafka\.request\.logger\)")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return make(str(tmp_path_factory.mktemp("demo") / "lake"), END)
+
+
+def rows_of(demo: Demo, table: str) -> list[dict[str, Any]]:
+    files = demo.lake.files(demo.lake.current(), table)
+    rows: list[dict[str, Any]] = pa.concat_tables(
+        [pq.read_table(file, partitioning=None) for file in files]
+    ).to_pylist()
+    return rows
+
+
+def told(edit: Edit) -> tuple[str, str]:
+    """The entity that an edit changes first, and its attribute."""
+    match edit:
+        case CreateTopic(topic):
+            return topic.name, ":partitions"
+        case DeleteTopic(name):
+            return name, ":topic_id"
+        case GrowTopic(name):
+            return name, ":partitions"
+        case SetQuota(entity, key):
+            return ",".join(f"{part.type}={part.name}" for part in entity), key
+        case AddAcl(acl):
+            return f"TOPIC:LITERAL:{acl.resource_name}", f"ALLOW {acl.operation.name} {acl.principal} from *"
+        case UpsertScram(user):
+            return user.user, user.mechanism.label
+        case SetConfig(resource, key) | UnsetConfig(resource, key) | AppendConfig(resource, key):
+            return config_key(CONFIG_TYPES[resource.type], resource.name), key
+        case _:
+            raise AssertionError(edit)
+
+
+def test_every_change_is_in_the_request_logs_with_its_author(demo: Demo) -> None:
+    found: dict[tuple[str, str, str], set[tuple[str, bool]]] = {}
+    for cluster in demo.clusters:
+        for file in cluster.request_logs.values():
+            last = ""
+            for line in file.read_text(encoding="utf-8").splitlines():
+                whole = _LINE.fullmatch(line)
+                assert whole is not None
+                assert last <= whole[1], "in the order of time"
+                last = whole[1]
+                at = datetime.strptime(whole[1], "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+                assert END - timedelta(hours=25) < at <= END + timedelta(seconds=1)
+                for row in altered(whole[2], at) if '"PRODUCE"' not in line and '"FETCH"' not in line else ():
+                    principal, forwarded, key, attr, error = row[5], row[6], row[9], row[10], row[-1]
+                    assert error == 0
+                    found.setdefault((cluster.name, key, attr), set()).add((principal, forwarded))
+    for deed in deeds():
+        for edit in deed.edits:
+            authors = found[deed.cluster, *told(edit)]
+            assert (f"User:{deed.who}", False) in authors
+            assert ((f"User:{deed.who}", True) in authors) == (deed.cluster != "old"), "the controller has a copy"
+
+
+def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
+    for cluster in demo.clusters:
+        if cluster.metadata_log is None:
+            assert cluster.name == "old"
+            continue
+        troubles: list[object] = []
+        _, batches = read_log([str(cluster.metadata_log)], b"k" * 32, troubles.append)
+        rows = pa.Table.from_batches(list(batches)).to_pylist()
+        assert not troubles
+        assert {row["cluster_id"] for row in rows} == {cluster.cluster_id}
+        topics = {json.loads(row["payload"])["name"] for row in rows if row["record_type"] == "TopicRecord"}
+        gone = sum(row["record_type"] == "RemoveTopicRecord" for row in rows)
+        state = read(demo.state.with_name(f"clusters-{cluster.name}.json"), f"fleet-{cluster.name}")
+        assert state is not None
+        assert state["cluster_id"] == cluster.cluster_id
+        assert len(topics) - gone == len(state["tables"]["topics"]["own"])
+        assert max(row["record_ts"] for row in rows) > END - timedelta(hours=4)
+    journal, bad, _ = read_journals([demo.state.parent / "journal"], {})
+    assert not bad.num_rows
+    said = {(row["cluster_id"], row["principal"], row["entity_key"], row["attr"]) for row in journal.to_pylist()}
+    assert said == {
+        (f"demo-{deed.cluster}", f"User:{deed.who}", *told(edit))
+        for deed in deeds()
+        if deed.with_kac
+        for edit in deed.edits
+    }
+
+
+def test_looks_have_the_hours_of_the_day(demo: Demo) -> None:
+    looks: dict[str, set[datetime]] = {}
+    for row in rows_of(demo, "snapshot"):
+        if row["kind"] == "heartbeat":
+            looks.setdefault(row["cluster_id"], set()).add(row["observed_ts"])
+    every_hour = {END - timedelta(hours=hours) for hours in range(25)}
+    assert looks["demo-production"] == looks["demo-old"] == every_hour
+    ((since, until),) = NOT_LOOKED_AT["staging"]
+    assert looks["demo-staging"] == {at for at in every_hour if not END - since < at < END - until}
+
+
+def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path, demo: Demo) -> None:
+    own = Lake.create(str(tmp_path / "own"))
+    with pytest.raises(LakeError, match="name another folder"):
+        make(own.where, END)
+    assert Lake.open(own.where).about() == own.about()
+
+
+def test_everything_is_built_and_everybody_is_named(demo: Demo, spark: SparkSession) -> None:
+    from console.history.jobs.build import build
+    from console.history.jobs.ingest import ingest
+
+    file = Path(demo.lake.where) / FILE
+    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(demo.lake.where))
+    report = ingest(spark, demo.lake, sources.inputs())
+    assert report.quarantined == 0
+    build(spark, demo.lake)
+    history = rows_of(demo, "history")
+    for deed in deeds():
+        for edit in deed.edits:
+            key, attr = told(edit)
+            rows = [
+                row
+                for row in history
+                if (row["cluster_id"], row["entity_key"], row["attr"]) == (f"demo-{deed.cluster}", key, attr)
+                and abs(row["valid_from"] - (END - deed.ago)) < timedelta(seconds=2)
+            ]
+            assert rows, (deed, edit)
+            assert all(f"User:{deed.who}" in row["principal"].split(", ") for row in rows)
+            alone = isinstance(edit, SetConfig) and deed.ago.total_seconds() // 60 == 8 * 60
+            assert {row["attribution"] for row in rows} == {
+                "several" if alone else "journal" if deed.with_kac else "request"
+            }
+    assert {row["cluster_id"] for row in history if row["attr"] == ":unobserved"} >= {"demo-staging"}
+    usage = rows_of(demo, "quota_usage")
+    (held_back,) = {client.who for client in CLIENTS if client.limit == 65_536.0}
+    throttled = [row for row in usage if row["scope_user"] == held_back and row["throttled_requests"]]
+    assert {(row["quota_value"], row["level"]) for row in throttled} == {(65_536.0, 1)}
+    assert {(row["scope"], row["attr"]) for row in rows_of(demo, "drift")} >= {("broker", "log.retention.ms")}
+    against = {(row["entity_key"], row["attr"]) for row in rows_of(demo, "policy_violation")}
+    assert ("topic:checkout.payments", "unclean.leader.election.enable") in against
