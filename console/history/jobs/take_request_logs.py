@@ -5,6 +5,7 @@ Requests by the second add up, so lines that come late change the hours that the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from glob import glob
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,6 +30,8 @@ from .taken import Taken, UnreadableInput
 
 SOURCE = "request_log"
 _REMEMBERED = "request_log:"
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
 
 
 def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
@@ -39,11 +42,12 @@ def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestL
     for log in logs:
         owner = f"{log.cluster_id}/{log.broker_id}"
         known = {**write.manifest.inputs.get(f"{_REMEMBERED}{owner}", {}), **_planned(remember, owner)}
+        paths = _found(log)
         try:
-            plan = progress.plan(_found(log), known, owner=owner)
+            plan = progress.plan(paths, known, owner=owner)
+            remember[f"{_REMEMBERED}{owner}"] = _still_known(plan.progress, paths, owner)
         except EOFError as wrong:
             raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
-        remember[f"{_REMEMBERED}{owner}"] = plan.progress
         unchanged += plan.unchanged
         if plan.spans:
             brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, _zone(log)))
@@ -60,6 +64,17 @@ def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestL
         quarantine(spark, write, damaged_request(request_lines(spark, brokers)))
     bad = int(counted["damaged"])
     return Taken(SOURCE, "lines", int(counted["lines"]) - bad, bad, unchanged)
+
+
+def _still_known(known: progress.Progress, paths: Sequence[str], owner: str) -> dict[str, dict[str, int]]:
+    """What is remembered of files, less those that are long gone. seen: the last day they were, since 1970."""
+    today = int(time.time()) // 86_400
+    there = {progress.identity_of(path, owner) for path in paths}
+    dated = {
+        identity: {**each, "seen": today if identity in there else each.get("seen", today)}
+        for identity, each in known.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
 
 
 def _planned(remember: dict[str, object], owner: str) -> dict[str, dict[str, int]]:
