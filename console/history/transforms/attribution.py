@@ -79,7 +79,10 @@ def _offered(authors: DataFrame, tolerance: timedelta) -> DataFrame:
     """The authors, once for each attribute that they may have changed (`by_attr`) and each piece of their widened
     time."""
     is_topic = F.col("entity_type") == "topic"
-    deletes_topic = is_topic & (F.col("op") == "delete") & F.col("attr").startswith(":")
+    deletes_topic = is_topic & (F.col("op") == "delete") & (F.col("attr") == ":topic_id")
+    # A topic's replication is that of its first partition; a reassignment names the wanted replicas.
+    reassigns = is_topic & (F.col("op") == "set") & (F.col("attr") == ":reassignment/0")
+    replicas = F.size(F.split("value", ",")).cast("string")
     creates_topic = is_topic & (F.col("op") == "set") & (F.col("attr") == ":replication")
     creates_topic &= F.coalesce(F.col("api") == "CREATE_TOPICS", F.lit(True))
     replaces = F.coalesce(F.col("api") == "ALTER_CONFIGS", F.lit(False))
@@ -89,6 +92,7 @@ def _offered(authors: DataFrame, tolerance: timedelta) -> DataFrame:
         own,
         F.when(deletes_topic, _covers(F.lit(_ALL), F.lit("delete"), nothing)),
         F.when(creates_topic, _covers(F.lit(":topic_id"), F.lit("set"), nothing)),
+        F.when(reassigns, _covers(F.lit(":replication"), F.lit("set"), replicas)),
         F.when(replaces, _covers(F.lit(_ALL_CONFIGS), F.lit("delete"), nothing)),
     )
     more = F.expr(f"INTERVAL {int(tolerance.total_seconds() * 1e6)} MICROSECONDS")
@@ -121,11 +125,9 @@ def _same_content() -> Column:
     asked, became = F.col("a.value"), F.col("c.value")
     was_set = F.col("c.op") == "set"
     hidden = asked.isNull() | became.isNull()
-    # Kafka's -1 stands for the brokers' default.
-    default = F.col("c.attr").isin(":partitions", ":replication") & (asked == "-1")
     items, those = F.split(asked, ","), F.split(became, ",")
     return (
-        F.when(F.col("a.op") == "set", was_set & (hidden | (asked == became) | default))
+        F.when(F.col("a.op") == "set", was_set & (hidden | (asked == became)))
         .when(F.col("a.op") == "delete", ~was_set)
         .when(F.col("a.op") == "append", was_set & (hidden | (F.size(F.array_except(items, those)) == 0)))
         .when(F.col("a.op") == "subtract", was_set & (hidden | ~F.arrays_overlap(items, those)))
@@ -149,7 +151,11 @@ def _named() -> list[Column]:
         F.when(F.size(principals) > 0, F.array_join(F.array_sort(principals), ", ")).alias("principal"),
         F.when(alone, _only(_distinct(by_request, "client_id"))).alias("client_id"),
         F.when(alone, _only(hosts)).alias("client_host"),
-        F.when(~alone, "several").when(F.size(by_journal) > 0, "journal").otherwise("request").alias("attribution"),
+        F.when(F.size(principals) == 0, "none")
+        .when(~alone, "several")
+        .when(F.size(by_journal) > 0, "journal")
+        .otherwise("request")
+        .alias("attribution"),
     ]
 
 

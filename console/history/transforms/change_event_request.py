@@ -28,6 +28,8 @@ is_copy: whether a row for the original of a forwarded request is there too."""
 
 _NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
 """What kac's journal writes where the settings do not tell whom the brokers take it for."""
+_DEFAULT = "-1"
+"""What a topic's creation asks for where the brokers' default is to count: the value is not known."""
 _ASKED = ("cluster_id", "principal", "entity_type", "entity_key", "attr", "op", "value", "api")
 
 
@@ -46,8 +48,10 @@ def changes_of_requests(alter_request: DataFrame, tolerance: timedelta) -> DataF
     around = F.max(F.when(original, F.col("end_ts"))).over(before) + more >= F.col("start_ts")
     within = F.min(F.when(original, F.col("start_ts"))).over(after) - more <= F.col("end_ts")
     has_original = F.coalesce(around, F.lit(False)) | F.coalesce(within, F.lit(False))
+    default = F.col("attr").isin(":partitions", ":replication") & (F.col("value") == _DEFAULT)
     return (
         done.withColumn("is_copy", F.col("is_forwarded") & has_original)
+        .withColumn("value", F.when(~F.coalesce(default, F.lit(False)), F.col("value")))
         .withColumn("told_by", F.lit("request"))
         .select(*AUTHOR)
     )

@@ -32,7 +32,7 @@ def history(
     """
     covers = log_covers(change_event)
     values = changed_values(counted(change_event, snapshot, covers, tolerance), tolerance)
-    gaps = unobserved(snapshot, covers.drop("holes"), now)
+    gaps = unobserved(snapshot, covers.select("cluster_id", "from_ts", "to_ts"), now)
     return _rows(values, tolerance).unionByName(_gap_rows(gaps)).select(*HISTORY.names)
 
 

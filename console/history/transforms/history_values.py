@@ -32,21 +32,21 @@ def changed_values(events: DataFrame, tolerance: timedelta) -> DataFrame:
 
 
 def _answered(events: DataFrame) -> DataFrame:
-    """A `look` says what the last difference between looks left behind; where there was none, that there is nothing,
-    unless looks do not show such a thing."""
+    """A `look` says what the last difference between looks left behind, or of the log; where there was none, that there
+    is nothing."""
     is_look = F.col("source") == LOOK
-    shown = F.when(F.col("source") == "snapshot", F.struct("op", "value", "digest"))
-    last = F.col("last_shown")
-    can_show = last.isNotNull() | ~F.col("attr").startswith(":")
-    op = F.when(is_look, F.coalesce(last["op"], F.lit("delete"))).otherwise(F.col("op"))
+    state = F.struct("op", "value", "digest")
+    of_looks = F.last(F.when(F.col("source") == "snapshot", state), ignorenulls=True).over(in_order())
+    of_log = F.last(F.when(F.col("source").isin(*LOG), state), ignorenulls=True).over(in_order())
+    shown = F.when(F.col("by_log"), of_log).otherwise(of_looks)
+    op = F.when(is_look, F.coalesce(F.col("shown.op"), F.lit("delete"))).otherwise(F.col("op"))
     return (
-        events.withColumn("last_shown", F.last(shown, ignorenulls=True).over(in_order()))
-        .where(~is_look | can_show)
-        .withColumn("value", F.when(is_look, last["value"]).otherwise(F.col("value")))
-        .withColumn("digest", F.when(is_look, last["digest"]).otherwise(F.col("digest")))
+        events.withColumn("shown", shown)
         .withColumn("op", op)
-        .withColumn("is_set", op != "delete")
-        .drop("last_shown")
+        .withColumn("value", F.when(is_look, F.col("shown.value")).otherwise(F.col("value")))
+        .withColumn("digest", F.when(is_look, F.col("shown.digest")).otherwise(F.col("digest")))
+        .withColumn("is_set", F.col("op") != "delete")
+        .drop("shown", "by_log")
     )
 
 
@@ -86,14 +86,20 @@ def _without_early_looks(events: DataFrame, tolerance: timedelta) -> DataFrame:
 
 
 def _without_echoes(events: DataFrame) -> DataFrame:
-    """Without what looks show less of than is known: a hidden value that is still set, one of many endpoints."""
-    endpoints = F.last(F.when(F.col("source").isin(*LOG), F.struct("is_set", "value")), ignorenulls=True).over(
-        in_order()
-    )
+    """Without what looks show less of than is known: a hidden value that is still set, one of many endpoints, nothing
+    of a broker that is down."""
+    by_log = F.last(F.when(F.col("source").isin(*LOG), F.struct("is_set", "value")), ignorenulls=True).over(in_order())
+    set_by_log = F.col("by_log")["is_set"]
     hidden = F.col("is_set") & F.col("digest").isNull() & F.lag("is_set").over(in_order())
-    one_of_many = (F.col("attr") == ":endpoints") & endpoints["is_set"] & endpoints["value"].contains(F.col("value"))
-    echo = F.col("source").isin(*_SEEN) & (hidden | one_of_many)
-    return events.withColumn("echo", F.coalesce(echo, F.lit(False))).where(~F.col("echo")).drop("echo")
+    one_of_many = (F.col("attr") == ":endpoints") & set_by_log & F.col("by_log")["value"].contains(F.col("value"))
+    down = (F.col("entity_type") == "broker") & ~F.col("is_set") & F.col("in_log") & set_by_log
+    is_echo = [F.coalesce(each, F.lit(False)) for each in (hidden, one_of_many, down)]
+    return (
+        events.withColumn("by_log", by_log)
+        .withColumn("echo", F.col("source").isin(*_SEEN) & (is_echo[0] | is_echo[1] | is_echo[2]))
+        .where(~F.col("echo"))
+        .drop("echo", "by_log")
+    )
 
 
 def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:

@@ -40,7 +40,7 @@ def _facts_by_itself(records: DataFrame) -> DataFrame:
     read = read_fields(records, *_BY_ITSELF)
     return (
         read.withColumn("fact", F.explode(_said()))
-        .where(F.col("fact").isNotNull())
+        .where(F.col("fact").isNotNull() & (F.col("fact.is_set") | ~F.col("in_snapshot")))
         .select(
             "cluster_id",
             "fact.entity_type",

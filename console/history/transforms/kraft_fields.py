@@ -10,7 +10,7 @@ _FIELDS = """
  entity ARRAY<STRUCT<entityType STRING, entityName STRING>>, key STRING, remove BOOLEAN,
  id STRING, patternType INT, principal STRING, host STRING, operation INT, permissionType INT,
  mechanism INT, iterations INT, featureLevel INT,
- topicId STRING, partitionId INT, replicas ARRAY<INT>, addingReplicas ARRAY<INT>,
+ topicId STRING, partitionId INT, replicas ARRAY<INT>, removingReplicas ARRAY<INT>,
  brokerId INT, endPoints ARRAY<STRUCT<name STRING, host STRING, port INT>>, rack STRING, fenced STRING
 """
 """All that any record type needs; `fenced` is a boolean in one type and a number in another."""

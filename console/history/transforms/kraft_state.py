@@ -110,9 +110,8 @@ def _vanished() -> Column:
 
 def _ms_since(then: str, *known: str) -> Column:
     """From the later of what is known to then."""
-    return F.coalesce(
-        F.greatest(_MS(then) - F.greatest(*(_MS(each) for each in known)), F.lit(0)), F.lit(SINCE_BEFORE)
-    ).cast("bigint")
+    since = _MS(then) - F.greatest(*(_MS(each) for each in known))
+    return F.when(since.isNull(), SINCE_BEFORE).when(since < 0, 0).otherwise(since).cast("bigint")
 
 
 def _change(source: str, is_set: Column, ts: Column, uncertainty: Column, offset: Column) -> Column:

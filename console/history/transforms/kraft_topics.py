@@ -1,6 +1,6 @@
 """What metadata records say of topics, which most of them know by their ids alone (`kraft_facts` has the columns).
 
-A topic's replication is that of its first partition without replicas being added, as Kafka's own tool has it.
+A topic's replication is that of its first partition, without the replicas that a reassignment is to remove.
 """
 
 from __future__ import annotations
@@ -110,8 +110,7 @@ def _value(attr: str, value: Column) -> Column:
 
 
 def _replication() -> Column:
-    adding = F.coalesce(F.size("f.addingReplicas"), F.lit(0))
-    return F.size("f.replicas") - F.greatest(adding, F.lit(0))
+    return F.size("f.replicas") - F.greatest(F.coalesce(F.size("f.removingReplicas"), F.lit(0)), F.lit(0))
 
 
 def _gone() -> Column:
