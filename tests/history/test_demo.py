@@ -146,6 +146,7 @@ def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path
     assert Lake.open(own.where).about() == own.about()
 
 
+@pytest.mark.timeout(1500)  # much of Spark for a machine that has other things to do
 def test_everything_is_built_and_everybody_is_named(demo: Demo, spark: SparkSession) -> None:
     from console.history.jobs.build import build
     from console.history.jobs.ingest import ingest

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,16 +16,20 @@ import pytest
 from console.history.kraft.read import read_log
 from console.history.requests.logged import altered
 from console.lake.demo.real_broker import BULK, Kafka, NoBroker, find_kafka, record_broker
-from tests.support.kafka_jars import KAFKA_4_3, BrokersUnavailableError, jars, java
+from tests.support.kafka_jars import KAFKA_4_3, jars, java
+from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
 
-def test_a_broker_is_recorded_and_gone(tmp_path: Path) -> None:
-    try:
-        kafka = Kafka(Path(java()), jars(KAFKA_4_3))
-    except BrokersUnavailableError as missing:
-        pytest.skip(str(missing))
+@pytest.fixture
+def kafka() -> Iterator[Kafka]:
+    """What a broker is started with."""
+    for there in running(lambda: nullcontext(Kafka(Path(java()), jars(KAFKA_4_3)))):
+        yield there.enter_result
+
+
+def test_a_broker_is_recorded_and_gone(kafka: Kafka, tmp_path: Path) -> None:
     recorded = record_broker(kafka, tmp_path)
     assert recorded.metadata_log is not None
     troubles: list[object] = []
@@ -55,13 +62,7 @@ def test_a_broker_is_recorded_and_gone(tmp_path: Path) -> None:
     assert after.seen is not None
     assert len(after.seen.state) == len(before.seen.state) + 2, "a topic and a quota more"
     with pytest.raises(ConnectionRefusedError):
-        _connect(after.context.settings.bootstrap[0])
-
-
-def _connect(address: tuple[str, int]) -> None:
-    import socket
-
-    socket.create_connection(address, 5.0).close()
+        socket.create_connection(after.context.settings.bootstrap[0], 5.0).close()
 
 
 def test_without_kafka_it_says_why(tmp_path: Path) -> None:
