@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 from console.lake.class_archive import ClassArchive, build, class_archive
 from console.lake.java import Java, NoJava, find_java
 from console.lake.machine import MIB, Machine, this_machine
+from console.lake.package import write_package
 from console.log_file import state_directory
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def lake_session(
         )
         say(Said("starting Spark"))
         with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
+            if not local:
+                # What executors need of us; on this machine they find it where we are.
+                spark.sparkContext.addPyFile(str(write_package(Path(scratch) / "kac-lake.zip")[0]))
             yield spark
 
 

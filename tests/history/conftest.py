@@ -30,6 +30,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         master="local[2]",
         memory="1g",
         shuffle_partitions=2,
+        # Tests have little data: they are done before the second compiler is.
+        java_options=("-XX:TieredStopAtLevel=1",),
         more={"spark.local.dir": str(folder), "spark.sql.warehouse.dir": (folder / "warehouse").as_uri()},
     )
     with (folder / "spark.log").open("wb") as log, session(settings, log) as started:

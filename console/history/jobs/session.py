@@ -138,9 +138,9 @@ def _java(conf: SparkConf, log: IO[bytes] | None) -> Any:
 @contextmanager
 def _environment(settings: Settings) -> Iterator[None]:
     """What Java and its Python workers read of the environment."""
-    wanted = {"PYSPARK_PYTHON": sys.executable}
-    if settings.local:
-        wanted |= {"PYSPARK_DRIVER_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    # On other machines Python is where their settings say.
+    wanted = {**python, "SPARK_LOCAL_IP": "127.0.0.1"} if settings.local else {}
     added = [name for name in wanted if name not in os.environ]
     os.environ.update({name: wanted[name] for name in added})
     try:
