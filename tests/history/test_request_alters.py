@@ -321,6 +321,20 @@ def test_bodies_of_any_form_are_no_error(body: Any) -> None:
     altered(json.dumps(body), END)
 
 
+def test_a_change_of_another_form_is_not_passed_over() -> None:
+    logged = json.loads(alter_configs([("retention.ms", 0, "1")]).text)
+    logged["request"] = {"resources": [{"kind": "topic", "called": "orders"}]}
+    ((_, api, *_, principal, _, _, type_, _, attr, _, value, _, error),) = altered(json.dumps(logged), END)
+    assert (api, principal, type_, attr, value) == (
+        "INCREMENTAL_ALTER_CONFIGS",
+        "User:alice",
+        "cluster",
+        ":unread",
+        None,
+    )
+    assert error == NO_ANSWER
+
+
 def test_produce_changes_nothing() -> None:
     assert altered(produce(1).text, END) == []
     assert isinstance(produce(1), Logged)

@@ -9,11 +9,16 @@ from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import Any
 
-from .alters import changes
+from .alters import NO_ANSWER, Change, changes
 
 _CONNECTION = re.compile(r".*?:\d+-(?P<host>.+):\d+-\d+(?:-\d+)?")
 """As Kafka names a connection (ServerConnectionId): ``10.0.0.1:9092-10.0.0.7:40000-1-0``, addresses of IPv6 as they
 are."""
+
+_OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
+
+UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
+"""Somebody changed something, and what cannot be told."""
 
 Row = tuple[Any, ...]
 """start_ts, api, correlation_id, client_id, client_host, principal, is_forwarded, validate_only, then `Change`."""
@@ -21,12 +26,15 @@ Row = tuple[Any, ...]
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
     """The rows of a request's JSON; none of one that changes nothing, or that is no whole request (which is told of
-    elsewhere: `console.history.transforms.damaged_request`)."""
+    elsewhere: `console.history.transforms.damaged_request`).
+
+    Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
+    """
     try:
         logged = json.loads(text)
         header = logged["requestHeader"]
-        api, request, response = header["requestApiKeyName"], _body(logged["request"]), _body(logged["response"])
-        forwarded = bool(logged["isForwarded"])
+        api, forwarded = header["requestApiKeyName"], bool(logged["isForwarded"])
+        request, response = _body(logged["request"]), _body(logged["response"])
         head = (
             end_ts - timedelta(milliseconds=float(logged["totalTimeMs"])),
             api,
@@ -38,9 +46,13 @@ def altered(text: str, end_ts: datetime) -> list[Row]:
             forwarded,
             bool(request.get("validateOnly", request.get("dryRun", False))),
         )
-        return [(*head, *astuple(change)) for change in changes(api, request, response)]
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError):
+    except _OF_ANOTHER_FORM:
         return []
+    try:
+        found = changes(api, request, response)
+    except _OF_ANOTHER_FORM:
+        found = (UNREAD,)
+    return [(*head, *astuple(change)) for change in found]
 
 
 def client_host(connection: str) -> str | None:
