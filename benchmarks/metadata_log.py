@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tests.support.metadata_log import batch, value
@@ -217,16 +217,23 @@ class Day:
         return base64.urlsafe_b64encode(self._random.randbytes(16)).decode().rstrip("=")
 
 
-def write_log(folder: Path, size: int, cluster_id: str = "benchmark-of-kac-lake1") -> tuple[Path, int]:
-    """A folder `__cluster_metadata-0` with one segment of about `size` bytes; gives it and the number of records."""
+def idle() -> Iterator[list[bytes]]:
+    """What a controller writes that has nothing to do, without end."""
+    while True:
+        yield [value("NoOpRecord")]
+
+
+def write_log(folder: Path, size: int, batches: Iterable[list[bytes]]) -> Path:
+    """A folder `__cluster_metadata-0` with one segment of about `size` bytes, and the file beside that names its
+    cluster."""
     log = folder / "__cluster_metadata-0"
     log.mkdir(parents=True)
-    (folder / "meta.properties").write_text(f"version=1\ncluster.id={cluster_id}\nnode.id=1\n")
+    (folder / "meta.properties").write_text("version=1\ncluster.id=benchmark-of-kac-lake1\nnode.id=1\n")
     offset = written = 0
     with (log / f"{0:020}.log").open("wb") as file:
-        for values in Day().batches():
+        for values in batches:
             written += file.write(batch(offset, values, stamp_ms=1_763_600_000_000 + offset))
             offset += len(values)
             if written >= size:
-                return log, offset
-    raise AssertionError("a day has no end")
+                break
+    return log

@@ -1,0 +1,217 @@
+"""The metadata log: our decoder, alone and through Spark, against Kafka's DumpLogSegments, each in a fresh process.
+
+``python -m benchmarks.kraft [--megabytes 100] [--rounds 3] [--folder DIR]``: needs Java and Kafka's jars. The log is
+that of `benchmarks.metadata_log`, kept in DIR; ours gives Arrow batches and drops them, DumpLogSegments prints to
+nowhere. Both have to tell of the same records. A log in which nothing happens, one NoOpRecord to a batch, is measured
+beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
+from benchmarks.metadata_log import Day, idle, write_log
+from tests.support.kafka_jars import KAFKA_4_3, jars, java
+
+KEY = b"key of the lake"
+CHECKED = 100_000
+"""Records of which the payload is compared too."""
+
+GROWTH = (1, 4, 16)
+ALONE, SPARK, DUMP = "kac, decoder alone", "kac, through Spark local[2]", "DumpLogSegments"
+_RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
+
+
+def decode(log: str) -> dict[str, float]:
+    """Read a log to its end: seconds, records, and the most memory that the process had, in MiB."""
+    from console.history.kraft.read import read_log
+
+    start = time.perf_counter()
+    _, batches = read_log([log], KEY, _no_trouble)
+    records = sum(batch.num_rows for batch in batches)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "records": records, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def through_spark(log: str) -> dict[str, float]:
+    """The same as a DataFrame with all its columns, from when the session is there."""
+    from console.history.jobs.session import Settings, session
+    from console.history.sources.kraft_log import KraftLog
+
+    settings = Settings(name="benchmark", master="local[2]", memory="1g", shuffle_partitions=2)
+    with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
+        start = time.perf_counter()
+        spark.dataSource.register(KraftLog)
+        read = spark.read.format("kraft_log").option("path", log).option("hmac_secret", KEY.hex()).load()
+        read.write.format("noop").mode("overwrite").save()
+        seconds = time.perf_counter() - start
+        return {"seconds": seconds, "records": read.count()}
+
+
+def fresh(what: str, log: Path) -> dict[str, float]:
+    """One of these in a process of its own; `wall` is what all of it took, in seconds."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "benchmarks.kraft", "--measure", what, str(log)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1])
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures | {"wall": time.perf_counter() - start}
+
+
+def dump(log: Path, output: Any = subprocess.DEVNULL) -> float:
+    """DumpLogSegments with its decoder for this log; ms, the start of Java included."""
+    files = ",".join(str(path) for path in sorted(log.glob("*.log")))
+    tool = "org.apache.kafka.tools.DumpLogSegments"
+    command = [java(), "-cp", f"{jars(KAFKA_4_3)}/*", tool, "--cluster-metadata-decoder", "--files", files]
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=output, stderr=subprocess.DEVNULL)
+    return (time.perf_counter() - start) * 1e3
+
+
+def check(log: Path) -> None:
+    """Raises AssertionError where the two do not tell of the same records."""
+    from console.history.kraft.read import read_log
+
+    ours: collections.Counter[str] = collections.Counter()
+    _, batches = read_log([str(log)], KEY, _no_trouble)
+    first: list[dict[str, Any]] = []
+    for batch in batches:
+        ours.update(batch.column("record_type").to_pylist())
+        if len(first) < CHECKED:
+            first += batch.select(["log_offset", "payload"]).to_pylist()
+    theirs: collections.Counter[str] = collections.Counter()
+    with tempfile.TemporaryFile("w+") as output:
+        dump(log, output)
+        output.seek(0)
+        dumped = _dumped(output)
+        for mine, (offset, payload) in zip(first, islice(dumped, len(first)), strict=True):
+            theirs[payload["type"]] += 1
+            shown = json.loads(mine["payload"])
+            hidden = {name: "[hidden]" for name, value in shown.items() if value == "[hidden]"}
+            assert mine["log_offset"] == offset, (mine, offset)
+            assert shown == payload["data"] | hidden, (mine, payload)
+        theirs.update(payload["type"] for _, payload in dumped)
+    named = {"".join(part.capitalize() for part in name.split("_")): count for name, count in theirs.items()}
+    assert ours == named, (ours, named)
+    report("records by type", log=log.parent.name, **dict(ours.most_common()))
+
+
+def growth(logs: Mapping[int, Path]) -> None:
+    """Time and memory as the log grows, against the smallest."""
+    taken = {times: fresh("decode", log) for times, log in logs.items()}
+    for times, figures in taken.items():
+        report("growth", times=times, **{name: round(value, 2) for name, value in figures.items()})
+        report_ratio(f"time for each byte, {times} : 1", figures["seconds"] / times / taken[1]["seconds"], 1.15)
+        report_ratio(f"memory, {times} : 1", figures["memory"] / taken[1]["memory"], 1.25)
+
+
+def several_times(log: Path, times: int, folder: Path) -> Path:
+    """A log of that many times the same batches; a batch's offset is in no checksum."""
+    made = folder / f"times-{times}" / log.name
+    if made.exists():
+        return made
+    made.mkdir(parents=True)
+    (made.parent / "meta.properties").write_text((log.parent / "meta.properties").read_text())
+    data = bytearray((log / f"{0:020}.log").read_bytes())
+    starts, at = [], 0
+    while at < len(data):
+        starts.append(at)
+        at += 12 + int.from_bytes(data[at + 8 : at + 12], "big")
+    offset = 0
+    with (made / f"{0:020}.log").open("wb") as file:
+        for _ in range(times):
+            for start in starts:
+                data[start : start + 8] = offset.to_bytes(8, "big")
+                offset += int.from_bytes(data[start + 57 : start + 61], "big")
+            file.write(data)
+    return made
+
+
+def _dumped(lines: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line in lines:
+        found = _RECORD.match(line)
+        if found:
+            # Only what is compared is worth decoding.
+            yield int(found[1]), _Lazy(found[2], found[3])
+
+
+class _Lazy(dict[str, Any]):
+    """A payload that is decoded when its data is asked for."""
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(type=kind)
+        self._text = text
+
+    def __missing__(self, name: str) -> Any:
+        return json.loads(self._text)[name]
+
+
+def _no_trouble(trouble: object) -> None:
+    raise AssertionError(trouble)
+
+
+def _written(folder: Path, kind: str, megabytes: int) -> Path:
+    where = folder / f"{kind}-{megabytes}"
+    if not where.exists():
+        write_log(where, megabytes << 20, Day().batches() if kind == "busy" else idle())
+    return where / "__cluster_metadata-0"
+
+
+def measure(folder: Path, megabytes: int, rounds: int) -> None:
+    """All figures."""
+    report("machine", **load())
+    base = _written(folder, "busy", megabytes // 4)
+    for log in (_written(folder, "busy", megabytes), _written(folder, "idle", megabytes // 4)):
+        check(log)
+        inside: dict[str, list[float]] = collections.defaultdict(list)
+
+        def ours(what: str, of: Path = log, taken: dict[str, list[float]] = inside) -> Callable[[], float]:
+            def run() -> float:
+                figures = fresh(what, of)
+                taken[what].append(figures["seconds"] * 1e3)
+                return figures["wall"] * 1e3
+
+            return run
+
+        name = log.parent.name
+        measures: dict[str, Measure] = {ALONE: ours("decode"), SPARK: ours("spark"), DUMP: partial(dump, log)}
+        medians = report_times(f"{name}, whole processes", interleaved(measures, rounds))
+        within = report_times(f"{name}, without their start", {what: times[1:] for what, times in inside.items()})
+        report_ratio(f"{name}: {ALONE} / {DUMP}", within["decode"] / medians[DUMP], 0.8)
+        report_ratio(f"{name}: {ALONE}, start included / {DUMP}", medians[ALONE] / medians[DUMP], 0.8)
+        report_ratio(f"{name}: {SPARK}, cold, session apart / {DUMP}", within["spark"] / medians[DUMP], 1.8)
+    growth({times: several_times(base, times, folder) for times in GROWTH})
+
+
+def main() -> int:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kraft", description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--measure", nargs=2, metavar=("WHAT", "LOG"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        what, log = arguments.measure
+        print(json.dumps({"decode": decode, "spark": through_spark}[what](log)))
+        return 0
+    with tempfile.TemporaryDirectory() as made:
+        measure(arguments.folder or Path(made), arguments.megabytes, arguments.rounds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

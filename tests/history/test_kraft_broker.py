@@ -1,0 +1,247 @@
+"""The metadata logs of real brokers, against Kafka's own DumpLogSegments: record by record, secrets by their HMAC."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from console.history.kraft.decoder import ROW_SCHEMA
+from console.history.kraft.read import read_log
+from console.history.kraft.schemas import known_schemas
+from console.history.redact import HIDDEN, hmac_hex
+from tests.support.kafka_cluster import KafkaCluster
+from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
+from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, major
+
+pytestmark = [pytest.mark.broker, pytest.mark.slow]
+
+KEY = b"key of the lake"
+PLANTED = "planted-4711"
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
+FEATURES = "org.apache.kafka.tools.FeatureCommand"
+KEYSTORE = "listener.name.sasl_plaintext.ssl.keystore.password"
+_DUMPED = re.compile(r"\| offset: (\d+) \w+: (-?\d+) .*? payload: (\{.*\})$")
+_BATCH = re.compile(r"baseOffset: .* partitionLeaderEpoch: (\d+) .* isControl: (true|false)")
+_SNAPSHOTS = {
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+    "metadata.log.max.snapshot.interval.ms": "5000",
+    "metadata.log.segment.ms": "2000",
+    "delegation.token.secret.key": PLANTED,
+}
+MADE_BY_ALL = {
+    "AccessControlEntryRecord",
+    "BeginTransactionRecord",
+    "BrokerRegistrationChangeRecord",
+    "ClientQuotaRecord",
+    "ConfigRecord",
+    "DelegationTokenRecord",
+    "EndTransactionRecord",
+    "FeatureLevelRecord",
+    "NoOpRecord",
+    "PartitionChangeRecord",
+    "PartitionRecord",
+    "ProducerIdsRecord",
+    "RegisterBrokerRecord",
+    "RegisterControllerRecord",
+    "RemoveAccessControlEntryRecord",
+    "RemoveDelegationTokenRecord",
+    "RemoveTopicRecord",
+    "RemoveUserScramCredentialRecord",
+    "TopicRecord",
+    "UserScramCredentialRecord",
+}
+
+NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
+
+
+@pytest.mark.parametrize("version", [KAFKA_4_3, KAFKA_3_9])
+def test_every_record_is_what_dump_log_segments_shows(version: str) -> None:
+    with KafkaCluster(version, brokers=2, logins=True, properties=_SNAPSHOTS) as cluster:
+        with KafkaCommands(version) as commands:
+            _change_everything(cluster, commands)
+        folders = [_log_folder(cluster, broker) for broker in cluster.broker_ids]
+        _wait_for_a_snapshot(folders[0])
+        for broker in cluster.broker_ids:
+            cluster.kill(broker)  # the last of two controllers does not end in order
+        for folder in folders:
+            rows = _read(folder)
+            assert rows == _dumped(cluster, folder, rows)
+            assert {row["file"].rpartition(".")[2] for row in rows} == {"log", "checkpoint"}
+            assert PLANTED not in str(rows)
+        assert {row["record_type"] for row in rows} >= MADE_BY_ALL
+        assert len({row["file"] for row in rows if not row["in_snapshot"]}) > 1
+        both = _read(*folders)
+        in_log = [row["log_offset"] for row in both if not row["in_snapshot"]]
+        assert len(in_log) == len(set(in_log))
+
+
+def _change_everything(cluster: KafkaCluster, commands: KafkaCommands) -> None:
+    def run(main_class: str, *arguments: str) -> str:
+        ran = commands.run(main_class, ("--bootstrap-server", cluster.bootstrap, *arguments))
+        assert ran.code == 0, (arguments, ran)
+        return ran.out
+
+    def alter(*entity: str, add: str | None = None, delete: str | None = None) -> None:
+        if add:
+            run(CONFIGS, "--alter", *entity, "--add-config", add)
+            return
+        # Kafka 3.9 deletes only what it finds set, and its brokers hear of what was just set a little later.
+        arguments = ("--bootstrap-server", cluster.bootstrap, "--alter", *entity, "--delete-config", delete or "")
+        deadline = time.monotonic() + 60
+        while (ran := commands.run(CONFIGS, arguments)).code:
+            assert "Invalid config(s)" in ran.err, ran
+            assert time.monotonic() < deadline, ran
+
+    orders = ("--topic", "orders")
+    run(
+        TOPICS, "--create", *orders, "--partitions", "3", "--replication-factor", "2", "--config", "retention.ms=600000"
+    )
+    run(TOPICS, "--create", "--topic", "scratch", "--partitions", "1", "--replication-factor", "1")
+    run(TOPICS, "--alter", *orders, "--partitions", "5")
+    run(TOPICS, "--delete", "--topic", "scratch")
+    alter("--entity-type", "topics", "--entity-name", "orders", add="max.message.bytes=200000,cleanup.policy=compact")
+    alter("--entity-type", "topics", "--entity-name", "orders", delete="max.message.bytes")
+    alter("--entity-type", "brokers", "--entity-default", add="log.retention.ms=86400000")
+    alter("--entity-type", "brokers", "--entity-name", "1", add=f"{KEYSTORE}={PLANTED},log.cleaner.threads=2")
+    alter("--entity-type", "client-metrics", "--entity-name", "watch", add="metrics=org.apache,interval.ms=30000")
+    user = ("--entity-type", "users", "--entity-name")
+    alter(*user, "grüße=%:", add="producer_byte_rate=1048576,request_percentage=12.5")
+    alter(*user, "alice", "--entity-type", "clients", "--entity-default", add="consumer_byte_rate=1e10")
+    alter(*user, "alice", "--entity-type", "clients", "--entity-default", delete="consumer_byte_rate")
+    alter("--entity-type", "ips", "--entity-name", "127.0.0.9", add="connection_creation_rate=7")
+    alter(*user, "carol", add=f"SCRAM-SHA-256=[iterations=8192,password={PLANTED}]")
+    alter(*user, "carol", add=f"SCRAM-SHA-512=[iterations=4096,password={PLANTED}]")
+    alter(*user, "carol", delete="SCRAM-SHA-512")
+    acl = ("--allow-principal", "User:carol", "--operation", "Read", "--resource-pattern-type", "prefixed", *orders)
+    denied = ("--deny-principal", "User:mallory", "--operation", "All", "--cluster")
+    acls = ACLS if major(cluster.version) >= 4 else "kafka.admin.AclCommand"
+    for change in (("--add",), ("--remove", "--force")):
+        run(acls, *change, *acl)
+        run(acls, *change, *denied)
+    if major(cluster.version) >= 4:
+        alter("--entity-type", "groups", "--entity-name", "readers", add="consumer.session.timeout.ms=50000")
+        run(FEATURES, "downgrade", "--feature", "group.version=0")
+        run(FEATURES, "upgrade", "--feature", "group.version=1")
+    _reassign(cluster, run)
+    _tokens(cluster, commands)
+    _produce(cluster)
+    cluster.restart(2)
+
+
+def _reassign(cluster: KafkaCluster, run: Any) -> None:
+    plan = cluster.directory / "reassign.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2]}]}))
+    run(REASSIGN, "--execute", "--reassignment-json-file", str(plan))
+
+
+def _tokens(cluster: KafkaCluster, commands: KafkaCommands) -> None:
+    host, port = cluster.login_addresses[0]
+    settings = cluster.directory / "admin.properties"
+    settings.touch(mode=0o600)
+    module, password = "org.apache.kafka.common.security.plain.PlainLoginModule", cluster.users["admin"]
+    login = f'{module} required username="admin" password="{password}";'
+    settings.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={login}\n")
+    connect = ("--bootstrap-server", f"{host}:{port}", "--command-config", str(settings))
+    made = commands.run(
+        TOKENS, (*connect, "--create", "--max-life-time-period", "-1", "--renewer-principal", "User:alice")
+    )
+    assert made.code == 0, made
+    secret = re.search(r"\s([\w+/]{40,}={0,2})\s", made.out)
+    assert secret, made
+    # A broker hears a little later of a token that the controller has made.
+    expire = (*connect, "--expire", "--expiry-time-period", "-1", "--hmac", secret[1])
+    deadline = time.monotonic() + 60
+    while (gone := commands.run(TOKENS, expire)).code:
+        assert "Delegation Token is not found" in gone.err + gone.out, gone
+        assert time.monotonic() < deadline, gone
+
+
+def _produce(cluster: KafkaCluster) -> None:
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True})
+    producer.produce("orders", b"x", partition=1)
+    assert producer.flush(60) == 0
+
+
+def _wait_for_a_snapshot(folder: Path) -> None:
+    """One besides that which a new cluster begins with."""
+    deadline = time.monotonic() + 60
+    while not any(not path.name.startswith("0" * 20) for path in folder.glob("*.checkpoint")):
+        assert time.monotonic() < deadline, sorted(folder.iterdir())
+        time.sleep(0.1)
+
+
+def _log_folder(cluster: KafkaCluster, broker: int) -> Path:
+    (folder,) = cluster.directory.glob(f"broker-{broker}/data-*/__cluster_metadata-0")
+    return folder
+
+
+def _read(*folders: Path) -> list[dict[str, Any]]:
+    plan, batches = read_log([str(folder) for folder in folders], KEY, lambda trouble: pytest.fail(str(trouble)))
+    assert plan.open_at == {}
+    rows = pa.Table.from_batches(list(batches), ROW_SCHEMA)
+    return rows.sort_by([("file", "ascending"), ("record_index", "ascending"), ("log_offset", "ascending")]).to_pylist()
+
+
+def _dumped(cluster: KafkaCluster, folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What DumpLogSegments shows, as rows. What a row hides is hidden here too, with the HMAC of what is shown."""
+    tool = "org.apache.kafka.tools" if major(cluster.version) >= 4 else "kafka.tools"
+    files = sorted((*folder.glob("*.log"), *folder.glob("*.checkpoint")))
+    told = cluster.run_tool(
+        f"{tool}.DumpLogSegments", "--cluster-metadata-decoder", "--files", ",".join(map(str, files)), timeout=120
+    )
+    assert told.returncode == 0, told.stderr
+    made = list(_records(told.stdout, cluster.cluster_id))
+    hidden = {(row["file"], row["record_index"], row["log_offset"]): row for row in rows if row["value_hmac"]}
+    for each in made:
+        row = hidden.get((each["file"], each["record_index"], each["log_offset"]))
+        data = json.loads(each["payload"])
+        if row is not None:
+            names = [name for name, shown in json.loads(row["payload"]).items() if shown == HIDDEN]
+            assert names == (["value"] if data.get("value") else ["salt", "storedKey", "serverKey"])
+            each["value_hmac"] = hmac_hex(KEY, ":".join(data[name] for name in names))
+            data |= dict.fromkeys(names, HIDDEN)
+        each["payload"] = data
+    for row in rows:
+        row["payload"] = json.loads(row["payload"])
+    return made
+
+
+def _records(told: str, cluster_id: str) -> Iterator[dict[str, Any]]:
+    file, epoch, is_control = "", 0, False
+    for line in told.splitlines():
+        if line.startswith("Dumping "):
+            file = Path(line.removeprefix("Dumping ")).name
+        elif found := _BATCH.match(line):
+            epoch, is_control = int(found[1]), found[2] == "true"
+        elif not is_control and (found := _DUMPED.match(line)):
+            offset, stamp, payload = int(found[1]), int(found[2]), json.loads(found[3])
+            in_snapshot = file.endswith(".checkpoint")
+            name = "".join(part.capitalize() for part in payload["type"].split("_"))
+            yield {
+                "cluster_id": cluster_id,
+                "log_offset": int(file.partition("-")[0]) if in_snapshot else offset,
+                "record_index": offset if in_snapshot else 0,
+                "in_snapshot": in_snapshot,
+                "leader_epoch": epoch,
+                "record_ts": _as_time(stamp),
+                "record_type": name,
+                "api_key": NUMBERS[name],
+                "version": payload["version"],
+                "payload": json.dumps(payload["data"]),
+                "value_hmac": None,
+                "file": file,
+            }
+
+
+def _as_time(milliseconds: int) -> Any:
+    return pa.scalar(milliseconds, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")).as_py()
