@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.history.requests import files
 from console.history.requests.files import blocks, whole_end
 from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
 from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
@@ -171,8 +172,24 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_packed_file_that_is_cut_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "request.log.gz"
     path.write_bytes(gzip.compress(log_of([produce(size) for size in range(200)]))[:-20])
-    with pytest.raises(EOFError):
+    with pytest.raises(EOFError, match=r"request\.log\.gz: "):
         plan([str(path)], {})
+    path.write_bytes(b"no gzip at all")
+    with pytest.raises(OSError, match=r"request\.log\.gz: damaged, or not gzip"):
+        plan([str(path)], {})
+    packed = bytearray(gzip.compress(log_of([produce(size) for size in range(200)])))
+    packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    with pytest.raises(OSError, match=r"request\.log\.gz: damaged, or not gzip"):
+        plan([str(path)], {})
+
+
+def test_a_file_without_lines_is_no_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(b"x" * 3_000_000 + b"\n")
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
+    with pytest.raises(OSError, match=r"request\.log: no end of a line in 1 MiB from byte 0 on"):
+        whole(path)
 
 
 BERLIN = "Europe/Berlin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any, cast
@@ -10,6 +11,8 @@ from typing import IO, Any, cast
 from pyarrow import fs
 
 BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 64 << 20
+"""Of a request with tens of thousands of partitions some megabytes; what is longer is no log."""
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
 """Hadoop's names of what PyArrow calls otherwise."""
 
@@ -26,13 +29,19 @@ def name_of(path: str) -> str:
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """The file's bytes as they were written, unpacked. Raises OSError."""
+    """The file's bytes as they were written, unpacked. Raises, while it is read too, OSError, EOFError (gzip, cut); the
+    path is in the text."""
     with _raw(path) as raw:
-        if is_packed(path):
+        if not is_packed(path):
+            yield raw
+            return
+        try:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 yield cast(IO[bytes], unpacked)
-        else:
-            yield raw
+        except EOFError as cut:
+            raise EOFError(f"{path}: {cut}") from cut
+        except (gzip.BadGzipFile, zlib.error) as wrong:
+            raise OSError(f"{path}: damaged, or not gzip: {wrong}") from wrong
 
 
 def size_of(path: str) -> int:
@@ -81,6 +90,8 @@ def blocks(path: str, start: int, end: int) -> Iterator[tuple[int, bytes]]:
                 # The line that holds the last byte is the last; with it ends what is read.
                 cut = text.find(b"\n", end - at - 1) + 1 or cut
             rest = text[cut:]
+            if len(rest) > LONGEST_LINE:
+                raise OSError(f"{path}: no end of a line in {LONGEST_LINE >> 20} MiB from byte {at + cut} on: no log")
             if cut:
                 yield at, text[:cut]
                 at += cut
