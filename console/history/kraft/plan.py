@@ -61,8 +61,9 @@ def plan_log(
     """Look through the files of folders `__cluster_metadata-0`, of one cluster or several.
 
     start_offset: the first that is wanted. end_offset: the first that is not; None: to the end of the whole batches.
-    What is committed no file tells: give the high watermark (DescribeQuorum has it) as `end_offset` where the log is of
-    a controller that may yet lose its last records; with one controller, or in a copy that is a minute old, all is.
+    What is committed no file tells (`quorum-state` has the leader and its epoch alone, a snapshot only that what it has
+    is): give the high watermark, as DescribeQuorum has it, as `end_offset` where the log is of a controller that may
+    yet lose its last records. With one controller, or in a copy that is a minute old, all of it is committed.
     Snapshots are read where they end behind `start_offset`; one that is not whole is left out, as what it lacks would
     seem gone. Raises NoMetadataLogError, OSError.
     """
