@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..schema.gold import HISTORY
@@ -157,14 +156,10 @@ def _runs(lake: Lake, manifest: Manifest) -> tuple[RunStatus, ...]:
 
 
 def _gaps(lake: Lake, manifest: Manifest) -> tuple[Gap, ...]:
-    found: list[Gap] = []
-    columns = ["cluster_id", "entity_type", "attr", "valid_from", "valid_to"]
-    for path in lake.files(manifest, HISTORY):
-        rows = parquet_files.read(lake.filesystem, [path], HISTORY).select(columns)
-        wanted = pc.and_(pc.equal(rows["entity_type"], "cluster"), pc.equal(rows["attr"], ":unobserved"))
-        found += [Gap(*row) for row in _tuples(rows.filter(wanted), ("cluster_id", "valid_from", "valid_to"))]
+    columns = ["cluster_id", "valid_from", "valid_to"]
+    unobserved = (pc.field("entity_type") == "cluster") & (pc.field("attr") == ":unobserved")
+    rows = parquet_files.read(
+        lake.filesystem, lake.files(manifest, HISTORY), HISTORY, columns=columns, where=unobserved
+    )
+    found = [Gap(*row) for row in zip(*(rows.column(name).to_pylist() for name in columns), strict=True)]
     return tuple(sorted(found, key=lambda gap: (gap.start, gap.cluster_id), reverse=True))
-
-
-def _tuples(rows: pa.Table, columns: Sequence[str]) -> Iterable[tuple[Any, ...]]:
-    return zip(*(rows.column(name).to_pylist() for name in columns), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,11 +68,22 @@ def write(filesystem: Filesystem, path: str, rows: pa.Table) -> None:
         pq.write_table(rows, sink, row_group_size=ROW_GROUP, compression="zstd")
 
 
-def read(filesystem: Filesystem, paths: Iterable[str], table: Table) -> pa.Table:
-    """The rows of these files, with the table's columns; a column that older files have not is empty."""
+def read(
+    filesystem: Filesystem,
+    paths: Iterable[str],
+    table: Table,
+    *,
+    columns: Sequence[str] | None = None,
+    where: pc.Expression | None = None,
+) -> pa.Table:
+    """The rows of these files, with the table's columns (or some of them); a column that older files have not is empty.
+    where: which rows."""
     schema = arrow_schema(table)
-    parts = [pq.read_table(pa.BufferReader(filesystem.read(path)), schema=schema) for path in paths]
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    parts = [
+        pq.read_table(pa.BufferReader(filesystem.read(path)), schema=schema, columns=columns, filters=where)
+        for path in paths
+    ]
+    return pa.concat_tables(parts) if parts else schema.empty_table().select(columns or table.names)
 
 
 def listed(filesystem: Filesystem, folder: str, only: frozenset[str] | None = None) -> list[DataFile]:
