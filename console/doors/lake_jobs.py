@@ -187,10 +187,8 @@ def with_spark(
 
 def _known(error: Exception) -> str | None:
     """What is wrong, in a line; None: not for us to tell."""
-    from console.history.jobs.taken import TooMuchIsBad
-
-    if isinstance(error, TooMuchIsBad | OSError):
-        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     if _of_spark(error):
         condition = getattr(error, "getCondition", lambda: None)()
         return f"the job failed in Spark: {type(error).__name__}{f' {condition}' if condition else ''}"
