@@ -19,11 +19,11 @@ _KEYS = ("retention.ms", "cleanup.policy", "min.insync.replicas", "max.message.b
 _SHARES = (
     ("leader changes", 26),
     ("shrunk and grown replicas", 22),
-    ("nothing", 25),
-    ("topics", 4),
-    ("configs", 8),
-    ("quotas", 6),
-    ("acls", 5),
+    ("nothing", 18),
+    ("topics", 7),
+    ("configs", 10),
+    ("quotas", 7),
+    ("acls", 6),
     ("credentials", 1),
     ("brokers", 2),
     ("rare", 1),
@@ -38,7 +38,7 @@ class Day:
         self._random = random.Random(seed)
         self._topics = [self._uuid() for _ in range(TOPICS)]
         self._directories = [self._uuid() for _ in range(BROKERS)]
-        self._replicas = [self._some_brokers() for _ in range(300)]
+        self._replicas = [self._some_brokers() for _ in range(5_000)]
         self._acls: list[str] = []
         self._made: dict[str, Callable[[], list[bytes]]] = {
             "leader changes": self._leader_changes,
@@ -63,13 +63,13 @@ class Day:
     def _leader_changes(self) -> list[bytes]:
         """A broker goes or comes back: some of its partitions have another leader, and it is out of their replicas."""
         made = []
-        for _ in range(self._random.randint(5, 60)):
+        for _ in range(self._random.randint(2, 24)):
             isr = self._random.choice(self._replicas)[:2]
             made.append(self._change(isr=isr, leader=isr[0]))
         return made
 
     def _replica_changes(self) -> list[bytes]:
-        return [self._change(isr=self._random.choice(self._replicas)) for _ in range(self._random.randint(1, 20))]
+        return [self._change(isr=self._random.choice(self._replicas)) for _ in range(self._random.randint(1, 8))]
 
     def _change(self, **fields: object) -> bytes:
         partition, topic = self._random.randrange(PARTITIONS), self._random.choice(self._topics)
