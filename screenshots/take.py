@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -25,6 +26,7 @@ from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.tui.app import Console
+from tests.support.sample_lake import make_lake
 
 HERE = Path(__file__).parent
 SCENARIO = "incident"
@@ -35,7 +37,9 @@ ANY_PORT = 0
 SIZES = {"-120x40": (120, 40), "": (80, 24)}
 """Suffix of the file -> columns, rows."""
 WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-TIME_OF_DAY = re.compile(r"\d\d:\d\d:\d\d")
+TIME_OF_DAY = re.compile(r"\d\d:\d\d:\d\d([+-]\d\d:\d\d)?")
+MINUTE_OF_DAY = re.compile(r"((\d{4}-)?\d\d-\d\d(?: |&#160;))?\b\d\d:\d\d\b")
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 ADDRESS = re.compile(r"127\.0\.0\.1:\d{5}")
 PICTURE_ID = re.compile(r"terminal-\d+")
 """Made by Textual from the text, times of day and all."""
@@ -56,7 +60,12 @@ WALK: dict[str, Step] = {
     "quotas": ("escape", "4", "see:mirror-maker", "j", "l", "j", "j", "see:user alice, client checkout"),
     "acls": ("5", "see:User:mirror"),
     "groups": ("6", "see:billing"),
+    "history": ("8", "see:checkout.orders retention.ms"),
+    "drift": ("9", "see:log.cleaner.threads"),
+    "usage": ("0", "see:alice / checkout"),
+    "usage-plot": ("d", "see:throttled", "see:Esc"),
     "plan": (
+        "escape",
         "colon",
         "text:set topic checkout.orders retention.ms=1d",
         "enter",
@@ -107,7 +116,8 @@ def plain(svg: str) -> str:
 
 def lasting(svg: str) -> str:
     """What two pictures of the same things have in common: all but times of day, and ports that had to be others."""
-    return PICTURE_ID.sub("terminal", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
+    timeless = MINUTE_OF_DAY.sub("hh:mm", TIME_OF_DAY.sub("hh:mm:ss", ADDRESS.sub("host:port", svg)))
+    return PICTURE_ID.sub("terminal", DATE.sub("date", timeless))
 
 
 def somebody_sets(cluster: ThreadedCluster, text: str) -> None:
@@ -175,6 +185,7 @@ def take(port: int = PORT) -> dict[str, str]:
         (spec,) = members(SCENARIO, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
             _same_everywhere(state)
+            make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)
             with AdminClient(context_of(SCENARIO, cluster.bootstrap, 1).settings) as client:
                 taken |= asyncio.run(_collected(walk(client, cluster, suffix)))
     return taken
@@ -183,14 +194,21 @@ def take(port: int = PORT) -> dict[str, str]:
 def _same_everywhere(state: str) -> None:
     """Take what a picture depends on out of the environment."""
     os.environ |= {
-        "TZ": "UTC",
+        # Noon, wherever that is now: what happened lately is of today, and as wide.
+        "TZ": f"HERE{datetime.now(UTC).hour - 12:+d}",
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
         "XDG_STATE_HOME": state,
         "LOGNAME": "ops",
+        "KAC_LAKE": f"{state}/lake",
     }
     os.environ.pop("NO_COLOR", None)
     time.tzset()
+
+
+def _a_moment_ago() -> datetime:
+    """When the lake was fed: minutes before it was built."""
+    return datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=3)
 
 
 async def _collected(walking: AsyncIterator[tuple[str, str]]) -> dict[str, str]:

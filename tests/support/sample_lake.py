@@ -24,14 +24,19 @@ EVIL = "evil\x1b[31m\u202e[bold]"
 _MINUTE = timedelta(minutes=1)
 
 
-def make_lake(where: str, cluster_id: str = CLUSTER, at: datetime = NOON) -> Lake:
-    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last look at it was `at`."""
+def make_lake(
+    where: str, cluster_id: str = CLUSTER, at: datetime = NOON, *, prefix: str = "", hostile: bool = True
+) -> Lake:
+    """A lake of two clusters, of which `cluster_id` is the one with most in it; the last look at it was `at`.
+
+    prefix: of the topics' names. hostile: with names and values that would do harm to a terminal.
+    """
     lake = Lake.create(where)
     with lake.writing("build") as write:
         for table, rows in {
             "snapshot": snapshots(cluster_id, at),
-            "history": history(cluster_id, at),
-            "drift": drift(cluster_id, at),
+            "history": [row for row in history(cluster_id, at, prefix) if hostile or EVIL not in row],
+            "drift": [row for row in drift(cluster_id, at, prefix) if hostile or EVIL not in row[2]],
             "quota_usage": usage(cluster_id, at),
             "policy_violation": violations(cluster_id, at),
         }.items():
@@ -53,7 +58,7 @@ def snapshots(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
     return [(each, when, "heartbeat", "topic", None, None, None, None, False) for each, when in looks]
 
 
-def history(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+def history(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
     """Changes of every sort: by whom is known, by one of several, by nobody; hidden, deleted, unobserved."""
 
     def row(
@@ -77,34 +82,74 @@ def history(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
 
     checkout = "user=alice,client-id=checkout"
     return [
-        row(9, "topic", "orders", "retention.ms", "86400000", "604800000", "User:bob", "journal"),
-        row(95, "topic", "orders", "retention.ms", None, "86400000", "User:alice", "request", until=9),
-        row(12, "topic", "orders", "cleanup.policy", "delete", "compact,delete", "User:alice, User:bob", "several"),
-        row(31, "topic", "payments", "min.insync.replicas", "2", None, deleted=True),
-        row(40, "topic", "orders", ":partitions", "1", "3", "User:alice", "request"),
-        row(42, "topic", "old-orders", ":topic_id", "x1", None, "User:alice", "request", deleted=True),
+        row(9, "topic", f"{prefix}orders", "retention.ms", "86400000", "604800000", "User:bob", "journal"),
+        row(95, "topic", f"{prefix}orders", "retention.ms", None, "86400000", "User:alice", "request", until=9),
+        row(
+            12,
+            "topic",
+            f"{prefix}orders",
+            "cleanup.policy",
+            "delete",
+            "compact,delete",
+            "User:alice, User:bob",
+            "several",
+        ),
+        row(31, "topic", f"{prefix}payments", "min.insync.replicas", "2", None, deleted=True),
+        row(40, "topic", f"{prefix}orders", ":partitions", "1", "3", "User:alice", "request"),
+        row(42, "topic", f"{prefix}old-orders", ":topic_id", "x1", None, "User:alice", "request", deleted=True),
         row(55, "broker", "<default>", "log.retention.ms", None, "259200000", "User:bob", "request"),
         row(61, "broker", "2", "log.cleaner.threads", "1", "4", "User:bob", "request"),
         row(62, "broker", "1", "listener.name.external.ssl.keystore.password", None, None, "User:bob", "request"),
         row(70, "quota", "user=alice", "consumer_byte_rate", "20000000", "50000000", "User:bob", "request"),
         row(75, "quota", checkout, "producer_byte_rate", None, "5000000", "User:bob", "request"),
-        row(80, "acl", "TOPIC:LITERAL:orders", "ALLOW READ User:carol from *", None, "set", "User:bob", "request"),
+        row(
+            80,
+            "acl",
+            f"TOPIC:LITERAL:{prefix}orders",
+            "ALLOW READ User:carol from *",
+            None,
+            "set",
+            "User:bob",
+            "request",
+        ),
         row(85, "scram", "alice", "SCRAM-SHA-512", None, "iterations=8192", "User:bob", "request"),
         row(90, "topic", EVIL, "retention.ms", "\x1b[2J", "[red]1[/]", "User:\x07mallory", "request"),
         row(180, "cluster", cluster, ":unobserved", None, None, until=120),
-        row(30, "topic", "orders", "retention.ms", None, "3600000", "User:dave", "request", of=OTHER),
+        row(30, "topic", f"{prefix}orders", "retention.ms", None, "3600000", "User:dave", "request", of=OTHER),
     ]
 
 
-def drift(cluster: str, at: datetime) -> list[tuple[Any, ...]]:
+def drift(cluster: str, at: datetime, prefix: str = "") -> list[tuple[Any, ...]]:
     """Odd ones of each scope."""
     return [
         (cluster, "broker", "broker:2", "log.cleaner.threads", "1", "4", 3, 1, at - 61 * _MINUTE, "medium"),
         (cluster, "broker", "broker:3", "log.dirs", "/data/kafka", "/mnt/kafka", 3, 1, None, "low"),
         (cluster, "broker", "broker:1", "log.retention.ms", None, "3600000", 3, 1, at - 500 * _MINUTE, "high"),
-        (cluster, "cluster", "topic:orders", "retention.ms", "3600000", "604800000", 3, 1, at - 9 * _MINUTE, "high"),
-        (OTHER, "cluster", "topic:audit", "cleanup.policy", "delete", "compact", 3, 1, None, "low"),
-        (cluster, "baseline", "topic:payments", "min.insync.replicas", "2", None, 1, 1, at - 31 * _MINUTE, "high"),
+        (
+            cluster,
+            "cluster",
+            f"topic:{prefix}orders",
+            "retention.ms",
+            "3600000",
+            "604800000",
+            3,
+            1,
+            at - 9 * _MINUTE,
+            "high",
+        ),
+        (OTHER, "cluster", f"topic:{prefix}audit", "cleanup.policy", "delete", "compact", 3, 1, None, "low"),
+        (
+            cluster,
+            "baseline",
+            f"topic:{prefix}payments",
+            "min.insync.replicas",
+            "2",
+            None,
+            1,
+            1,
+            at - 31 * _MINUTE,
+            "high",
+        ),
         (cluster, "baseline", f"topic:{EVIL}", "retention.ms", "1", "\x1b[2J", 1, 1, None, "low"),
     ]
 

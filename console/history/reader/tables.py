@@ -61,13 +61,15 @@ class Tables:
             self.manifest: Manifest = self._lake.current()
         except OSError as error:
             raise Unreadable(where, error) from error
-        self._connection = _connect()
+        self._connection: DuckDBPyConnection | None = _connect()
         self._lock = Lock()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of the files. DuckDB complains aloud of connections that outlive it."""
         with self._lock:
-            self._connection.close()
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     @property
     def is_latest(self) -> bool:
@@ -116,6 +118,8 @@ class Tables:
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """All rows of an answer. Unreadable: a file is broken, or gone."""
         with self._lock:
+            if self._connection is None:
+                raise Unreadable(self.where, "it was let go of")
             try:
                 return self._connection.execute(sql, list(parameters)).fetchall()
             except duckdb().Error as error:
