@@ -236,6 +236,7 @@ def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
         "far below": minutes(quota_value=[1e6] * 60, rate_max_10s=[1234.0, 12.0]),
         "far below, not for long": minutes(quota_value=[1e6] * 59, rate_max_10s=[1234.0]),
         "far below a default": minutes(quota_value=[1e6] * 60, rate_max_10s=[1234.0], level=[6]),
+        "far below in time": minutes(quota_value=[200.0] * 60, rate_max_10s=[1.0], quota_key=[PERCENTAGE]),
         "idle": minutes(quota_value=[1e6] * 60, rate_max_10s=[0.0]),
         "fits": minutes(quota_value=[1e6] * 60, rate_max_10s=[5e5]),
         "percent": minutes(
@@ -276,6 +277,7 @@ def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
             "never throttled in 59 minutes, peak 1.2 kB/s is 0 % of the limit: leave it",
         ),
         ("far below a default", None, "never throttled in 60 minutes, peak 1.2 kB/s is 0 % of the limit: leave it"),
+        ("far below in time", None, "never throttled in 60 minutes, peak 1.0 % is 1 % of the limit: leave it"),
         ("idle", None, "never throttled in 60 minutes, peak 0 B/s is 0 % of the limit: leave it"),
         ("fits", None, "never throttled in 60 minutes, peak 500.0 kB/s is 50 % of the limit: leave it"),
         ("percent", 2.9, "throttled in 1 of 1 minutes, at up to 2.3 %: 1.25 × that for this user"),

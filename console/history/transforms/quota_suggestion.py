@@ -8,8 +8,8 @@ limit suggested is for them alone, as a quota of their own: a limit of a default
    count): 1.25 × the highest rate, rounded up to two digits.
 3. Throttled, and only bursts reach that: leave it; that is what a limit is for.
 4. Throttled, and no rate comes near the limit: leave it; something else throttles.
-5. Never throttled, an hour was seen or more, the highest rate is below a tenth of the limit, and the limit is their
-   own: 2 × the highest rate, rounded up to two digits.
+5. Never throttled, an hour was seen or more, the highest rate is below a tenth of the limit, and the limit is of bytes
+   and their own: 2 × the highest rate, rounded up to two digits. Of a request's time the log shows too little for that.
 6. Else never throttled: leave it.
 """
 
@@ -84,7 +84,9 @@ def _raises(seen: _Seen) -> Column:
 
 def _lowers(seen: _Seen) -> Column:
     far_below = (seen.peak > 0) & (seen.peak < seen.limit * FAR_BELOW)
-    return (seen.throttled == 0) & far_below & (seen.minutes >= ENOUGH_MINUTES) & F.col("level").isin(*OWN_LEVELS)
+    of_bytes = F.col("quota_key") != REQUEST_PERCENTAGE
+    for_long = (seen.throttled == 0) & (seen.minutes >= ENOUGH_MINUTES)
+    return for_long & far_below & of_bytes & F.col("level").isin(*OWN_LEVELS)
 
 
 def _suggested(seen: _Seen) -> Column:
