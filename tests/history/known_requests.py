@@ -50,10 +50,10 @@ def expected() -> set[tuple[Any, ...]]:
     }
 
 
-def log(path: Path, content: bytes, **more: Any) -> BrokerLog:
-    """The whole of a file, written there, as broker 1's."""
+def log(path: Path, content: bytes, *, broker: int = 1, zone: str = "UTC") -> BrokerLog:
+    """The whole of a file, written there, as a broker's."""
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-    return BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, **more)
+    return BrokerLog("lkc-1", broker, plan([str(path)], {}).spans, zone)
 
 
 def noise() -> bytes:

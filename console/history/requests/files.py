@@ -10,7 +10,7 @@ from typing import IO, Any, cast
 
 from pyarrow import fs
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 2 << 20
 LONGEST_LINE = 64 << 20
 """Of a request with tens of thousands of partitions some megabytes; what is longer is no log."""
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs"}
