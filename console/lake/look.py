@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -30,7 +29,8 @@ class Look:
 
     at: when the last answer had come. listed: the types, of those that Metadata does not list, whose resources are all
     in the snapshot. unlisted: why those of the others are not. unsure: topics that were there at the last look and are
-    not listed any more, though the brokers do not say that they are gone.
+    not listed any more, though the brokers do not say that they are gone. lost: parts of the snapshot, by the names of
+    `Snapshot.read_at`, that were not answered in time or not in a form that can be read.
     """
 
     snapshot: Snapshot
@@ -38,6 +38,7 @@ class Look:
     listed: frozenset[ResourceType] = frozenset()
     unlisted: Mapping[ResourceType, Failure] = field(default_factory=dict)
     unsure: Mapping[str, Failure] = field(default_factory=dict)
+    lost: Mapping[str, Failure] = field(default_factory=dict)
 
 
 async def look_at(session: Session, known_topics: Callable[[str], Collection[str]] = lambda _: ()) -> Look:
@@ -47,13 +48,15 @@ async def look_at(session: Session, known_topics: Callable[[str], Collection[str
     lost, Refused where it is another than the context says.
     """
     await session.read_cluster()
-    await asyncio.gather(
-        session.read_versions(),
-        session.read_topics(),
-        session.read_quotas(),
-        session.read_acls(),
-        session.read_scram(),
-    )
+    await session.read_topics()
+    parts = {
+        "versions": session.read_versions,
+        "quotas": session.read_quotas,
+        "scram": session.read_scram,
+        "acls": session.read_acls,
+    }
+    # One after the other: a broker answers a connection's requests in their order, and one may take very long.
+    lost = {part: failure for part, read in parts.items() if (failure := await _failure_of(read())) is not None}
     version = await session.client.run(_listing_version)
     unlisted = _unlisted(version)
     wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
@@ -68,7 +71,18 @@ async def look_at(session: Session, known_topics: Callable[[str], Collection[str
     missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
     unsure = await _unsure(session, sorted(missing))
     listed = frozenset(type_ for type_ in wanted if type_ not in unlisted)
-    return Look(session.snapshot, datetime.now(UTC), listed, unlisted, unsure)
+    return Look(session.snapshot, datetime.now(UTC), listed, unlisted, unsure, lost)
+
+
+async def _failure_of(read: Awaitable[None]) -> Failure | None:
+    """Read a part: why it was not answered, though the cluster is there. Raises Unreachable where it is not."""
+    from console.admin.errors import BadAnswer, Disconnected, RequestTimedOut
+
+    try:
+        await read
+    except (RequestTimedOut, Disconnected, BadAnswer) as error:
+        return error.failure
+    return None
 
 
 async def _listing_version(link: Link) -> int | None:

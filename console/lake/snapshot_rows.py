@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
 """The entity types that a look reads."""
-_PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram"}
+_PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram", "versions": "feature"}
 """Parts of a snapshot that are read in one request, and what they are of."""
 
 
@@ -97,7 +97,8 @@ def observed(look: Look) -> Observation:
             partial.add(named)
     failed |= {("topic", name): str(failure) for name, failure in look.unsure.items()}
     failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in look.unlisted.items()}
-    if not snapshot.versions:
+    failed |= {(_PARTS[part], None): str(failure) for part, failure in look.lost.items()}
+    if not snapshot.versions and "versions" not in look.lost:
         failed["feature", None] = "no broker told its features"
     for name, topic in snapshot.topics.items():
         facts = (

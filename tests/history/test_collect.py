@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -215,6 +216,18 @@ def test_one_that_does_not_answer_holds_up_nobody(lake: Lake, quiet: ThreadedClu
     (run,) = runs_of(lake)
     assert run["status"] == "done"
     assert "gone: UNREACHABLE" in run["message"]
+
+
+def test_a_part_that_is_not_answered_leaves_the_others(lake: Lake) -> None:
+    slow = Fault(Delay(60.0), api="describe_acls")
+    with run_in_thread(ClusterSpec(brokers=1, scenario="quiet"), [slow]) as cluster:
+        whole = context(cluster)
+        report = collect(lake, [replace(whole, settings=replace(whole.settings, request_timeout=2.0))])
+    assert report.clusters[0].failure is None
+    (refused,) = report.clusters[0].refused
+    assert refused.startswith("acls: TIMED_OUT")
+    beats = {row["entity_type"] for row in of_run(lake, report, "heartbeat")}
+    assert beats == set(TYPES) - {"acl"}
 
 
 def test_a_cluster_that_was_looked_at_is_known_when_it_does_not_answer(lake: Lake) -> None:
