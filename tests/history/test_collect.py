@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,21 @@ from console.embedded.faults.faults import Fault
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.scenarios.filling import add_topic, allow, quota, scram_user
 from console.embedded.spec import ClusterSpec, SaslSpec
+from console.history.jobs.inputs import Journals
+from console.history.jobs.take_journals import take_journals
 from console.history.store import Lake
+from console.journal.lines import intent_line, note_line
+from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Who
 from console.lake.collect import Report, Step, collect, keep_collecting
 from console.lake.last_state import LastStates
 from console.lake.snapshot_rows import TYPES, Resource, Value
+from console.model.changes import ScramUser, Status
+from console.model.codes import ScramMechanism
 from console.model.config import broker_resource, topic_resource
+from console.model.failure import Failure
 from console.model.secret import Secret
+from console.plan.edits import SetConfig, UpsertScram
+from console.plan.staged import Staged
 
 PLANTED = "planted-password-8842"
 LOGINS = SaslSpec(plain={"admin": Secret("admin-secret"), "alice": Secret("alice-secret")})
@@ -289,7 +299,26 @@ def everything_in(folder: Path) -> str:
     return "\n".join(parts)
 
 
-def test_no_secret_is_in_the_lake(lake: Lake) -> None:
+def journal_lines() -> Iterator[bytes]:
+    """A change that sets secrets, of which the broker says one again, and a line that was cut in one."""
+    edits = (
+        SetConfig(broker_resource(1), "ssl.keystore.password", Secret(PLANTED)),
+        SetConfig(broker_resource(1), "plugin.of.ours", PLANTED),
+        UpsertScram(ScramUser("dave", ScramMechanism.parse("SCRAM-SHA-256")), 4096, Secret(PLANTED)),
+    )
+    entries = tuple(Entry(Staged(edit, None)) for edit in edits)
+    places = tuple(range(len(edits)))
+    at = datetime.now(UTC)
+    line = intent_line(
+        1, Intent(at, "prod", Who("alice", "bob"), Origin("h", "run", 1), entries, (Request("X", 1, places),))
+    )
+    said = Ended(Status.FAILED, Failure("INVALID_CONFIG", f"Invalid value {PLANTED} for configuration"))
+    yield line
+    yield note_line(Answered(1, 0, at, dict.fromkeys(places, said)))
+    yield line[: line.index(PLANTED.encode()) + len(PLANTED)]
+
+
+def test_no_secret_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
     jaas = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="{PLANTED}";'
     configs = {"listener.name.internal.plain.sasl.jaas.config": jaas, "my.plugin.token": PLANTED}
     with run_in_thread(ClusterSpec(brokers=1, static_configs=configs)) as cluster:
@@ -300,6 +329,12 @@ def test_no_secret_is_in_the_lake(lake: Lake) -> None:
 
         cluster.call(plant)
         assert collect(lake, [context(cluster)]).complete
+    journal = tmp_path / "some-cluster.jsonl"
+    journal.write_bytes(b"".join(journal_lines()))
+    with lake.writing("ingest") as write:
+        taken = take_journals(write, [Journals(str(journal))])
+        write.commit()
+    assert (taken.good, taken.bad) == (3, 1)
     rows = snapshot_of(lake)
     hidden = {row["attr"] for row in rows if row["is_sensitive"]}
     assert hidden >= {"ssl.keystore.password", "my.plugin.token", "listener.name.internal.plain.sasl.jaas.config"}
