@@ -16,9 +16,11 @@ from console.history.kraft.decoder import ROW_SCHEMA
 from console.history.kraft.read import read_log
 from console.history.kraft.schemas import known_schemas
 from console.history.redact import HIDDEN, hmac_hex
+from tests.support import record_metadata_schemas as recorded
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 from tests.support.kafka_jars import KAFKA_3_9, KAFKA_4_3, major
+from tests.support.real_clusters import running
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 
@@ -62,25 +64,32 @@ MADE_BY_ALL = {
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
 
-@pytest.mark.parametrize("version", [KAFKA_4_3, KAFKA_3_9])
-def test_every_record_is_what_dump_log_segments_shows(version: str) -> None:
-    with KafkaCluster(version, brokers=2, logins=True, properties=_SNAPSHOTS) as cluster:
-        with KafkaCommands(version) as commands:
-            _change_everything(cluster, commands)
-        folders = [_log_folder(cluster, broker) for broker in cluster.broker_ids]
-        _wait_for_a_snapshot(folders[0])
-        for broker in cluster.broker_ids:
-            cluster.kill(broker)  # the last of two controllers does not end in order
-        for folder in folders:
-            rows = _read(folder)
-            assert rows == _dumped(cluster, folder, rows)
-            assert {row["file"].rpartition(".")[2] for row in rows} == {"log", "checkpoint"}
-            assert PLANTED not in str(rows)
-        assert {row["record_type"] for row in rows} >= MADE_BY_ALL
-        assert len({row["file"] for row in rows if not row["in_snapshot"]}) > 1
-        both = _read(*folders)
-        in_log = [row["log_offset"] for row in both if not row["in_snapshot"]]
-        assert len(in_log) == len(set(in_log))
+@pytest.fixture(params=[KAFKA_4_3, KAFKA_3_9])
+def cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """One of its own: it is killed, and its log is to be small."""
+    yield from running(lambda: KafkaCluster(request.param, brokers=2, logins=True, properties=_SNAPSHOTS))
+
+
+def test_every_record_is_what_dump_log_segments_shows(cluster: KafkaCluster) -> None:
+    release = cluster.version.rpartition(".")[0]
+    assert recorded.file_of(release).read_text() == recorded.as_text(recorded.records(release))
+    with KafkaCommands(cluster.version) as commands:
+        _change_everything(cluster, commands)
+    folders = [_log_folder(cluster, broker) for broker in cluster.broker_ids]
+    for folder in folders:
+        _wait_for_a_snapshot(folder)
+    for broker in cluster.broker_ids:
+        cluster.kill(broker)  # the last of two controllers does not end in order
+    for folder in folders:
+        rows = _read(folder)
+        assert rows == _dumped(cluster, folder, rows)
+        assert {row["file"].rpartition(".")[2] for row in rows} == {"log", "checkpoint"}
+        assert PLANTED not in str(rows)
+    assert {row["record_type"] for row in rows} >= MADE_BY_ALL
+    assert len({row["file"] for row in rows if not row["in_snapshot"]}) > 1
+    both = _read(*folders)
+    in_log = [row["log_offset"] for row in both if not row["in_snapshot"]]
+    assert len(in_log) == len(set(in_log))
 
 
 def _change_everything(cluster: KafkaCluster, commands: KafkaCommands) -> None:

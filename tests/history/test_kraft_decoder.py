@@ -288,18 +288,6 @@ def test_compressed_batches_are_read_and_damaged_ones_told(codec: int, pack: Any
     assert trouble.reason.startswith("batch at offset 0: ")
 
 
-def test_the_schema_files_are_those_of_the_releases() -> None:
-    from tests.support import record_metadata_schemas as recorded
-    from tests.support.kafka_jars import BrokersUnavailableError
-
-    for release in recorded.VERSIONS:
-        try:
-            made = recorded.as_text(recorded.records(release))
-        except BrokersUnavailableError as reason:
-            pytest.skip(str(reason))
-        assert recorded.file_of(release).read_text() == made
-
-
 def test_numbers_of_types_are_as_large_as_they_are() -> None:
     told, _ = rows(batch(0, [uvarint(1) + uvarint(300) + uvarint(200) + b"x", uvarint(1) + uvarint(1 << 40) + b"\0"]))
     assert [(row["record_type"], row["api_key"], row["version"]) for row in told] == [

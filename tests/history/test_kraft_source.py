@@ -80,6 +80,14 @@ def test_several_folders_are_read_as_one(spark: SparkSession, log: Path) -> None
     assert read.selectExpr("count(*)", "count(distinct log_offset)", "min(log_offset)").first() == (82, 82, 3900)
 
 
+def test_the_key_is_in_no_text_of_the_options() -> None:
+    from console.history.sources.kraft_log import Options
+
+    options = Options.of({"path": "x", "hmac_secret": KEY.hex()})
+    assert options.key == KEY
+    assert repr(KEY) not in repr(options)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{}, {"path": "x", "start_offset": "-1"}, {"path": "x", "partitions": "0"}, {"path": "x", "hmac_secret": "no"}],

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +39,7 @@ from ..schema.records import QUARANTINE
 from ..schema.table import Table
 
 SOURCE = "kraft_log"
-_QUARANTINE_SCHEMA = pa.schema([field for field in arrow_schema(QUARANTINE) if field.name != "run_id"])
+_QUARANTINE_SCHEMA = pa.schema([each for each in arrow_schema(QUARANTINE) if each.name != "run_id"])
 _LEAST_BYTES = 1 << 20
 
 
@@ -51,7 +51,7 @@ class Options:
     cluster_id: str | None
     start_offset: int
     end_offset: int | None
-    key: bytes | None
+    key: bytes | None = field(repr=False)
     partitions: int | None
 
     @staticmethod
