@@ -265,6 +265,40 @@ def test_transactions_count_when_they_end_and_not_when_they_abort(new_folder: Pa
     assert told.plan.open_at == {}
 
 
+@given(
+    st.lists(st.lists(st.sampled_from("tttBEA"), min_size=1, max_size=4), min_size=1, max_size=8), st.integers(1, 400)
+)
+@settings(max_examples=60)
+def test_however_transactions_lie_what_counts_is_read(drawn: list[list[str]], split: int) -> None:
+    """B, E, A: one begins, ends, aborts, where it can; t: a topic. What counts is found here one record at a time."""
+    is_open, offset = False, 0
+    batches: list[list[bytes]] = []
+    counted: list[int] = []
+    pending: list[int] = []
+    for kinds in drawn:
+        batches.append([])
+        for kind in kinds:
+            if (kind == "B") == is_open and kind != "t":
+                kind = "t"
+            batches[-1].append({"B": BEGIN, "E": END, "A": ABORT}.get(kind) or topic(f"t{offset}"))
+            pending.append(offset)
+            if kind == "B":
+                pending, is_open = [offset], True
+            elif kind in "EA":
+                is_open = False
+            if kind == "A":
+                pending = []
+            elif not is_open:
+                counted, pending = counted + pending, []
+            offset += 1
+    with tempfile.TemporaryDirectory() as made:
+        segment(Path(made), b"".join(chain(*batches)))
+        plan = plan_log([made], cluster_id="c", split_bytes=split)
+        rows = [row for one in read_splits(plan.splits, KEY, pytest.fail) for row in one.to_pylist()]
+        assert [row["log_offset"] for row in rows] == counted
+        assert plan.next_offset == {"c": pending[0] if is_open else offset}
+
+
 def test_bytes_that_look_like_a_transaction_are_none(new_folder: Path) -> None:
     odd = [topic(f"x\x01{mark}\x00y") for mark in "\x17\x18\x19"]
     segment(new_folder, b"".join(chain(odd, [topic("t")], odd)))
