@@ -26,8 +26,9 @@ PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
 }
-"""What a session needs besides the jar; neither can be set later."""
+"""What a session needs besides the jar; it can't be set later. Delta takes 50 tasks to read its log, which is small."""
 
 
 def write_delta(spark: SparkSession, write: Write, table: Table, rows: DataFrame, cut: TimeCut | None) -> None:
@@ -47,11 +48,6 @@ def write_delta(spark: SparkSession, write: Write, table: Table, rows: DataFrame
     version = int(DeltaTable.forPath(spark, where).history(1).collect()[0]["version"])
     paths = spark.read.format("delta").option("versionAsOf", version).load(where).inputFiles()
     write.stand(table.name, TableFiles(schema_of(table), *_named(write, where, paths), delta=version))
-
-
-def is_delta(spark: SparkSession) -> bool:
-    """Whether the session has what Delta needs."""
-    return SETTINGS["spark.sql.extensions"] in (spark.conf.get("spark.sql.extensions", "") or "")
 
 
 def _settle(spark: SparkSession, where: str, former: int | None) -> None:

@@ -99,25 +99,21 @@ def _files(lake: Lake, table: Table, of: TableFiles) -> Iterator[Finding]:
 
 
 def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]:
-    parts = partition_columns(table)
-    if parts:
-        named = {
-            row["name"]
-            for row in rows.select(F.concat_ws("/", *(F.coalesce(part, F.lit("None")) for part in parts)).alias("name"))
-            .distinct()
-            .collect()
-        }
-        if named != {"/".join(map(str, partition_values(each).values())) for each in files.partitions}:
-            yield Finding(table.name, "rows lie in the partition of other rows")
-    twice = rows.groupBy(*table.key).count().where(F.col("count") > 1)
-    if count := twice.count():
-        yield Finding(table.name, f"{count} keys stand there more than once ({', '.join(table.key)})")
+    parts = [F.coalesce(part, F.lit("None")) for part in partition_columns(table)]
     firm = [column.name for column in table.columns if not column.nullable and column.name not in table.key]
-    if firm:
-        empty = rows.agg(*(F.count_if(F.col(name).isNull()).alias(name) for name in firm)).first()
-        for name in firm:
-            if empty is not None and empty[name]:
-                yield Finding(table.name, f"{name} is empty in {empty[name]} rows, and may not be")
+    seen = rows.agg(
+        F.collect_set(F.concat_ws("/", *parts) if parts else F.lit("")).alias("partitions of all"),
+        *(F.count_if(F.col(name).isNull()).alias(name) for name in firm),
+    ).first()
+    assert seen is not None  # an aggregation has a row
+    named = {"/".join(map(str, partition_values(each).values())) for each in files.partitions}
+    if set(seen["partitions of all"]) != named:
+        yield Finding(table.name, "rows lie in the partition of other rows")
+    for name in firm:
+        if seen[name]:
+            yield Finding(table.name, f"{name} is empty in {seen[name]} rows, and may not be")
+    if count := rows.groupBy(*table.key).count().where(F.col("count") > 1).count():
+        yield Finding(table.name, f"{count} keys stand there more than once ({', '.join(table.key)})")
     if table is HISTORY:
         yield from _intervals(rows)
 
@@ -125,28 +121,25 @@ def _rows(table: Table, files: TableFiles, rows: DataFrame) -> Iterator[Finding]
 def _intervals(history: DataFrame) -> Iterator[Finding]:
     key = ["cluster_id", "entity_type", "entity_key", "attr"]
     by_time = Window.partitionBy(*key).orderBy("valid_from")
+    end = F.coalesce("valid_to", F.lit("9999-12-31").cast("timestamp"))
     judged = history.select(
         *key,
         (F.col("valid_to") < F.col("valid_from")).alias("backwards"),
-        (F.coalesce("valid_to", F.lit("9999-12-31").cast("timestamp")) > F.lead("valid_from").over(by_time)).alias(
-            "overlaps"
-        ),
-        F.col("is_current").cast("int").alias("current"),
+        (end > F.lead("valid_from").over(by_time)).alias("overlaps"),
         (F.col("is_current") & F.col("valid_to").isNotNull()).alias("odd"),
+        F.col("is_current").alias("current"),
     )
-    counted = judged.agg(
-        F.count_if("backwards").alias("backwards"),
-        F.count_if("overlaps").alias("overlaps"),
-        F.count_if("odd").alias("odd"),
-    ).first()
-    many = judged.groupBy(*key).agg(F.sum("current").alias("current")).where(F.col("current") > 1).count()
     said = {
         "backwards": "rows end before they begin",
         "overlaps": "rows last beyond the beginning of the next",
         "odd": "rows are current and have ended",
+        "many": "attributes have more than one current row",
     }
+    by_key = judged.groupBy(*key).agg(
+        *(F.count_if(name).alias(name) for name in ("backwards", "overlaps", "odd")),
+        (F.count_if("current") > 1).cast("int").alias("many"),
+    )
+    counted = by_key.agg(*(F.sum(name).alias(name) for name in said)).first()
     for name, what in said.items():
         if counted is not None and counted[name]:
             yield Finding(HISTORY.name, f"{counted[name]} {what}")
-    if many:
-        yield Finding(HISTORY.name, f"{many} attributes have more than one current row")
