@@ -68,8 +68,10 @@ def _cluster_row(each: ClusterReport) -> Row:
 
 def status_result(status: Status) -> Detail:
     """What is in a lake."""
-    since = f", {status.versions} versions kept" if status.versions else ""
-    held = f"version {status.current} of {status.created}{since}" if status.current else "it is empty: kac lake collect"
+    kept = f"{status.versions} version{'' if status.versions == 1 else 's'} kept"
+    held = (
+        f"version {status.current} of {status.created}, {kept}" if status.current else "it is empty: kac lake collect"
+    )
     return Detail(
         f"lake {status.where}",
         {"where": status.where, "current": status.current, "created": status.created, "versions": status.versions},
