@@ -44,7 +44,7 @@ def attributed(changes: DataFrame, authors: DataFrame, tolerance: timedelta = TO
         F.col("a.principal").isNotNull(),
         F.struct(
             F.when(tight, 0).otherwise(1).alias("tier"),
-            *(F.col(f"a.{name}") for name in ("principal", "client_id", "client_host", "told_by")),
+            *(F.col(f"a.{name}") for name in ("principal", "client_id", "client_host", "told_by", "is_copy")),
         ),
     )
     return (
@@ -143,9 +143,11 @@ def _named() -> list[Column]:
     all_names = _distinct(fitting, "principal")
     names = F.filter(all_names, lambda each: each.contains(":"))
     principals = F.when(F.size(names) > 0, names).otherwise(all_names)
-    hosts = F.when(F.size(by_request) > 0, _distinct(by_request, "client_host")).otherwise(
-        _distinct(by_journal, "client_host")
-    )
+    # A forwarded copy may be the one that fits, yet only its original knows the client's address.
+    originals = F.filter("authors", lambda each: ~each["is_copy"] & F.array_contains(principals, each["principal"]))
+    own = F.filter(originals, lambda each: each["told_by"] == "request")
+    copies = F.when(F.size(own) > 0, own).otherwise(by_request)
+    hosts = F.when(F.size(copies) > 0, _distinct(copies, "client_host")).otherwise(_distinct(by_journal, "client_host"))
     alone = F.size(principals) == 1
     return [
         F.when(F.size(principals) > 0, F.array_join(F.array_sort(principals), ", ")).alias("principal"),
