@@ -16,7 +16,7 @@ HISTORY = Table(
         ATTR,
         maybe("old_value", "string", "The value before. Empty: it had none of its own, or it is hidden."),
         maybe("new_value", "string", "The value. Empty: deleted, or hidden."),
-        column("valid_from", "timestamp", "Since when."),
+        column("valid_from", "timestamp", "Since when, or since before: the first look that shows it."),
         maybe("valid_to", "timestamp", "Until when. Empty: still."),
         column("is_current", "boolean", "Whether it is what the cluster has, as far as it is known."),
         column("is_deleted", "boolean", "Whether the value was taken away: what holds then is inherited, or nothing."),

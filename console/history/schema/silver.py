@@ -11,7 +11,11 @@ CHANGE_EVENT = Table(
     (
         CLUSTER_ID,
         column("event_ts", "timestamp", "When; of a look at a cluster, the look that first saw it."),
-        column("ts_uncertainty_ms", "bigint", "How much earlier it may have been, in milliseconds."),
+        column(
+            "ts_uncertainty_ms",
+            "bigint",
+            "How much earlier it may have been, in milliseconds; -1: the first look shows it, nobody knows since when.",
+        ),
         maybe("log_offset", "bigint", "Its offset in the metadata log. Empty for other sources."),
         ENTITY_TYPE,
         ENTITY_KEY,
