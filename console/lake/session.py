@@ -86,7 +86,7 @@ def lake_session(
         settings = Settings(
             master=master,
             memory=memory(machine) if local else None,
-            shuffle_partitions=PARTITIONS_FOR_A_CORE * cores(master, machine) if local else None,
+            shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
             java_options=options,
             more={**_places(local, Path(scratch)), **(more or {})},
         )
@@ -101,8 +101,15 @@ def lake_session(
 def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:
     """For the driver's Java; the archive of classes is built where it is missing."""
     archive = archived(java, environ, say)
-    small = input_bytes is not None and input_bytes <= SMALL
-    return (*(archive.java_options if archive.there else ()), *(("-XX:TieredStopAtLevel=1",) if small else ()))
+    return (
+        *(archive.java_options if archive.there else ()),
+        *(("-XX:TieredStopAtLevel=1",) if is_small(input_bytes) else ()),
+    )
+
+
+def is_small(input_bytes: int | None) -> bool:
+    """Whether the start counts for more than the work; what is not known is not small."""
+    return input_bytes is not None and input_bytes <= SMALL
 
 
 def archived(java: Java, environ: Mapping[str, str], say: Say) -> ClassArchive:
@@ -126,6 +133,11 @@ def cores(master: str, machine: Machine) -> int:
     """How many a local master takes: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
     number = master.removeprefix("local").strip("[]").split(",")[0].strip()
     return machine.cores if number == "*" else int(number) if number.isdigit() else 1
+
+
+def partitions(cores: int, input_bytes: int | None) -> int:
+    """Pieces of a shuffle: more than cores, so that none is too large for memory; of little as few as there are cores."""
+    return cores * (1 if is_small(input_bytes) else PARTITIONS_FOR_A_CORE)
 
 
 def _places(local: bool, scratch: Path) -> dict[str, str]:

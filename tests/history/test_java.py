@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, fitted, looked_at, major
 from console.lake.machine import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, this_machine
-from console.lake.session import cores
+from console.lake.session import SMALL, cores, partitions
 
 NOWHERE = {"PATH": "/nowhere"}
 
@@ -149,6 +149,10 @@ def test_cores_of_a_master() -> None:
         2,
         7,
     ]
+
+
+def test_little_is_shuffled_in_few_pieces() -> None:
+    assert [partitions(2, each) for each in (0, SMALL, SMALL + 1, None)] == [2, 2, 8, 8]
 
 
 _COUNT = """
