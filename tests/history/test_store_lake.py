@@ -355,3 +355,39 @@ def test_reading_needs_no_pyarrow(lake: Lake) -> None:
         [sys.executable, "-c", script, lake.where], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert done.stdout.split() == ["2", "False"]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_what_is_interrupted_while_it_is_committed_holds_whole_or_not_at_all(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    held = add(lake, snapshot_rows(3))
+    replace = lake.filesystem.replace
+
+    def interrupted(path: str, data: bytes) -> None:
+        if path.endswith("CURRENT"):
+            if moment == "after":
+                replace(path, data)
+            raise KeyboardInterrupt
+        replace(path, data)
+
+    monkeypatch.setattr(lake.filesystem, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        add(lake, snapshot_rows(4))
+    monkeypatch.undo()
+    assert len(rows_of(lake, "snapshot")) == (3 if moment == "before" else 7)
+    assert (lake.current() == held) is (moment == "before")
+    assert len(lake.failed_runs()) == (moment == "before")
+
+
+def test_what_can_not_be_swept_does_not_fail_the_run(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: str) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr(lake.filesystem, "remove", refused)
+    for number in range(1, 4):
+        assert add(lake, snapshot_rows(1), keep=1) == lake.current()
+        assert len(rows_of(lake, "snapshot")) == number
+    monkeypatch.undo()
+    add(lake, snapshot_rows(1), keep=1)
+    assert len(list(Path(lake.path("manifests")).iterdir())) == 1

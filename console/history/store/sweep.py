@@ -1,12 +1,16 @@
-"""What may be deleted: what no kept manifest names. Pure."""
+"""What may be deleted, what no kept manifest names, and the deletion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .clock import is_run_id
 from .manifest import Manifest
+
+if TYPE_CHECKING:
+    from .lake import Lake
 
 KEEP = 10
 """Versions that are kept where nobody says how many."""
@@ -23,7 +27,7 @@ class Sweep:
 def sweep(
     history: Sequence[Manifest], keep: int, manifests: Iterable[str], run_folders: Iterable[str], running: str
 ) -> Sweep:
-    """What goes.
+    """What goes. Pure.
 
     history: the versions from the newest back. keep: how many of them stay, at least one. manifests: run ids that have
     a manifest's file; those outside of `history` never held. run_folders: ``data/<table>/v=<run>`` that are there; one
@@ -50,3 +54,37 @@ def sweep(
 
 def _run_of(folder: str) -> str:
     return folder.rpartition("/v=")[2]
+
+
+def sweep_lake(lake: Lake, keep: int, running: str) -> None:
+    """Deletes versions older than the last `keep`, and what runs that died left; by who holds the lock alone. OSError;
+    DamagedLake: a manifest is broken, and what it names is not known."""
+    files = lake.filesystem
+    tables = [entry.name for entry in files.entries(lake.path("data"))]
+    manifests = [entry.name.removesuffix(".json") for entry in files.entries(lake.path("manifests"))]
+    runs = [
+        f"data/{table}/{entry.name}"
+        for table in tables
+        for entry in files.entries(lake.path(f"data/{table}"))
+        if entry.name.startswith("v=")
+    ]
+    history = lake.manifests()
+    gone = sweep(history, keep, manifests, runs, running)
+    for run in gone.manifests:  # before their data: nothing may name what is not there
+        files.remove(lake.path(f"manifests/{run}.json"))
+    for folder in gone.folders:
+        files.remove(lake.path(folder))
+    kept = history[: max(keep, 1)]
+    named = {path for manifest in kept for table in manifest.tables.values() for path in table.paths()}
+    for table in tables:
+        _sweep_delta(lake, f"data/{table}/delta", named)
+
+
+def _sweep_delta(lake: Lake, folder: str, named: set[str]) -> None:
+    """Files of a Delta table that no manifest names; what Delta knows of them stays, as after its own VACUUM."""
+    for entry in lake.filesystem.entries(lake.path(folder)):
+        path = f"{folder}/{entry.name}"
+        if entry.is_folder and entry.name != "_delta_log":
+            _sweep_delta(lake, path, named)
+        elif entry.name.endswith(".parquet") and path not in named:
+            lake.filesystem.remove(lake.path(path))

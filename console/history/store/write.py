@@ -22,7 +22,7 @@ from .errors import LakeError, LeaseLost
 from .holder import Holder
 from .lock import Lock
 from .manifest import DataFile, Inputs, Manifest, TableFiles, schema_of, to_json
-from .sweep import sweep
+from .sweep import sweep_lake
 
 if TYPE_CHECKING:
     from .lake import Lake
@@ -160,15 +160,20 @@ class Write:
         self._add_run(status, inputs or {}, self.rows if rows is None else rows, quarantined, message)
         made = replace(self.draft, created=iso_now())
         files = self.lake.filesystem
-        named = made.folders
         files.settle(sorted(self.lake.path(each) for each in _new_folders(made, self.manifest)), self.lake.where)
         files.create(self.lake.path(f"manifests/{self.run_id}.json"), to_json(made))
-        files.replace(self.lake.path("CURRENT"), f"{self.run_id}\n".encode())
-        self._ended = True
-        for folder in self._folders:
-            if not any(each == folder or each.startswith(f"{folder}/") for each in named):
-                files.remove(self.lake.path(folder))
-        self._sweep(made)
+        self._ended = True  # CURRENT may name it from here on: what is there stays, whatever is raised
+        try:
+            files.replace(self.lake.path("CURRENT"), f"{self.run_id}\n".encode())
+        except BaseException:
+            self._ended = self.lake.current().run_id == self.run_id
+            raise
+        with suppress(LakeError, OSError):  # it holds; what is left over goes with the next run
+            used = {"/".join(folder.split("/")[:4]) for folder in made.folders}
+            for folder in self._folders:
+                if folder not in used:
+                    files.remove(self.lake.path(folder))
+            sweep_lake(self.lake, self._keep, self.run_id)
         return made
 
     def abandon(self, why: BaseException | None, inputs: Inputs | None = None) -> None:
@@ -248,35 +253,6 @@ class Write:
         else:
             self.append(RUN.name, "", folder)
         self.rows = counted
-
-    def _sweep(self, made: Manifest) -> None:
-        files, lake = self.lake.filesystem, self.lake
-        manifests = [entry.name.removesuffix(".json") for entry in files.entries(lake.path("manifests"))]
-        runs = [
-            f"data/{table.name}/{entry.name}"
-            for table in files.entries(lake.path("data"))
-            for entry in files.entries(lake.path(f"data/{table.name}"))
-            if entry.name.startswith("v=")
-        ]
-        with suppress(LakeError):  # an older version that is broken is kept: `verify` tells of it
-            gone = sweep(lake.manifests(), self._keep, manifests, runs, made.run_id)
-            for run in gone.manifests:  # before their data: nothing may name what is not there
-                files.remove(lake.path(f"manifests/{run}.json"))
-            for folder in gone.folders:
-                files.remove(lake.path(folder))
-            kept = lake.manifests()
-            named = {path for manifest in kept for table in manifest.tables.values() for path in table.paths()}
-            for table in files.entries(lake.path("data")):
-                self._sweep_delta(f"data/{table.name}/delta", named)
-
-    def _sweep_delta(self, folder: str, named: set[str]) -> None:
-        """Files of a Delta table that no manifest names; what Delta knows of them stays, as after its own VACUUM."""
-        for entry in self.lake.filesystem.entries(self.lake.path(folder)):
-            path = f"{folder}/{entry.name}"
-            if entry.is_folder and entry.name != "_delta_log":
-                self._sweep_delta(path, named)
-            elif entry.name.endswith(".parquet") and path not in named:
-                self.lake.filesystem.remove(self.lake.path(path))
 
 
 def _new_folders(now: Manifest, before: Manifest) -> set[str]:
