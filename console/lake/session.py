@@ -136,7 +136,7 @@ def cores(master: str, machine: Machine) -> int:
 
 
 def partitions(cores: int, input_bytes: int | None) -> int:
-    """Pieces of a shuffle: more than cores, so that none is too large for memory; of little as few as there are cores."""
+    """Pieces of a shuffle: more than cores, so that none is too large for memory; of little, as many as cores."""
     return cores * (1 if is_small(input_bytes) else PARTITIONS_FOR_A_CORE)
 
 
