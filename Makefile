@@ -5,6 +5,7 @@ PYTHON ?= $(firstword $(foreach name,python3 python3.14 python3.13 python3.12 py
 
 DEV := .venv-dev
 RUN := .venv-run
+LAKE := .venv-lake
 BIN := $(DEV)/bin
 PYTEST := $(BIN)/python -m pytest
 CHECKED := console widgets themes tests requirements $(wildcard benchmarks screenshots)
@@ -12,7 +13,7 @@ TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
-.PHONY: help demo demo-brokers test test-fast test-brokers check docs pictures format lock dev-venv run-venv clean
+.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers check docs pictures format lock dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +23,10 @@ demo: run-venv  ## the console on an embedded cluster on a bad day; DEMO='--scen
 
 demo-brokers: run-venv  ## the same on three real brokers with something in them (needs Java 17)
 	@$(RUN)/bin/python -m tests.support.demo
+
+demo-lake: lake-venv  ## a day of three clusters as history in .demo-lake, and the console on it
+	@$(LAKE)/bin/python -m console lake demo --lake .demo-lake
+	@KAC_LAKE=.demo-lake $(LAKE)/bin/python -m console demo --scenario fleet --still --state .demo-lake/demo/clusters.json
 
 # The slow ones in two processes with clusters of their own; loadgroup hands out one test at a time.
 test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
@@ -71,6 +76,9 @@ dev-venv:
 run-venv:
 	@$(PYTHON) requirements/make_venv.py $(RUN) requirements/build.txt requirements/run.txt
 
+lake-venv:
+	@$(PYTHON) requirements/make_venv.py $(LAKE) requirements/build.txt requirements/lake.txt
+
 clean:  ## remove what these commands made here (the jars' cache stays)
-	rm -rf $(DEV) $(RUN) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(DEV) $(RUN) $(LAKE) .demo-lake build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.venv*' -prune -exec rm -rf {} +
