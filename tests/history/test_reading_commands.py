@@ -158,7 +158,7 @@ def test_usage(kac: Kac) -> None:
     assert "estimates from request logs" in ran.out
     rows = kac("usage", "--principal", "alice", "--output", "json").data["usage"]
     assert [row["quota_key"] for row in rows] == ["producer_byte_rate", "consumer_byte_rate"]
-    assert len(rows[0]["series"]) == 60
+    assert len(rows[0]["series"]) == 120
     assert len(kac("usage", "--limit", "2", "--output", "csv").rows) == 2
     assert kac("usage", "--cluster", OTHER).out.startswith("nothing was used in this window")
 

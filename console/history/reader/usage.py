@@ -11,7 +11,7 @@ from .query import FILES, Where, known_time
 from .rows import Minute, Pair, Usage
 from .tables import Tables
 
-WINDOW = timedelta(hours=1)
+WINDOW = timedelta(days=1)
 MOST = 200
 _ONE_MINUTE = timedelta(minutes=1)
 

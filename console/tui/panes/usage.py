@@ -96,7 +96,7 @@ class UsageView(LakeView[Usage]):
     def crumbs(self) -> Line:
         """What this is, and that it is an estimate."""
         asked = self._wanted
-        when = "last hour" if asked.since is None and asked.until is None else "window"
+        when = "last day" if asked.since is None and asked.until is None else "window"
         return [("usage", "strong"), (f"  {when}, estimated", "muted")]
 
     def details(self, row: Usage) -> list[Line]:
