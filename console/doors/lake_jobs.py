@@ -151,10 +151,11 @@ def with_spark(
     create: bool = False,
     more: Mapping[str, str] | None = None,
 ) -> int:
-    """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds."""
-    from console.history.store import Lake
+    """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds. more:
+    settings of Spark's."""
+    from console.history.store import Lake, LakeError
     from console.lake.progress import shown
-    from console.lake.session import lake_session, spark_log
+    from console.lake.session import NoSpark, lake_session
 
     local = "://" not in where or where.startswith("file://")
     # What is wrong with the lake is said before Spark is started for it.
@@ -175,24 +176,27 @@ def with_spark(
     except KeyboardInterrupt:
         complain("interrupted: the lake is as it was")
         raise
-    except Exception as error:
-        if (known := _known(error)) is None:
-            raise
+    except (LakeError, NoSpark, ModuleNotFoundError):
+        raise  # told in words by whoever called
+    except Exception as error:  # noqa: BLE001 - never a traceback in the face
         # Not its text, which may hold values of the lines that were read.
         trace = "".join(traceback.format_tb(error.__traceback__))
         logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)
-        complain(known.rstrip(".") + (f"; {spark_log(os.environ)} says where" if _of_spark(error) else ""))
+        complain(f"{_words(error).rstrip('.')}; the lake is as it was")
         return FAILED
 
 
-def _known(error: Exception) -> str | None:
-    """What is wrong, in a line; None: not for us to tell."""
+def _words(error: Exception) -> str:
+    """What is wrong, and where more stands, in a line."""
+    from console.lake.session import spark_log
+
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     if _of_spark(error):
         condition = getattr(error, "getCondition", lambda: None)()
-        return f"the job failed in Spark: {type(error).__name__}{f' {condition}' if condition else ''}"
-    return None
+        what = f"{type(error).__name__}{f' {condition}' if condition else ''}"
+        return f"the job failed in Spark: {what}; {spark_log(os.environ)} says where"
+    return f"kac itself failed: {type(error).__name__}; kac.log beside {spark_log(os.environ)} says where"
 
 
 def _of_spark(error: Exception) -> bool:

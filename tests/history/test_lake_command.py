@@ -9,17 +9,18 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 
 from console.cli import run
 from console.doors.lake import JOBS, TAKES
 from console.history.jobs.progress import Progress
-from console.history.store import Lake
+from console.history.store import Lake, LakeError
 from console.lake.class_archive import ClassArchive, build, class_archive, forget
 from console.lake.java import find_java
 from console.lake.progress import Lines, fraction, shown
@@ -106,6 +107,35 @@ def test_without_java_it_says_what_to_do(
     said = capsys.readouterr().err
     assert "install Java 17 or newer" in said
     assert "kac lake doctor" in said
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (TypeError("hunter2"), "kac itself failed: TypeError; kac.log"),
+        (FileNotFoundError(2, "No such file or directory", "/logs/a"), "/logs/a: No such file or directory"),
+        (AnalysisException("hunter2", errorClass="SOME_CONDITION"), "AnalysisException SOME_CONDITION"),
+        (LakeError("It is busy."), "kac: It is busy."),
+    ],
+)
+def test_what_fails_in_a_job_is_a_line_without_values(
+    wrong: Exception, said: str, lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @contextmanager
+    def no_session(*_: object, **__: object) -> Iterator[None]:
+        yield None
+
+    def failing(*_: object, **__: object) -> None:
+        raise wrong
+
+    monkeypatch.setattr("console.lake.session.lake_session", no_session)
+    monkeypatch.setattr("console.history.jobs.build.build", failing)
+    assert run(["lake", "build", "--lake", lake.where]) == 1
+    told = capsys.readouterr()
+    assert said in told.err
+    log = Path(os.environ["HOME"], ".local/state/kac/kac.log").read_text()
+    assert "hunter2" not in told.out + told.err + log
+    assert isinstance(wrong, LakeError) or "failing" in log
 
 
 def test_status_in_text_and_json(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
