@@ -56,7 +56,8 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
 
 def _now(history: DataFrame) -> DataFrame:
     """cluster_id, entity_type, entity_key, attr, own (empty: taken away), since (empty: before anything was known)."""
-    current = with_first_look(history).where(F.col("is_current") & (F.col("entity_type") != "cluster"))
+    rows = history.where(F.col("is_current") & (F.col("entity_type") != "cluster"))
+    current = with_first_look(rows, history)
     return current.select(
         "cluster_id",
         "entity_type",

@@ -8,11 +8,12 @@ from pyspark.sql import functions as F
 _LOOKS = ("snapshot", "kraft_snapshot")
 
 
-def with_first_look(history: DataFrame) -> DataFrame:
-    """`history` with `first_look`: the first time at which a look at the cluster, or a snapshot of its log, tells."""
+def with_first_look(rows: DataFrame, history: DataFrame) -> DataFrame:
+    """`rows`, some of `history`, with `first_look`: the first time at which a look at the cluster, or a snapshot of its
+    log, tells of anything."""
     looks = history.where(F.col("source").isin(*_LOOKS)).groupBy("cluster_id")
     first = looks.agg(F.min("valid_from").alias("first_look"))
-    return history.join(F.broadcast(first), on="cluster_id", how="left")
+    return rows.join(F.broadcast(first), on="cluster_id", how="left")
 
 
 def since_before() -> Column:
