@@ -103,7 +103,9 @@ def _without_echoes(events: DataFrame) -> DataFrame:
 
 
 def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
-    last = F.lag(F.struct("is_set", "digest", "ts", "source")).over(in_order())
+    last = F.lag(F.struct("is_set", "digest", "value", "ts", "source")).over(in_order())
+    # Of a credential the log has what no look shows: what a look shows is the same, or it is another.
+    shown_again = F.col("source").isin(*_SEEN) & (F.col("value") == last["value"])
     by_author = F.col("source").isin(*AUTHORS)
     # The journal and the request log both tell of a hidden value that was set once.
     told_again = last["digest"].isNull() & (F.col("source") != last["source"]) & last["source"].isin(*AUTHORS)
@@ -114,6 +116,7 @@ def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
         .when(F.col("is_set") != last["is_set"], F.lit(True))
         .when(~F.col("is_set"), F.lit(False))
         .when(F.col("digest").isNull(), by_author & ~told_again)
+        .when(shown_again, F.lit(False))
         .otherwise(~F.col("digest").eqNullSafe(last["digest"]))
     )
     return (
