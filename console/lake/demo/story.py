@@ -92,7 +92,7 @@ _CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
 _PRODUCTION = (
     Deed(
         "production",
-        _ago(23, 40),
+        _ago(24),
         "ci",
         (SetQuota(_pair("checkout", "checkout-loader"), "producer_byte_rate", 65_536.0),),
     ),
@@ -138,8 +138,8 @@ _OLD = (
     Deed("old", _ago(5, 22), "alice", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 10 * MIB),), True),
 )
 
-NOT_LOOKED_AT = {"staging": ((_ago(11), _ago(6, 30)),)}
-"""When nobody looked at a cluster: from so long ago until so long ago."""
+NOT_LOOKED_AT = {"old": ((_ago(11), _ago(6, 30)),)}
+"""When nobody looked at a cluster, one without a metadata log: from so long ago until so long ago."""
 
 CLIENTS = (
     Client("production", 1, "checkout", "checkout-loader", "checkout.carts", 120_000.0, limit=65_536.0),
