@@ -8,7 +8,6 @@ from datetime import datetime
 from console.commands.results import Column, Data, Row, Table
 from console.history.reader.rows import Change, Drifted, Usage
 from console.present.lake import (
-    HOW_SURE,
     NOTHING,
     attr_text,
     drift_sides,
@@ -38,7 +37,7 @@ def _history_row(change: Change, clusters: bool) -> Row:
         cells = ("nobody looked", "", "", f"until {until}", "", "")
     else:
         old, new, _ = sides(change)
-        how = change.attribution if change.attribution in HOW_SURE else "none"
+        how = change.attribution if change.principal is not None else "none"
         entity = entity_text(change.entity_type, change.entity_key)
         cells = (entity, attr_text(change.attr), old, new, who_text(change.principal), how)
     data: dict[str, Data] = {**change._asdict(), "valid_from": change.valid_from.isoformat(), "valid_to": None}

@@ -10,11 +10,11 @@ from console.history.reader.rows import Change, Drifted, Usage, Violation
 from console.lake.report import PLOTTED, Report
 from console.lake.report_figures import changes_figure, rate_figure
 from console.present.lake import (
-    HOW_SURE,
     NOTHING,
     attr_text,
     drift_sides,
     entity_text,
+    how_sure,
     level_text,
     pair_text,
     sides,
@@ -117,7 +117,7 @@ def _change(change: Change) -> list[Cell]:
         until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
         return [when, ("nobody looked", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
     old, new, _ = sides(change)
-    _, words = HOW_SURE.get(change.attribution, HOW_SURE["none"])
+    _, words = how_sure(change)
     what = entity_text(change.entity_type, change.entity_key)
     cells = (what, attr_text(change.attr), old, new, who_text(change.principal), words)
     return [when, *((cell, "") for cell in cells)]

@@ -121,6 +121,12 @@ def who_text(principal: str | None) -> str:
     return " or ".join(clean(each.removeprefix("User:")) for each in principal.split(", "))
 
 
+def how_sure(change: Change) -> tuple[str, str]:
+    """How it is known who: a letter, and in words. Where nobody is named, nothing tells."""
+    named = change.attribution if change.principal is not None else "none"
+    return HOW_SURE.get(named, HOW_SURE["none"])
+
+
 def level_text(level: int | None) -> str:
     """The level of a quota that won, in words."""
     return LEVELS[level - 1] if level is not None and 1 <= level <= len(LEVELS) else "no quota"

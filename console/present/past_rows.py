@@ -9,10 +9,10 @@ from typing import NamedTuple
 from console.history.reader.rows import Change
 from console.present.lake import (
     HIDDEN,
-    HOW_SURE,
     NOTHING,
     attr_text,
     entity_text,
+    how_sure,
     sides,
     who_text,
 )
@@ -25,7 +25,7 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 class PastRow(NamedTuple):
     """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
-    number: of the journal's change; one of them is None."""
+    number: of the journal's change; one of them is None. is_first_seen: the first look showed it."""
 
     key: Hashable
     when: str
@@ -36,18 +36,21 @@ class PastRow(NamedTuple):
     sure: tuple[str, str]
     change: Change | None
     number: int | None
+    is_first_seen: bool = False
 
 
-def of_change(change: Change) -> PastRow:
-    """A row of a lake's timeline."""
+def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
+    """A row of a lake's timeline. first_look: when somebody first looked at the cluster."""
     when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
         return PastRow(change.place, when, "nobody looked", "", until, "", ("~", "pending"), change, None)
-    letter, _ = HOW_SURE.get(change.attribution, HOW_SURE["none"])
+    letter, _ = how_sure(change)
     meaning = "muted" if letter in "RJ" else "pending"
     old, new = (_short(change, side) for side in sides(change)[:2])
     what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
+    if change.is_first_seen(first_look):
+        return PastRow(change.place, when, what, "first seen", new, "", ("·", "muted"), change, None, True)
     return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
 
 
@@ -86,7 +89,7 @@ def change_lines(change: Change) -> list[Line]:
     since = _full(change.valid_from)
     until = "and still is" if change.is_current else f"until {_full(change.valid_to)}" if change.valid_to else ""
     lines.append([(f"since {since} {until}", "")])
-    letter, words = HOW_SURE.get(change.attribution, HOW_SURE["none"])
+    letter, words = how_sure(change)
     who = who_text(change.principal)
     lines.append([("nobody knows who" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
     lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])

@@ -70,6 +70,10 @@ class TextLines(Widget):
                 return place
         return None
 
+    def on_show(self) -> None:
+        """What was set while it was hidden, or had no size yet, has not been painted."""
+        self._painter.repaint()
+
     def on_click(self, event: events.Click) -> None:
         """Tell the owner where the click was."""
         event.stop()

@@ -16,7 +16,7 @@ from console.history.reader.drift import drift, violations
 from console.history.reader.freshness import freshness
 from console.history.reader.rows import Change, Drifted, Pair
 from console.history.reader.tables import NoDuckDB, NotLocal, Tables
-from console.history.reader.timeline import Wanted, gaps, timeline
+from console.history.reader.timeline import Wanted, first_look, gaps, timeline
 from console.history.reader.usage import Window, hottest, minutes, newest_minute
 from console.history.schema.gold import DRIFT, HISTORY, QUOTA_USAGE
 from console.history.store import Lake, NoLake
@@ -157,6 +157,22 @@ def test_usage_of_a_window_a_key_and_a_user(tables: Tables) -> None:
     assert len(hottest(tables, Window(CLUSTER), 2)) == 2
     assert hottest(tables, Window(OTHER)) == []
     assert newest_minute(tables, CLUSTER) == NOON
+
+
+def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:
+    looked = NOON - 500 * MINUTE
+    (*_, written) = (row for row in sample_lake.history(CLUSTER, NOON) if row[12] == "kraft_log" and row[4] is None)
+    seen = (*written[:6], looked, *written[7:12], "snapshot")
+    changed = (*written[:3], "flush.ms", *written[4:12], "snapshot")
+    lake = Lake.create(str(tmp_path / "lake"))
+    with lake.writing("build") as write:
+        write.add_arrow("history", sample_lake.arrow("history", [seen, changed, written]))
+        write.commit()
+    opened = Tables(lake.where)
+    first = first_look(opened, written[0])
+    assert first == looked
+    assert [row.is_first_seen(first) for row in timeline(opened, Wanted())] == [False, False, True]
+    assert first_look(opened, "nobody") is None
 
 
 def test_freshness_and_gaps(tables: Tables) -> None:

@@ -134,6 +134,21 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
         assert staged(it) == []
 
 
+async def test_what_the_first_look_showed_is_no_change_to_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake = Lake.create(str(tmp_path / "lake"))
+    seen = (CLUSTER, "topic", "orders", "retention.ms", None, "604800000", NOON, None, True, False, None, "none")
+    with lake.writing("build") as write:
+        write.add_arrow("history", sample_lake.arrow("history", [(*seen, "snapshot")]))
+        write.commit()
+    monkeypatch.setenv("KAC_LAKE", lake.where)
+    async with driven() as it:
+        await it.press("8")
+        await it.shows("first seen → 7 d")
+        await it.press("enter")
+        await says(it, "what was before that is not known")
+        assert staged(it) == []
+
+
 async def test_nothing_is_staged_where_nothing_may_be(lake: str) -> None:
     async with driven(read_only=True) as it:
         await it.press("8")

@@ -10,6 +10,8 @@ from ..schema.table import Table
 UNOBSERVED = ":unobserved"
 """The attribute of time in which a cluster was not looked at."""
 CLUSTER = "cluster"
+LOOKS = ("snapshot", "kraft_snapshot")
+"""The sources that tell what is, and not what changed."""
 
 
 class Change(NamedTuple):
@@ -33,6 +35,12 @@ class Change(NamedTuple):
     def is_gap(self) -> bool:
         """Whether it is no change but a time in which nobody looked."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
+
+    def is_first_seen(self, first_look: datetime | None) -> bool:
+        """Whether it is no change but what the first look at the cluster showed: it was so before, nobody knows since
+        when."""
+        is_new = self.old_value is None and not self.is_deleted and not self.is_gap
+        return is_new and self.source in LOOKS and self.valid_from == first_look
 
     @property
     def place(self) -> Place:

@@ -8,7 +8,7 @@ from datetime import datetime
 from ..entities import acl_key
 from ..schema.gold import HISTORY
 from .query import FILES, Where, known_time, time
-from .rows import CLUSTER, UNOBSERVED, Change, Gap, Place
+from .rows import CLUSTER, LOOKS, UNOBSERVED, Change, Gap, Place
 from .tables import Tables
 
 PAGE = 500
@@ -74,6 +74,18 @@ def _where(wanted: Wanted) -> Where:
     for word in wanted.text.split():
         where.add(f"contains(lower({_TEXT}), lower(?))", word)
     return where
+
+
+def first_look(tables: Tables, cluster_id: str) -> datetime | None:
+    """When a cluster was first looked at; None where nobody ever did."""
+    files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
+    if not files:
+        return None
+    where = Where().equal("cluster_id", cluster_id).add("list_contains(?, source)", list(LOOKS))
+    where.add("attr <> ?", UNOBSERVED)
+    sql = f"SELECT epoch_us(min(valid_from)) FROM {FILES} {where.sql}"  # noqa: S608
+    ((found,),) = tables.ask(sql, [files, *where.parameters])
+    return time(found)
 
 
 def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:

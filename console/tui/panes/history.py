@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from console.commands.lake_edits import undo
+from console.commands.lake_edits import Cannot, undo
 from console.commands.lake_filter import LakeFilter
 from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.commands.statements import Entity
 from console.commands.unparse import subject_text
 from console.history.entities import DEFAULT, quota_key
-from console.history.reader.timeline import PAGE, Wanted, timeline, with_acls
+from console.history.reader.rows import Change
+from console.history.reader.timeline import PAGE, Wanted, first_look, timeline, with_acls
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.plan.edits import Edit
 from console.present.names import resource_word
 from console.present.past_rows import PastRow, change_lines, of_change, of_journal, past_cells
 from console.present.sanitize import clean
@@ -73,7 +75,8 @@ class HistoryView(LakeView[PastRow]):
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
-        return [of_change(change) for change in timeline(tables, wanted, self._pages * PAGE)]
+        first = first_look(tables, self.cluster_id)
+        return [of_change(change, first) for change in timeline(tables, wanted, self._pages * PAGE)]
 
     async def ask(self) -> None:
         """Ask the lake, or read the journal."""
@@ -169,7 +172,7 @@ class HistoryView(LakeView[PastRow]):
         if row.change is None:
             told = f"change {row.number} of this host's journal"
             return [title, [(f"{row.old} → {row.new}", "")], [(f"{row.who}, {row.when}", "")], [(told, "muted")]]
-        return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(undo(row.change)), "muted")]]
+        return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(_undo(row, row.change)), "muted")]]
 
     # -- filter --------------------------------------------------------------------------------------------------------
 
@@ -211,10 +214,10 @@ class HistoryView(LakeView[PastRow]):
             return
         change = row.change
         if change.is_current:
-            self.stage([Wish(undo(change), None if change.is_deleted else change.new_value)])
+            self.stage([Wish(_undo(row, change), None if change.is_deleted else change.new_value)])
         else:
             since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
-            self.stage([Wish(undo(change), UNKNOWN, f"it was changed again at {since}, which this undoes too")])
+            self.stage([Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")])
 
     def do_journal(self) -> None:
         """The lake's timeline, or this host's journal."""
@@ -227,6 +230,12 @@ class HistoryView(LakeView[PastRow]):
         """The change in a line."""
         row = self.row()
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
+
+
+def _undo(row: PastRow, change: Change) -> Edit | Cannot:
+    if row.is_first_seen:
+        return Cannot("it was so when the cluster was first looked at: what was before that is not known")
+    return undo(change)
 
 
 def lake_entities(about: ConfigResource | QuotaEntity) -> tuple[tuple[str, str], ...]:
