@@ -13,7 +13,7 @@ async def test_topics_with_the_header_and_the_keys() -> None:
         header = it.lines[0]
         for part in ("test", "model-cluster", "RW", "2 brokers", "ctrl 2", "3 topics", "ANONYMOUS"):
             assert part in header, header
-        assert "2 Topics" in it.lines[1]
+        assert "2 Topic" in it.lines[1]
         assert "live" in it.lines[1]
         assert it.line("Name").split() == ["Name", "Part", "RF", "URP", "Off", "Over", "Size", "Changed"]
         await it.until(lambda: "10 MiB" in it.line("orders"))
