@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,10 +29,11 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tables]:
     where = str(tmp_path_factory.mktemp("sample") / "lake")
     sample_lake.make_lake(where)
-    return Tables(where)
+    with closing(Tables(where)) as opened:
+        yield opened
 
 
 def rows() -> list[Change]:

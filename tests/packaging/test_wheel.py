@@ -79,7 +79,7 @@ def test_the_console_opens_says_what_is_wrong_and_leaves(bin_folder: Path, tmp_p
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     nobody_there = [str(bin_folder / "kac"), "-b", "127.0.0.1:1"]
     with Terminal(nobody_there, cwd=tmp_path, environment=environment) as terminal:
-        terminal.wait_for("2 Topics")
+        terminal.wait_for("2 Topic")
         terminal.wait_for("nothing listens there")
         terminal.send(":q\r")
         assert terminal.wait_for_end() == 0
