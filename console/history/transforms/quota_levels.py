@@ -68,16 +68,17 @@ def effective_quotas(uses: DataFrame, values: DataFrame, at: str) -> DataFrame:
 
 def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...]) -> DataFrame:
     """Times in which nothing of a lookup changes, with a column of each level and key."""
-    slots = {_slot(key, level): _change(key, level) for level in levels for key in USAGE_KEYS}
-    changes = values.groupBy(*lookup, "valid_from").agg(*(F.max(change).alias(slot) for slot, change in slots.items()))
     in_time = Window.partitionBy(*lookup).orderBy("valid_from")
+    # All that begins at one time is in the frame of each of its rows, of which the last is kept.
+    so_far = in_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     until = F.coalesce(F.lead("valid_from").over(in_time), F.lit(_END).cast("timestamp"))
-    return changes.select(
+    slots = ((_slot(key, level), _change(key, level)) for level in levels for key in USAGE_KEYS)
+    return values.select(
         *lookup,
         "valid_from",
         until.alias("valid_to"),
-        *(F.last(slot, ignorenulls=True).over(in_time).alias(slot) for slot in slots),
-    )
+        *(F.last(change, ignorenulls=True).over(so_far).alias(slot) for slot, change in slots),
+    ).where(F.col("valid_from") < F.col("valid_to"))
 
 
 def _change(key: str, level: int) -> Column:
