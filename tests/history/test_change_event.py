@@ -17,6 +17,8 @@ from console.history.schema.arrow import arrow_schema
 from console.history.schema.tables import TABLES
 from console.history.transforms.change_event import change_event
 
+pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(600)]
+
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 TOPIC, BROKER = 2, 4
 Row = dict[str, Any]
@@ -229,7 +231,6 @@ SNAPSHOTS: list[Mapping[str, Any]] = [
 ]
 
 
-@pytest.mark.timeout(600)
 def test_authors_and_snapshots(spark: SparkSession) -> None:
     authors, deletions = list(_authors()), list(_deletions())
     cases = [case for case, *_ in authors] + [case for case, _ in deletions] + [_checkpoints()]

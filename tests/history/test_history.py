@@ -18,6 +18,8 @@ from console.history.schema.arrow import arrow_schema
 from console.history.schema.tables import TABLES
 from console.history.transforms.history import history
 
+pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(600)]
+
 AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 Row = dict[str, Any]
 Told = tuple[float, str | None, str | None, str | None, str, str]
@@ -153,7 +155,6 @@ GAPS = {
 }
 
 
-@pytest.mark.timeout(600)
 def test_rows_of_the_history(spark: SparkSession) -> None:
     cases = list(_cases())
     every = [*cases, *(case for case, _ in GAPS.values())]

@@ -33,7 +33,7 @@ def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tol
     beats = snapshot.where(F.col("kind") == "heartbeat").select("cluster_id", "entity_type", "observed_ts")
     kept = _with_keeps(changes, beats).select(
         *ATTRIBUTE,
-        _log_time().alias("ts"),
+        F.col("event_ts").alias("ts"),
         "source",
         "log_offset",
         "op",
@@ -55,7 +55,8 @@ def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tol
         .withColumn("keeps", F.lit(False))
         .withColumn("in_log", F.lit(False))
     )
-    return kept.unionByName(shown, allowMissingColumns=True).withColumn("rank", _rank())
+    events = kept.unionByName(shown, allowMissingColumns=True)
+    return events.withColumn("ts", _log_time()).withColumn("rank", _rank())
 
 
 def log_covers(change_event: DataFrame) -> DataFrame:
@@ -131,10 +132,9 @@ def _with_keeps(changes: DataFrame, beats: DataFrame) -> DataFrame:
 
 def _log_time() -> Column:
     """The time of a change. A controller whose clock is behind its predecessor's does not turn the log's order."""
-    in_log = Window.partitionBy(*ATTRIBUTE, F.col("source").isin(*LOG)).orderBy(
-        "log_offset", F.col("source").desc(), "event_ts"
-    )
-    return F.when(F.col("source").isin(*LOG), F.max("event_ts").over(in_log)).otherwise(F.col("event_ts"))
+    of_log = F.col("source").isin(*LOG)
+    log_first = Window.partitionBy(*ATTRIBUTE).orderBy(of_log.desc(), "log_offset", F.col("source").desc(), "ts")
+    return F.when(of_log, F.max("ts").over(log_first)).otherwise(F.col("ts"))
 
 
 def _rank() -> Column:
@@ -162,16 +162,16 @@ def _looks(
         )
         .select(*of_type, "ts", F.least("to_ts", first_hole).alias("sure_to"), F.struct("ts", "needless").alias("beat"))
     )
-    sure = marks.where(F.col("ts") <= F.col("sure_to")).groupBy(*of_type).agg(F.max("ts").alias("sure_to"))
+    ends = marks.groupBy(*of_type).agg(
+        F.max(F.when(F.col("ts") <= F.col("sure_to"), F.col("ts"))).alias("sure_to"), F.max("ts").alias("last_ts")
+    )
+    shown_from = F.col("event_ts") + micros(tolerance)
+    in_doubt = F.col("sure_to").isNull() | (F.col("event_ts") < F.col("first_record")) | (shown_from > F.col("sure_to"))
     open_ends = (
         changes.where((F.col("source") != "snapshot") & ~_not_in_logs())
-        .join(sure, on=of_type, how="left")
-        .where(
-            F.col("sure_to").isNull()
-            | (F.col("event_ts") < F.col("first_record"))
-            | (F.col("event_ts") + micros(tolerance) > F.col("sure_to"))
-        )
-        .select(*ATTRIBUTE, (F.col("event_ts") + micros(tolerance)).alias("ts"))
+        .join(ends, on=of_type, how="inner")
+        .where(in_doubt & (shown_from <= F.col("last_ts")))
+        .select(*ATTRIBUTE, shown_from.alias("ts"))
     )
     # From late to early, so that the next look is the last that was passed; at one time the look comes first.
     backwards = Window.partitionBy(*of_type).orderBy(F.col("ts").desc(), F.col("beat").desc_nulls_last())
