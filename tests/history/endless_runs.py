@@ -1,11 +1,13 @@
-"""A process that writes to a lake without end, to be killed: `python -m tests.history.endless_runs LAKE`.
+"""Processes that write to a lake without end, to be killed: `python -m tests.history.endless_runs LAKE`.
 
-Its n-th run appends two rows to `snapshot` in each of three partitions, puts n rows in the place of what `history` had,
-and remembers n. A line says that a run has begun, and one how many seconds it took.
+For each line of its input it begins one, tells which process that is, and when it has ended. Its n-th run appends two
+rows to `snapshot` in each of three partitions, puts n rows in the place of what `history` had, and remembers n. A line
+says that a run has begun, and one how many seconds it took.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from datetime import timedelta
@@ -32,13 +34,28 @@ def one_run(lake: Lake) -> None:
         write.commit()
 
 
-def main() -> None:
-    lake = Lake.open(sys.argv[1])
+def endless(lake: Lake) -> None:
+    tell(f"process {os.getpid()}")
     while True:
-        print("began", flush=True)
+        tell("began")
         began = time.monotonic()
         one_run(lake)
-        print(time.monotonic() - began, flush=True)
+        tell(str(time.monotonic() - began))
+
+
+def tell(line: str) -> None:
+    """In one piece, whenever the process is killed."""
+    os.write(1, f"{line}\n".encode())
+
+
+def main() -> None:
+    lake = Lake.open(sys.argv[1])
+    for _ in sys.stdin:
+        process = os.fork()
+        if not process:
+            endless(lake)
+        os.waitpid(process, 0)
+        tell("ended")
 
 
 if __name__ == "__main__":
