@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value, scram_value
+from ..kafka_codes import CONFIG_OPS, MECHANISMS, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, named
 from ..redact import HIDDEN, is_secret
-from .codes import CONFIG_OPS, MECHANISMS, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, named
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..entities import ACL_SET
+from ..kafka_codes import MECHANISMS
 from ..redact import HIDDEN
 from . import kraft_spelling as spelled
 from .kraft_fields import is_type, read_fields
@@ -70,7 +71,7 @@ def _said() -> Column:
         F.when(F.col("value_hmac").isNull() & (f["value"] != HIDDEN), f["value"]),
     )
     quota = _fact("quota", spelled.quota_key(f["entity"]), f["key"], ~f["remove"], spelled.quota_value(f["value"]))
-    mechanism = spelled.named(spelled.MECHANISMS, f["mechanism"])
+    mechanism = spelled.named(MECHANISMS, f["mechanism"])
     iterations = F.concat(F.lit("iterations="), f["iterations"].cast("string"))
     level = f["featureLevel"]
     broker = F.coalesce(f["brokerId"].cast("string"), f["id"])

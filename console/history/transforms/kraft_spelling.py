@@ -8,31 +8,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ..entities import CONFIG_TYPES, DEFAULT
+from ..kafka_codes import OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
 
 _ESCAPED = r"[%,=:<>\x00-\x1f\x7f]"
 _EXACT = 1e18
 """Whole doubles below this fit in 64 bits."""
-
-RESOURCE_TYPES = {2: "TOPIC", 3: "GROUP", 4: "CLUSTER", 5: "TRANSACTIONAL_ID", 6: "DELEGATION_TOKEN", 7: "USER"}
-PATTERN_TYPES = {3: "LITERAL", 4: "PREFIXED"}
-PERMISSIONS = {2: "DENY", 3: "ALLOW"}
-OPERATIONS = {
-    2: "ALL",
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-    13: "CREATE_TOKENS",
-    14: "DESCRIBE_TOKENS",
-    15: "TWO_PHASE_COMMIT",
-}
-MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 
 
 def named(names: Mapping[int, str], code: Column) -> Column:

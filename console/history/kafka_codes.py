@@ -1,4 +1,4 @@
-"""Kafka's numbers as request logs have them, in Kafka's words."""
+"""Kafka's numbers in its words, as request logs and records of the metadata log have them."""
 
 from __future__ import annotations
 
