@@ -110,6 +110,8 @@ def named_context(options: argparse.Namespace) -> Context | int | None:
     if _names_a_cluster(options):
         context = context_of(options)
         return USAGE if context is None else context
+    if hasattr(options, "lake") and getattr(options, "cluster", None) is not None:
+        return None  # a context has nothing to add
     from console.contexts import ContextError, load, resolve
 
     try:
