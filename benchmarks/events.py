@@ -30,7 +30,8 @@ SEED = 1
 LINEAR = 1.15
 """How much more than its share a larger input may take."""
 _BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
-_TICK = timedelta(milliseconds=700)
+_TICK = timedelta(seconds=5)
+"""More than clocks may be apart: a request fits its own record alone."""
 _ASKED = 10
 """A request is known for one of so many records."""
 
