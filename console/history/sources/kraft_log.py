@@ -143,14 +143,18 @@ class _Records(DataSourceReader):
         return [_Part((split,)) for split in self._options.plan().splits]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Part)
-        batches = iter(read_splits(partition.splits, self._options.key, _told_elsewhere))
+        batches = iter(read_splits(_part(partition).splits, self._options.key, _told_elsewhere))
         # Spark takes the schema of the first batch for that of all, and needs one.
         first = next(batches, None)
         if first is None:
             first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
         yield first
         yield from batches
+
+
+def _part(partition: InputPartition) -> _Part:
+    """Spark reads None where there is no partition."""
+    return partition if isinstance(partition, _Part) else _Part()
 
 
 class _Troubles(DataSourceReader):
@@ -162,9 +166,9 @@ class _Troubles(DataSourceReader):
         return [_Part(troubles=plan.troubles), *(_Part((split,)) for split in plan.splits)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Part)
-        troubles = list(partition.troubles)
-        for _ in read_splits(partition.splits, None, troubles.append):
+        part = _part(partition)
+        troubles = list(part.troubles)
+        for _ in read_splits(part.splits, None, troubles.append):
             pass
         rows = [{"source": SOURCE, **asdict(trouble)} for trouble in troubles]
         yield pa.RecordBatch.from_pylist(rows, _QUARANTINE_SCHEMA)
