@@ -4,6 +4,7 @@ them: real clusters, each started by the first test that asks for it and kept fo
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,13 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     return home
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Commands turn the cyclic collector off for the rest of what is their own process, and here is not."""
+    yield
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -175,7 +175,7 @@ def test_ctrl_c_waits_for_a_change_in_flight(cluster: ThreadedCluster, tmp_path:
     """It comes while a broker works on the change; what was on its way is done, and the journal knows how it went."""
     running = threading.Event()
     cluster.call(lambda c: c.state.replace_config(ORDERS, {}))
-    fault = Fault(Delay(0.5), api="incremental_alter_configs", nth=2, times=1)
+    fault = Fault(Delay(2.0), api="incremental_alter_configs", nth=2, times=1)
     notice = Fault(Meanwhile(lambda _state: running.set()), api="incremental_alter_configs", nth=2, times=1)
     cluster.call(lambda c: (c.faults.add(notice), c.faults.add(fault)))
     script = "set topic orders retention.ms=1d; apply --yes; set topic orders retention.ms=2d; apply --yes"

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.requests import codes
 from console.history.requests.alters import NO_ANSWER, Change, changes
 from console.history.requests.logged import altered, client_host
 from tests.history.request_lines import Logged, alter_configs, alter_scram, produce
@@ -338,10 +337,3 @@ def test_a_change_of_another_form_is_not_passed_over() -> None:
 def test_produce_changes_nothing() -> None:
     assert altered(produce(1).text, END) == []
     assert isinstance(produce(1), Logged)
-
-
-def test_codes_are_those_of_the_metadata_log() -> None:
-    from console.history.transforms import kraft_spelling
-
-    for name in ("RESOURCE_TYPES", "PATTERN_TYPES", "PERMISSIONS", "OPERATIONS", "MECHANISMS"):
-        assert dict(getattr(codes, name)) == dict(getattr(kraft_spelling, name))
