@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", max_examples=1000, deadline=None)
 settings.load_profile("same")
+
+# A shell's background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
 _KEPT = ("KAC_REQUIRE_BROKERS",)
