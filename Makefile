@@ -34,7 +34,9 @@ test: check  ## everything: checks, fast tests, then those that are slow or need
 	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -n 2 --dist loadgroup -m 'broker or slow' --durations 15
+	$(PYTEST) -n 2 --dist loadgroup --timeout 900 -m 'broker or slow' --ignore tests/history --durations 15
+	@echo '== the pipeline: Spark starts once, and takes all cores'
+	$(PYTEST) --timeout 900 -m 'broker or slow' tests/history --durations 15
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
 	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'

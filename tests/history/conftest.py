@@ -11,12 +11,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs Spark is slow, and shares a process, so that Spark starts once."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.xdist_group("spark"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What needs Spark is slow."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")
