@@ -35,3 +35,14 @@ def plain(cell: Cell) -> str:
     if isinstance(cell, tuple):
         return cell[0]
     return "".join(text for text, _ in cell)
+
+
+def joined(line: Line) -> Line:
+    """The same line with neighbours of one meaning in one piece."""
+    spans: Line = []
+    for text, meaning in line:
+        if spans and spans[-1][1] == meaning:
+            spans[-1] = (spans[-1][0] + text, meaning)
+        else:
+            spans.append((text, meaning))
+    return spans

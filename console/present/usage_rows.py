@@ -8,7 +8,7 @@ from datetime import datetime
 from console.history.reader.rows import Minute, Usage
 from console.present.lake import NOTHING, level_text, pair_text, spark
 from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.spans import Cell, Line, joined
 from console.present.units import duration, quota
 
 SHORT = {
@@ -108,7 +108,7 @@ def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> li
                 line.append(("╪" if filled > 0 else "─", "danger"))
             else:
                 line.append((bar, "failed" if throttled else "ok"))
-        lines.append(_joined(line))
+        lines.append(joined(line))
     marks = "".join("!" if throttled else " " for _, _, throttled in columns)
     lines.append([(" " * _AXIS, ""), (marks, "failed")])
     lines.append([(_axis(minutes[0].minute, minutes[-1].minute, len(columns)), "muted")])
@@ -140,13 +140,3 @@ def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, 
 def _axis(begin: datetime, end: datetime, width: int) -> str:
     first, last = f"{begin.astimezone():%m-%d %H:%M}", f"{end.astimezone():%m-%d %H:%M}"
     return " " * _AXIS + first + " " * max(2, width - len(first) - len(last)) + last
-
-
-def _joined(line: Line) -> Line:
-    spans: Line = []
-    for text, meaning in line:
-        if spans and spans[-1][1] == meaning:
-            spans[-1] = (spans[-1][0] + text, meaning)
-        else:
-            spans.append((text, meaning))
-    return spans

@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from console.present.sanitize import cell_width, fit
-from console.present.spans import Line
+from console.present.spans import Line, joined
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
@@ -174,14 +174,3 @@ def _head(text: str, width: int) -> str:
         if used > width:
             return text[:place]
     return text
-
-
-def joined(line: Line) -> Line:
-    """The same line with neighbours of one meaning in one piece."""
-    spans: Line = []
-    for text, meaning in line:
-        if spans and spans[-1][1] == meaning:
-            spans[-1] = (spans[-1][0] + text, meaning)
-        else:
-            spans.append((text, meaning))
-    return spans

@@ -63,11 +63,11 @@ def nothing_is_left(target: Target) -> Iterator[None]:
 
 
 def forget_all(target: Target) -> None:
-    """Delete all credentials, on each side what it has."""
+    """Delete all credentials, on each side what it has; a describe right after a change may still show the old."""
     for side in target.sides():
         for user, (_, credentials) in describe(side).items():
             for mechanism, _ in credentials:
-                assert alter(side, deletions=[(user, mechanism)]) == {user: fine(target)}
+                assert alter(side, deletions=[(user, mechanism)])[user] in (fine(target), NOT_THERE)
     assert describe(target) == {}
 
 
