@@ -40,11 +40,12 @@ WHERE line[26:50] = ' DEBUG Completed request:'
 
 def run_duckdb(log: Path, out: Path) -> None:
     """DuckDB alone: the same question, asked of the file itself."""
-    from console.history.requests.seconds_duckdb import ROWS
+    from console.history.requests.seconds_duckdb import COUNTED_ROWS
 
     with duckdb.connect() as connection:
         connection.execute(f"CREATE VIEW lines AS {_LINES.format(log=log)}")
-        connection.execute(f"COPY ({ROWS}) TO '{out}' (FORMAT parquet)")
+        rows = f"SELECT * EXCLUDE (lines, damaged) FROM ({COUNTED_ROWS}) WHERE api IS NOT NULL"
+        connection.execute(f"COPY ({rows}) TO '{out}' (FORMAT parquet)")
 
 
 def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
@@ -53,13 +54,13 @@ def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
     from console.history.requests.parts import BrokerLog
     from console.history.requests.progress import plan
     from console.history.sources.request_log import request_lines
-    from console.history.sources.request_log_duckdb import request_1s_of
+    from console.history.sources.request_log_duckdb import counted_seconds, request_1s_of
     from console.history.transforms.request_1s import request_1s
 
     logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
     settings = Settings(name="benchmark", master="local[2]", memory="1g", shuffle_partitions=2)
     with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
-        made = request_1s_of(spark, logs) if with_duckdb else request_1s(request_lines(spark, logs))
+        made = request_1s_of(counted_seconds(spark, logs)) if with_duckdb else request_1s(request_lines(spark, logs))
         made.write.parquet(str(out))
 
 

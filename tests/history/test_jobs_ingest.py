@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from console.history.jobs import take_request_logs
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
 from console.history.jobs.status import status
@@ -71,7 +72,7 @@ def inputs(tmp_path: Path) -> Inputs:
 
 
 def test_inputs_are_taken_in_once_and_what_is_new_later(
-    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path
+    spark: SparkSession, lake: Lake, inputs: Inputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = ingest(spark, lake, inputs)
     assert report.rows == {"kraft_record": 5, "request_1s": 6, "alter_request": 2}
@@ -93,11 +94,13 @@ def test_inputs_are_taken_in_once_and_what_is_new_later(
     assert ingest(spark, lake, inputs).rows == {}
     assert {table: rows_of(lake, table) for table in report.rows} == first
     assert all(lake.current().tables[table] == held.tables[table] for table in report.rows)
-    # The same inputs in another lake with the same key are the same rows: nothing of the run is in them.
+    # The same inputs in another lake with the same key are the same rows, also where executors have no DuckDB.
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "hmac.key").write_bytes(lake.key())
     other = Lake.create(str(tmp_path / "other"))
-    ingest(spark, other, inputs)
+    with monkeypatch.context() as without:
+        without.setattr(take_request_logs, "executors_have_duckdb", lambda _: False)
+        ingest(spark, other, inputs)
     assert {table: rows_of(other, table, without=("run_id", "file")) for table in first} == {
         table: rows_of(lake, table, without=("run_id", "file")) for table in first
     }

@@ -22,7 +22,7 @@ Answer = dict[str, tuple[float, int] | None]
 
 
 def by_joins(spark: SparkSession, history: pa.Table, uses: Sequence[Use]) -> list[Answer]:
-    from console.history.transforms.quota_levels import effective_quotas, quota_values
+    from console.history.transforms.quota_levels import effective_quotas, limits_by_lookup, quota_values
 
     asked = pa.table(
         {
@@ -33,7 +33,8 @@ def by_joins(spark: SparkSession, history: pa.Table, uses: Sequence[Use]) -> lis
             "second": pa.array([at(use[3]) for use in uses], pa.timestamp("us", "UTC")),
         }
     )
-    found = effective_quotas(spark.createDataFrame(asked), quota_values(spark.createDataFrame(history)), at="second")
+    limits = limits_by_lookup(quota_values(spark.createDataFrame(history)))
+    found = effective_quotas(spark.createDataFrame(asked), limits, at="second")
     parts = [f"{key}.{part} as {key}_{part}" for key in USAGE_KEYS for part in ("value", "level")]
     rows: list[dict[str, Any]] = found.selectExpr("number", *parts).toArrow().to_pylist()
     return [

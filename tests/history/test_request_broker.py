@@ -82,7 +82,7 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
         (whole,) = plan([path], {}).spans
         log = BrokerLog(cluster.cluster_id, broker, (Span(path, since[broker], whole.end, whole.identity),))
         for part in parts_of([log]):
-            made += [row for batch in seconds(read_part(part)) for row in batch.to_pylist()]
+            made += [row for batch in seconds(read_part(part)) for row in batch.to_pylist() if row["api"]]
     assert not [row for row in made if row["client_id"].startswith("broker-") and row["api"] == "FETCH"]
     return [row for row in made if row["client_id"] == client_id]
 

@@ -38,8 +38,10 @@ def rows(frame: DataFrame, *, broker: int = 1) -> set[tuple[Any, ...]]:
 
 
 def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: SparkSession, tmp_path: Path) -> None:
-    from console.history.sources.request_log import request_lines
-    from console.history.sources.request_log_duckdb import request_1s_of
+    from pyspark.sql import functions as F
+
+    from console.history.sources.request_log import is_damaged, request_lines
+    from console.history.sources.request_log_duckdb import counted_seconds, request_1s_of
     from console.history.transforms.damaged_request import damaged_request
     from console.history.transforms.request_1s import request_1s
 
@@ -51,11 +53,14 @@ def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: Spa
     ]
     lines = request_lines(spark, logs, part_bytes=9000)
     made = request_1s(lines).cache()
-    by_duckdb = request_1s_of(spark, logs, part_bytes=9000).cache()
+    counted = counted_seconds(spark, logs, part_bytes=9000).cache()
+    by_duckdb = request_1s_of(counted).cache()
     for broker in (1, 2):
         assert rows(made, broker=broker) == expected()
         assert rows(by_duckdb, broker=broker) == expected()
     assert tuple(made.columns) == tuple(by_duckdb.columns) == REQUEST_1S.names
+    counts = lines.agg(F.count(F.lit(1)), F.count_if(is_damaged())).first()
+    assert counts == counted.agg(F.sum("lines"), F.sum("damaged")).first() == (2 * (len(BEFORE) + 3), 6)
     found = damaged_request(lines).collect()
     begin = len(log_of(BEFORE[:middle]))
     assert sorted((row.byte_pos - begin, row.reason) for row in found if row.file == "request.log") == [

@@ -7,10 +7,8 @@ memory and executors stands: only what is given here is set.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +19,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+
+from .interrupts import heard, listen
 
 SECONDS_TO_END = 20.0
 """How long Java may take to end before it is killed."""
@@ -104,7 +104,7 @@ def session(
     """
     conf = SparkConf(loadDefaults=False).setAppName(settings.name)
     conf.setAll(list(spark_settings(settings).items()))
-    with _environment(settings), _own_interrupts():
+    with _environment(settings), heard():
         shared = SparkContext._active_spark_context is not None or _SHARED in os.environ
         if shared or _SUBMITTED in os.environ:
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -120,6 +120,7 @@ def session(
                 spark = SparkSession(SparkContext(gateway=gateway, conf=conf))
             except Py4JError as error:
                 raise NotStarted(str(error)) from error
+            listen()  # the context has a handler of its own
             try:
                 yield spark
             finally:
@@ -148,18 +149,6 @@ def _environment(settings: Settings) -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
-
-
-@contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """What Ctrl-C did before: a context of Spark puts its own handler there, and leaves it."""
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if here:
-            signal.signal(signal.SIGINT, before)
 
 
 def _end(gateway: Any, seconds: float) -> None:

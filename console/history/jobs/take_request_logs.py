@@ -19,6 +19,7 @@ from ..schema.bronze import ALTER_REQUEST
 from ..schema.silver import REQUEST_1S
 from ..schema.table import Table
 from ..sources.request_log import is_damaged, request_lines
+from ..sources.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
 from ..store.write import Write
 from ..transforms.alter_request import alter_request
 from ..transforms.damaged_request import damaged_request
@@ -55,15 +56,22 @@ def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestL
     if not brokers:
         return Taken(SOURCE, "lines", unchanged=unchanged)
     seen = Observation("lines")
-    damaged = F.count_if(is_damaged()).alias("damaged")
-    lines = request_lines(spark, brokers).observe(seen, F.count(F.lit(1)).alias("lines"), damaged)
-    _merge(spark, write, request_1s(lines))
-    counted = seen.get
+    _merge(spark, write, _seconds(spark, brokers, seen))
+    counted = {name: count or 0 for name, count in seen.get.items()}
     _append(write, ALTER_REQUEST, alter_request(request_lines(spark, brokers, alters_only=True)))
     if counted["damaged"]:
         quarantine(spark, write, damaged_request(request_lines(spark, brokers)))
     bad = int(counted["damaged"])
     return Taken(SOURCE, "lines", int(counted["lines"]) - bad, bad, unchanged)
+
+
+def _seconds(spark: SparkSession, brokers: Sequence[BrokerLog], seen: Observation) -> DataFrame:
+    """REQUEST_1S; seen: learns of `lines` and `damaged` when it is written."""
+    if executors_have_duckdb(spark):
+        counted = counted_seconds(spark, brokers)
+        return request_1s_of(counted.observe(seen, *(F.sum(name).alias(name) for name in ("lines", "damaged"))))
+    damaged = F.count_if(is_damaged()).alias("damaged")
+    return request_1s(request_lines(spark, brokers).observe(seen, F.count(F.lit(1)).alias("lines"), damaged))
 
 
 def _still_known(known: progress.Progress, paths: Sequence[str], owner: str) -> dict[str, dict[str, int]]:

@@ -1,15 +1,17 @@
 """REQUEST_1S of request logs where executors have DuckDB: it adds up a part of a file, Spark adds up the parts.
 
-The same rows as `transforms.request_1s` makes of `sources.request_log`, in less time.
+The same rows as `transforms.request_1s` makes of `sources.request_log`, and the same counts of lines, in less time.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
@@ -21,12 +23,32 @@ from .request_log import PartToRead, parts_and_kind
 FORMAT = "request_1s_duckdb"
 
 
-def request_1s_of(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
-    """REQUEST_1S of these logs; damaged lines are left out. Raises what `parts.parts_of` raises; an executor without
-    DuckDB fails its task."""
+_DDL = f"{REQUEST_1S.ddl}, lines BIGINT, damaged BIGINT"
+
+
+def counted_seconds(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
+    """`seconds_duckdb.COUNTED_SECONDS` of these logs: the sums of `lines` and `damaged` are those of all lines. Raises
+    what `parts.parts_of` raises; an executor without DuckDB fails its task."""
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestSecondsSource)
-    return added_up(spark.read.format(FORMAT).option("parts", json.dumps(parts)).load())
+    return spark.read.format(FORMAT).option("parts", json.dumps(parts)).load()
+
+
+def request_1s_of(counted: DataFrame) -> DataFrame:
+    """REQUEST_1S of what `counted_seconds` gives."""
+    return added_up(counted.where(F.col("api").isNotNull()))
+
+
+def executors_have_duckdb(spark: SparkSession) -> bool:
+    """Whether the executor that is asked has it: those of one cluster are alike."""
+    found = spark.range(1, numPartitions=1).mapInArrow(_has_duckdb, "found BOOLEAN").first()
+    return found is not None and bool(found["found"])
+
+
+def _has_duckdb(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = find_spec("duckdb") is not None
+    for batch in batches:
+        yield pa.record_batch({"found": [found] * batch.num_rows})
 
 
 class RequestSecondsSource(DataSource):
@@ -39,8 +61,8 @@ class RequestSecondsSource(DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        """REQUEST_1S."""
-        return REQUEST_1S.ddl
+        """`seconds_duckdb.COUNTED_SECONDS`."""
+        return _DDL
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
         """The reader of these options."""

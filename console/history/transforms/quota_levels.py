@@ -7,6 +7,8 @@ that held when the request ended.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -47,20 +49,27 @@ def quota_values(history: DataFrame) -> DataFrame:
     )
 
 
-def effective_quotas(uses: DataFrame, values: DataFrame, at: str) -> DataFrame:
+def limits_by_lookup(values: DataFrame) -> tuple[DataFrame, ...]:
+    """What `effective_quotas` looks limits up in, of what `quota_values` gives: a table for each way of looking up."""
+    return tuple(
+        _by_time(values.where(F.col("level").isin(*levels)), lookup, levels)
+        for lookup, levels in _LEVELS_BY_LOOKUP.items()
+    )
+
+
+def effective_quotas(uses: DataFrame, limits: Sequence[DataFrame], at: str) -> DataFrame:
     """The rows of `uses` and, for each of the keys, a column of its name: struct of value (bytes/s or %) and level;
     empty where nothing limits it.
 
-    uses: cluster_id, user, client_id and a timestamp named `at`. values: what `quota_values` gives.
+    uses: cluster_id, user, client_id and a timestamp named `at`. limits: what `limits_by_lookup` gives.
     """
     joined = uses
-    for lookup, levels in _LEVELS_BY_LOOKUP.items():
-        limits = _by_time(values.where(F.col("level").isin(*levels)), lookup, levels)
+    for (lookup, levels), table in zip(_LEVELS_BY_LOOKUP.items(), limits, strict=True):
         same = [F.col(f"u.{name}") == F.col(f"l.{name}") for name in lookup]
         during = (F.col(f"u.{at}") >= F.col("l.valid_from")) & (F.col(f"u.{at}") < F.col("l.valid_to"))
         joined = (
             joined.alias("u")
-            .join(F.broadcast(limits).alias("l"), on=[*same, during], how="left")
+            .join(F.broadcast(table).alias("l"), on=[*same, during], how="left")
             .select("u.*", *(F.col(f"l.{_slot(key, level)}") for level in levels for key in USAGE_KEYS))
         )
     return joined.select(*uses.columns, *(_first_of(key).alias(key) for key in USAGE_KEYS))

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ..quotas.resolver import CLIENT_LEVELS, CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, USER_LEVELS
 from ..schema.gold import QUOTA_USAGE
-from .quota_levels import effective_quotas, quota_values
+from .quota_levels import effective_quotas, limits_by_lookup, quota_values
 from .quota_suggestion import with_suggestion
 from .rates import mean_of_minute, rolling_rates
 
@@ -29,7 +29,8 @@ def quota_usage(request_1s: DataFrame, history: DataFrame) -> DataFrame:
     """QUOTA_USAGE's columns; request_1s, history: REQUEST_1S's and HISTORY's."""
     # Brokers look at the principal's name and never at its type.
     uses = request_1s.withColumn("user", F.regexp_replace("principal", "^[^:]*:", ""))
-    used = _by_key(effective_quotas(uses, quota_values(history), at="second"))
+    limits = limits_by_lookup(quota_values(history))
+    used = _by_key(effective_quotas(uses, limits, at="second"))
     minutes = _by_minute(rolling_rates(_by_second(used), _SCOPE))
     return with_suggestion(minutes).select(*QUOTA_USAGE.names)
 

@@ -1,0 +1,58 @@
+"""Ctrl-C while Spark works: raised where it is heard.
+
+What is raised inside of a finalizer is lost, and what is raised inside of `logging` may leave its lock held for ever;
+py4j logs in its finalizers. There the interrupt waits a moment, and comes again.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SECONDS_LATER = 0.02
+
+_DEAF = frozenset({"__del__", "_garbage_collect_object"})
+"""Names of functions that Python or py4j calls when something is collected."""
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """For the context an interrupt is raised as KeyboardInterrupt, in the main thread; then it does what it did before.
+
+    `listen` again after something that takes the interrupt for itself.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        listen()
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def listen() -> None:
+    """Take the interrupt; elsewhere than in the main thread nothing happens."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    if not _is_deaf(frame):
+        raise KeyboardInterrupt
+    later = threading.Timer(SECONDS_LATER, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+    later.daemon = True
+    later.start()
+
+
+def _is_deaf(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_name in _DEAF or frame.f_code.co_filename == logging.__file__:
+            return True
+        frame = frame.f_back
+    return False
