@@ -16,10 +16,14 @@ PATIENCE = 30.0
 
 
 def raised_in(work: Callable[[], object]) -> None:
-    """Not while it works, whose answer is gone at once, and in good time after it."""
-    work()
-    with pytest.raises(KeyboardInterrupt):
+    """In good time after the work, of which nothing is kept."""
+
+    def worked() -> None:
+        work()
         threading.Event().wait(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt):
+        worked()
 
 
 @pytest.fixture
