@@ -17,10 +17,11 @@ from console.history.store import Lake
 from tests.history.lake_rows import START, arrow_rows
 
 DAYS = 3
+KEPT = 3
 
 
 def one_run(lake: Lake) -> None:
-    with lake.writing("collect", keep=3) as write:
+    with lake.writing("collect", keep=KEPT) as write:
         number = int(write.manifest.inputs.get("runs", 0)) + 1
         rows = [
             {"observed_ts": START + timedelta(days=day), "entity_key": f"{number}.{each}", "value": str(number)}
