@@ -35,10 +35,10 @@ def by_joins(spark: SparkSession, history: pa.Table, uses: Sequence[Use]) -> lis
     )
     limits = limits_by_lookup(quota_values(spark.createDataFrame(history)))
     found = effective_quotas(spark.createDataFrame(asked), limits, at="second")
-    parts = [f"{key}.{part} as {key}_{part}" for key in USAGE_KEYS for part in ("value", "level")]
-    rows: list[dict[str, Any]] = found.selectExpr("number", *parts).toArrow().to_pylist()
+    parts = [name for key in USAGE_KEYS for name in (key, f"{key}_level")]
+    rows: list[dict[str, Any]] = found.select("number", *parts).toArrow().to_pylist()
     return [
-        {key: row[f"{key}_level"] and (row[f"{key}_value"], row[f"{key}_level"]) for key in USAGE_KEYS}
+        {key: row[f"{key}_level"] and (row[key], row[f"{key}_level"]) for key in USAGE_KEYS}
         for row in sorted(rows, key=lambda row: row["number"])
     ]
 

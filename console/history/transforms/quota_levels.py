@@ -21,6 +21,7 @@ _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
     ("cluster_id", "client_id"): (4, 7),
     ("cluster_id",): (5, 6, 8),
 }
+_LEVELS = tuple(range(1, 9))
 _USER, _CLIENT = "user=", "client-id="
 _OF_CLIENTS = f"^({_USER}[^,]*|({_USER}[^,]*,)?{_CLIENT}[^,]*)$"
 _LONG = 1 << 20
@@ -52,42 +53,44 @@ def quota_values(history: DataFrame) -> DataFrame:
 def limits_by_lookup(values: DataFrame) -> tuple[DataFrame, ...]:
     """What `effective_quotas` looks limits up in, of what `quota_values` gives: a table for each way of looking up."""
     return tuple(
-        _by_time(values.where(F.col("level").isin(*levels)), lookup, levels)
+        _by_time(values.where(F.col("level").isin(*levels)), lookup, levels, _limits(levels))
         for lookup, levels in _LEVELS_BY_LOOKUP.items()
     )
 
 
 def effective_quotas(uses: DataFrame, limits: Sequence[DataFrame], at: str) -> DataFrame:
-    """The rows of `uses` and, for each of the keys, a column of its name: struct of value (bytes/s or %) and level;
-    empty where nothing limits it.
+    """The rows of `uses` and, for each of the keys, the limit in a column of its name (bytes/s or %), and its level in
+    one of its name and `_level`; empty where nothing limits it.
 
     uses: cluster_id, user, client_id and a timestamp named `at`. limits: what `limits_by_lookup` gives.
     """
     joined = uses
     for (lookup, levels), table in zip(_LEVELS_BY_LOOKUP.items(), limits, strict=True):
-        same = [F.col(f"u.{name}") == F.col(f"l.{name}") for name in lookup]
-        during = (F.col(f"u.{at}") >= F.col("l.valid_from")) & (F.col(f"u.{at}") < F.col("l.valid_to"))
+        same = (f"u.{name} = l.{name}" for name in lookup)
+        during = f"u.{at} >= l.valid_from AND u.{at} < l.valid_to"
         joined = (
             joined.alias("u")
-            .join(F.broadcast(table).alias("l"), on=[*same, during], how="left")
-            .select("u.*", *(F.col(f"l.{_slot(key, level)}") for level in levels for key in USAGE_KEYS))
+            .join(F.broadcast(table).alias("l"), on=F.expr(" AND ".join([*same, during])), how="left")
+            .select("u.*", f"l.{_limits(levels)}")
         )
-    return joined.select(*uses.columns, *(_first_of(key).alias(key) for key in USAGE_KEYS))
+    return joined.selectExpr(*uses.columns, *(_first_of(key) for key in USAGE_KEYS), *map(_level_of, USAGE_KEYS))
 
 
-def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...]) -> DataFrame:
-    """Times in which nothing of a lookup changes, with a column of each level and key."""
+def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...], name: str) -> DataFrame:
+    """Times in which nothing of a lookup changes, with a struct of what holds then, of each level and key."""
     in_time = Window.partitionBy(*lookup).orderBy("valid_from")
     # All that begins at one time is in the frame of each of its rows, of which the last is kept.
     so_far = in_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     until = F.coalesce(F.lead("valid_from").over(in_time), F.lit(_END).cast("timestamp"))
-    slots = ((_slot(key, level), _change(key, level)) for level in levels for key in USAGE_KEYS)
-    return values.select(
+    slots = {_slot(key, level): _change(key, level) for level in levels for key in USAGE_KEYS}
+    held = values.select(
         *lookup,
         "valid_from",
         until.alias("valid_to"),
-        *(F.last(change, ignorenulls=True).over(so_far).alias(slot) for slot, change in slots),
+        *(F.last(change, ignorenulls=True).over(so_far).alias(slot) for slot, change in slots.items()),
     ).where(F.col("valid_from") < F.col("valid_to"))
+    there = F.struct(*(F.nullif(F.col(slot), F.lit(_TAKEN_AWAY)).alias(slot) for slot in slots))
+    return held.select(*lookup, "valid_from", "valid_to", there.alias(name))
 
 
 def _change(key: str, level: int) -> Column:
@@ -96,16 +99,30 @@ def _change(key: str, level: int) -> Column:
     return F.when(mine, F.coalesce(F.col("value"), F.lit(_TAKEN_AWAY)))
 
 
-def _first_of(key: str) -> Column:
-    """The most special level's limit, with its level."""
-    return F.coalesce(*(_limit(key, level) for level in range(1, 9)))
+# What follows is SQL, as it is one call of Java and not hundreds; and flat, as a method of Java's that is too long is
+# never compiled.
 
 
-def _limit(key: str, level: int) -> Column:
-    there = F.col(_slot(key, level)) != _TAKEN_AWAY
-    if level in DEFAULT_CLIENT_LEVELS:
-        there = there & (F.col("client_id") != "")
-    return F.when(there, F.struct(F.col(_slot(key, level)).alias("value"), F.lit(level).alias("level")))
+def _first_of(key: str) -> str:
+    """The most special level's limit."""
+    return f"coalesce({', '.join(_limit(key, level) for level in _LEVELS)}) AS {key}"
+
+
+def _level_of(key: str) -> str:
+    """Its level."""
+    cases = (f"WHEN {_limit(key, level)} IS NOT NULL THEN {level}" for level in _LEVELS)
+    return f"CASE {' '.join(cases)} END AS {key}_level"
+
+
+def _limit(key: str, level: int) -> str:
+    limits = next(_limits(levels) for levels in _LEVELS_BY_LOOKUP.values() if level in levels)
+    limit = f"{limits}.{_slot(key, level)}"
+    return f"if(client_id <> '', {limit}, NULL)" if level in DEFAULT_CLIENT_LEVELS else limit
+
+
+def _limits(levels: Sequence[int]) -> str:
+    """The column of a lookup's limits."""
+    return f"limits_{levels[0]}"
 
 
 def _slot(key: str, level: int) -> str:

@@ -70,8 +70,8 @@ def _use(key: str, amount: Column, waits: Column) -> Column:
     return F.struct(
         F.lit(key).alias("quota_key"),
         amount.alias("amount"),
-        F.col(f"{key}.value").alias("quota_value"),
-        F.col(f"{key}.level").alias("level"),
+        F.col(key).alias("quota_value"),
+        F.col(f"{key}_level").alias("level"),
         waited.cast("bigint").alias("throttle_ms"),
         at_least.cast("bigint").alias("throttled_requests"),
     )
