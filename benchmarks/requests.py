@@ -50,16 +50,16 @@ def run_duckdb(log: Path, out: Path) -> None:
 
 def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
     """As `ingest` does."""
-    from console.history.jobs.session import Settings, session
     from console.history.requests.parts import BrokerLog
     from console.history.requests.progress import plan
     from console.history.sources.request_log import request_lines
     from console.history.sources.request_log_duckdb import counted_seconds, request_1s_of
     from console.history.transforms.request_1s import request_1s
+    from console.lake.session import lake_session
 
     logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
-    settings = Settings(name="benchmark", master="local[2]", memory="1g", shuffle_partitions=2)
-    with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
+    size, memory = log.stat().st_size, {"spark.driver.memory": "1g"}
+    with lake_session(os.environ, master="local[2]", input_bytes=size, more=memory) as spark:
         made = request_1s_of(counted_seconds(spark, logs)) if with_duckdb else request_1s(request_lines(spark, logs))
         made.write.parquet(str(out))
 
