@@ -65,7 +65,7 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.commands.lake_tables import history_table
-    from console.history.reader.timeline import Wanted, timeline, with_acls
+    from console.history.reader.timeline import Wanted, first_looks, timeline, with_acls
     from console.history.schema.gold import HISTORY
 
     since, until = window(options, opened.now)
@@ -74,7 +74,8 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
     found = timeline(opened.tables, wanted, limit + 1)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
-    table = history_table(found[:limit], clusters=opened.cluster is None)
+    shown = found[:limit]
+    table = history_table(shown, clusters=opened.cluster is None, first_looks=first_looks(opened.tables, shown))
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE
 

@@ -9,7 +9,7 @@ from console.history.reader.drift import drift, violations
 from console.history.reader.freshness import freshness
 from console.history.reader.rows import Change, Drifted, Freshness, Gap, Minute, Usage, Violation
 from console.history.reader.tables import Tables
-from console.history.reader.timeline import Wanted, gaps, timeline
+from console.history.reader.timeline import Wanted, first_look, gaps, timeline
 from console.history.reader.usage import Window, hottest, minutes
 
 HOURS = timedelta(hours=24)
@@ -32,6 +32,7 @@ class Report:
     fresh: tuple[Freshness, ...]
     gaps: tuple[Gap, ...]
     changes: tuple[Change, ...]
+    first_look: datetime | None
     truncated: bool
     drift: tuple[Drifted, ...]
     usage: tuple[Usage, ...]
@@ -62,6 +63,7 @@ def gather(
         tuple(fresh),
         tuple(gap for gap in gaps(tables, cluster_id, since) if gap.since < until),
         tuple(changes[:CHANGES]),
+        first_look(tables, cluster_id),
         len(changes) > CHANGES,
         tuple(drift(tables, cluster_id)),
         tuple(used),

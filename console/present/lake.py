@@ -13,6 +13,8 @@ from console.present.units import config_value, quota
 
 DEFAULT = "<default>"
 NOTHING = "–"
+FIRST_SEEN = "first seen"
+"""What something was before the first look at its cluster: nobody knows."""
 HIDDEN = "······"
 REDACTED = "[hidden]"
 """What tables that compare values have for a secret (console.history.redact)."""

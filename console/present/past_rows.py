@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from console.history.reader.rows import Change
 from console.present.lake import (
+    FIRST_SEEN,
     HIDDEN,
     NOTHING,
     attr_text,
@@ -50,7 +51,7 @@ def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
     old, new = (_short(change, side) for side in sides(change)[:2])
     what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
     if change.is_first_seen(first_look):
-        return PastRow(change.place, when, what, "first seen", new, "", ("·", "muted"), change, None, True)
+        return PastRow(change.place, when, what, FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
     return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
 
 

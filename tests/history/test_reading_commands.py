@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from console import cli
+from console.history.store import Lake
 from tests.support import sample_lake
 from tests.support.loaded_modules import loaded_by
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
@@ -72,6 +74,18 @@ def test_history_is_the_lakes_where_there_is_one(kac: Kac) -> None:
 def test_history_of_all_clusters_names_them(kac: Kac) -> None:
     assert OTHER in kac("history").out
     assert kac("history", "--cluster", "all").out == kac("history").out
+
+
+def test_what_the_first_look_shows_was_nobody_knows_what(kac: Kac, tmp_path: Path) -> None:
+    lake = Lake.create(str(tmp_path / "first"))
+    of_orders = (CLUSTER, "topic", "orders", "retention.ms")
+    seen = (*of_orders, None, "604800000", NOON, NOON + timedelta(hours=1), False, False, None, "none", "snapshot")
+    new = (*of_orders, None, "1000", NOON + timedelta(hours=2), None, True, False, None, "none", "snapshot")
+    with lake.writing("build") as write:
+        write.add_arrow("history", sample_lake.arrow("history", [seen, new]))
+        write.commit()
+    rows = kac("history", "--lake", lake.where).out.splitlines()[1:3]
+    assert ["first seen" in row for row in rows] == [False, True]
 
 
 def test_history_filtered(kac: Kac) -> None:

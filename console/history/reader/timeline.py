@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -86,6 +87,12 @@ def first_look(tables: Tables, cluster_id: str) -> datetime | None:
     sql = f"SELECT epoch_us(min(valid_from)) FROM {FILES} {where.sql}"  # noqa: S608
     ((found,),) = tables.ask(sql, [files, *where.parameters])
     return time(found)
+
+
+def first_looks(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
+    """By cluster `first_look`, of those clusters of whose changes some may be what it showed."""
+    clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
+    return {cluster_id: first_look(tables, cluster_id) for cluster_id in clusters}
 
 
 def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:
