@@ -42,15 +42,16 @@ def shown(stream: TextIO | None = None) -> Iterator[Shown]:
         yield Lines(stream)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.table import Column
+
+    from console.lake.progress_times import TimesColumn
 
     columns = (
-        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[counts]}", markup=False),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[counts]}", markup=False, table_column=Column(no_wrap=True)),
+        TimesColumn(table_column=Column(no_wrap=True, min_width=7)),
     )
     with Progress(*columns, console=Console(file=stream, highlight=False), transient=True) as bars:
         yield Bar(bars)

@@ -116,7 +116,7 @@ def archived(java: Java, environ: Mapping[str, str], say: Say) -> ClassArchive:
     """The archive of classes, built where it is missing and was not tried in vain."""
     archive = class_archive(java, cache_folder(environ))
     if not archive.there and not archive.failed.is_file():
-        text = "archiving Spark's classes, once, so that it starts faster from now on"
+        text = "archiving Spark's classes, once: it starts faster then"
         say(Said(text, 0.0))
         why = build(archive, java, environ, lambda seconds: say(Said(text, seconds)))
         if why:
