@@ -47,6 +47,8 @@ _ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+_LAUNCHER = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For the short Java that only says how the long one is to be started."""
 
 
 class NotStarted(Exception):
@@ -141,7 +143,7 @@ def _environment(settings: Settings) -> Iterator[None]:
     """What Java and its Python workers read of the environment."""
     python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
     # On other machines Python is where their settings say.
-    wanted = {**python, "SPARK_LOCAL_IP": "127.0.0.1"} if settings.local else {}
+    wanted = {**python, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LAUNCHER_OPTS": _LAUNCHER} if settings.local else {}
     added = [name for name in wanted if name not in os.environ]
     os.environ.update({name: wanted[name] for name in added})
     try:
