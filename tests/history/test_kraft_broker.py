@@ -61,6 +61,8 @@ MADE_BY_ALL = {
     "UserScramCredentialRecord",
 }
 
+NOT_HEARD_OF = ("does not exist as expected", "Invalid config(s)")
+"""What tools say of what was just made: they ask first, and brokers hear of it a little later."""
 NUMBERS = {schema.name: schema.api_key for schema in known_schemas().values()}
 
 
@@ -94,20 +96,14 @@ def test_every_record_is_what_dump_log_segments_shows(cluster: KafkaCluster) -> 
 
 def _change_everything(cluster: KafkaCluster, commands: KafkaCommands) -> None:
     def run(main_class: str, *arguments: str) -> str:
-        ran = commands.run(main_class, ("--bootstrap-server", cluster.bootstrap, *arguments))
-        assert ran.code == 0, (arguments, ran)
+        deadline = time.monotonic() + 60
+        while (ran := commands.run(main_class, ("--bootstrap-server", cluster.bootstrap, *arguments))).code:
+            assert any(each in ran.out + ran.err for each in NOT_HEARD_OF), (arguments, ran)
+            assert time.monotonic() < deadline, (arguments, ran)
         return ran.out
 
     def alter(*entity: str, add: str | None = None, delete: str | None = None) -> None:
-        if add:
-            run(CONFIGS, "--alter", *entity, "--add-config", add)
-            return
-        # Kafka 3.9 deletes only what it finds set, and its brokers hear of what was just set a little later.
-        arguments = ("--bootstrap-server", cluster.bootstrap, "--alter", *entity, "--delete-config", delete or "")
-        deadline = time.monotonic() + 60
-        while (ran := commands.run(CONFIGS, arguments)).code:
-            assert "Invalid config(s)" in ran.err, ran
-            assert time.monotonic() < deadline, ran
+        run(CONFIGS, "--alter", *entity, *(("--add-config", add) if add else ("--delete-config", delete or "")))
 
     orders = ("--topic", "orders")
     run(
