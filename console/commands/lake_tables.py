@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 
 from console.commands.results import Column, Data, Row, Table
 from console.history.reader.rows import Change, Drifted, Usage
@@ -26,9 +25,7 @@ from console.present.usage_rows import limit_text, rate_text, waited
 SPARK_WIDTH = 20
 
 
-def history_table(
-    changes: Sequence[Change], *, clusters: bool, first_looks: Mapping[str, datetime | None] = MappingProxyType({})
-) -> Table:
+def history_table(changes: Sequence[Change], *, clusters: bool, first_looks: Mapping[str, datetime | None]) -> Table:
     """A timeline. clusters: tell whose each is. first_looks: by cluster, where some changes may be what they showed."""
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
     rows = tuple(_history_row(change, clusters, first_looks.get(change.cluster_id)) for change in changes)

@@ -21,8 +21,6 @@ from ..transforms.request_1s import added_up
 from .request_log import PartToRead, parts_and_kind
 
 FORMAT = "request_1s_duckdb"
-
-
 _DDL = f"{REQUEST_1S.ddl}, lines BIGINT, damaged BIGINT"
 
 
