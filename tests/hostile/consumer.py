@@ -1,0 +1,131 @@
+"""A member of a group that writes any bytes as its subscription and its assignment. Brokers keep both unread.
+
+It works with embedded and real brokers. A member stays until its session ends or it leaves, connected or not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+from tests.embedded.raw_client import RawClient
+
+Address = tuple[str, int]
+
+_SESSION = timedelta(minutes=5)
+_MOVING = frozenset({14, 15, 16})  # the coordinator loads, is not available, or is another
+_MEMBER_ID_REQUIRED = 79
+_PAUSE = 0.1
+
+
+class HostileConsumer:
+    """Joins a group of its own and leads it. An asynchronous context manager: joins on entry, leaves at the end.
+
+    address: any broker without TLS or SASL. subscription, assignment: the bytes as they are. Sync tests call
+    `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        group: str,
+        *,
+        subscription: bytes = b"",
+        assignment: bytes = b"",
+        protocol: str = "range",
+        protocol_type: str = "consumer",
+        client_id: str = "hostile",
+        instance_id: str | None = None,
+    ) -> None:
+        self.group = group
+        self.member_id = ""
+        self._bootstrap = address
+        self._subscription = subscription
+        self._assignment = assignment
+        self._protocol = protocol
+        self._protocol_type = protocol_type
+        self._client_id = client_id
+        self._instance_id = instance_id
+        self._generation = -1
+
+    async def join(self) -> None:
+        """Joins and syncs; the group is stable with this one member then."""
+        coordinator = await self._coordinator()
+        answer = await self._ask(coordinator, "join_group", 7, self._join_request)
+        if answer.error_code == _MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+            answer = await self._ask(coordinator, "join_group", 7, self._join_request)
+        assert answer.error_code == 0, answer.error_code
+        self.member_id, self._generation = answer.member_id, answer.generation_id
+        synced = await self._ask(coordinator, "sync_group", 5, self._sync_request)
+        assert synced.error_code == 0, synced.error_code
+
+    async def leave(self) -> None:
+        """Leaves the group."""
+        await self._ask(
+            await self._coordinator(),
+            "leave_group",
+            4,
+            lambda m: m.LeaveGroupRequest(
+                group_id=self.group,
+                members=(m.MemberIdentity(member_id=self.member_id, group_instance_id=self._instance_id),),
+            ),
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.join()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.leave()
+
+    async def _coordinator(self) -> Address:
+        while True:
+            found = await self._once(
+                self._bootstrap,
+                "find_coordinator",
+                2,
+                lambda m: m.FindCoordinatorRequest(key=self.group, key_type=0),
+            )
+            if found.error_code == 0:
+                return found.host, found.port
+            assert found.error_code in _MOVING, found.error_code
+            await asyncio.sleep(_PAUSE)
+
+    async def _ask(self, to: Address, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
+        while True:
+            answer = await self._once(to, api, version, build)
+            if answer.error_code not in _MOVING:
+                return answer
+            await asyncio.sleep(_PAUSE)
+
+    async def _once(self, to: Address, api: str, version: int, build: Callable[[ModuleType], Any]) -> Any:
+        async with RawClient(to, client_id=self._client_id) as client:
+            return await client.ask(api, version, build)
+
+    def _join_request(self, m: ModuleType) -> Any:
+        return m.JoinGroupRequest(
+            group_id=self.group,
+            session_timeout=_SESSION,
+            rebalance_timeout=_SESSION,
+            member_id=self.member_id,
+            group_instance_id=self._instance_id,
+            protocol_type=self._protocol_type,
+            protocols=(m.JoinGroupRequestProtocol(name=self._protocol, metadata=self._subscription),),
+        )
+
+    def _sync_request(self, m: ModuleType) -> Any:
+        return m.SyncGroupRequest(
+            group_id=self.group,
+            generation_id=self._generation,
+            member_id=self.member_id,
+            group_instance_id=self._instance_id,
+            protocol_type=self._protocol_type,
+            protocol_name=self._protocol,
+            assignments=(m.SyncGroupRequestAssignment(member_id=self.member_id, assignment=self._assignment),),
+        )
