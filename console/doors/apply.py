@@ -41,12 +41,14 @@ def run(options: argparse.Namespace) -> int:
         return USAGE
 
     async def work(session: Session) -> int:
-        code = DONE
+        code, blocked = DONE, False
         if kept:
-            code = await _stage_plan(session, kept, force=options.force)
+            code = await _stage_plan(session, kept, options.output, force=options.force)
+            blocked = bool(code)
         elif found is not None:
-            _, code = await staged(session, found, prune)
-        if code and not options.valid_only:
+            staging, code = await staged(session, found, prune)
+            blocked = staging.blocked
+        if blocked and not options.valid_only:
             complain("nothing was sent; --valid-only sends the rest")
             return code
         return await _apply(session, options) or code
@@ -87,12 +89,15 @@ def _plan_file(names: list[str]) -> PlanFile | None:
     return read_plan(text, names[0]) if is_plan(text) else None
 
 
-async def _stage_plan(session: Session, kept: PlanFile, *, force: bool) -> int:
-    """Stage it anew; what moved since it was made is told, and stops it unless it is forced."""
+async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: bool) -> int:
+    """Stage its edits again. What moved since the plan was made is named and left out of it, unless it is forced.
+    Returns the exit code so far."""
     from console.commands.plan_results import conflict_table
     from console.commands.printing import Printer
     from console.commands.snapshot import read_everything
     from console.files.plan_file import moved_since
+    from console.plan.plan import without
+    from console.present import names
 
     await read_everything(session)
     if session.snapshot.cluster.cluster_id != kept.cluster_id:
@@ -103,5 +108,11 @@ async def _stage_plan(session: Session, kept: PlanFile, *, force: bool) -> int:
         complain(f"{refused.reason}. {refused.remedy}".rstrip(". ") + ".")
     moved = moved_since(kept, session.plan, session.snapshot)
     if moved:
-        Printer()(conflict_table("moved", moved, "changed since the plan was made:"))
+        Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))
+    if moved and not force:
+        # What is sent stands on what the plan was made upon, also with --valid-only.
+        session.replan(without(session.plan, {conflict.staged.edit.slot for conflict in moved}))
+        for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
+            keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)
+            complain(f"left out, changed since the plan was made: {names.target(target)}: {keys}; --force goes over it")
     return FAILED if report.refused or (moved and not force) else DONE

@@ -78,8 +78,8 @@ async def staged(session: Session, found: Read, prune: tuple[Prune, ...]) -> tup
     from console.files.staging import stage_files
 
     staging = await stage_files(session, found, prune)
-    for problem in staging.problems:
+    for problem in (*staging.problems, *staging.secrets):
         complain(str(problem))
     for line in staging.unread:
         complain(f"could not be read: {line}")
-    return staging, FAILED if staging.problems or staging.unread else 0
+    return staging, 0 if staging.whole else FAILED

@@ -39,11 +39,13 @@ class Prune(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What a file wants and no edit can do. target, key: by which its place is found."""
+    """What a file wants and no edit can do. target, key: by which its place is found. secret: it is a value that no
+    file holds, which is set by hand and keeps nothing else from being done."""
 
     target: Target
     key: str
     message: str
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def _is_that(entry: ConfigEntry | None, value: str) -> bool:
 
 
 def _secret(resource: ConfigResource, key: str) -> Obstacle:
-    return Obstacle(resource, key, f"{key} is secret and not set; set it by hand, as {key}=?")
+    return Obstacle(resource, key, f"{key} is secret and not set; set it by hand, as {key}=?", secret=True)
 
 
 def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:

@@ -11,12 +11,14 @@ from console.files.errors import FileProblem
 from console.journal.codes import edit_json, edit_of, was_json, was_of
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict, conflicts
-from console.plan.edits import CreateTopic, SetConfig, UpsertScram
+from console.plan.edits import AppendConfig, CreateTopic, SetConfig, SubtractConfig, UpsertScram
 from console.plan.plan import Plan
 from console.plan.staged import Staged
+from console.present import names
 
 FORMAT = "kac plan"
 VERSION = 1
+_BY_HAND = "take that edit out of the file and set it by hand, as KEY=?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class PlanFile:
 
 def write_plan(plan: Plan, cluster_id: str) -> str:
     """The file's text. Raises ValueError for a plan with a secret: none is ever written."""
-    if any(isinstance(staged.edit, UpsertScram) or _has_secret(staged) for staged in plan.staged):
+    if any(map(_has_secret, plan.staged)):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [{"edit": edit_json(staged.edit), "was": was_json(staged.was)} for staged in plan.staged]
     document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
@@ -39,7 +41,9 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
 
 def _has_secret(staged: Staged) -> bool:
     edit = staged.edit
-    if isinstance(edit, SetConfig):
+    if isinstance(edit, UpsertScram):
+        return True
+    if isinstance(edit, SetConfig | AppendConfig | SubtractConfig):
         return not isinstance(edit.value, str)
     return isinstance(edit, CreateTopic) and any(not isinstance(v, str) for v in edit.topic.configs.values())
 
@@ -50,19 +54,21 @@ def is_plan(text: str) -> bool:
 
 
 def read_plan(text: str, source: str) -> PlanFile:
-    """Raises FileProblem for what is no such file, or one of another version."""
+    """Raises FileProblem for what is no such file, one of another version, and one with an edit whose value is a
+    secret: the file does not hold it, and nothing may be sent in its place."""
     try:
         document: dict[str, Any] = json.loads(text)
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise FileProblem(source, 1, "this is no plan of this version", "make it again with kac plan --out")
-        return PlanFile(
-            str(document["cluster_id"]),
-            datetime.fromisoformat(document["made"]),
-            tuple(_staged(each) for each in document["edits"]),
-        )
+        staged = tuple(_staged(each) for each in document["edits"])
+        secret = next((each for each in staged if _has_secret(each)), None)
+        if secret is not None:
+            what = f"{names.target(secret.edit.target)} {secret.edit.key}".strip()
+            raise FileProblem(source, None, f"the plan sets a secret, and no file holds one: {what}", _BY_HAND)
+        return PlanFile(str(document["cluster_id"]), datetime.fromisoformat(document["made"]), staged)
     except FileProblem:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FileProblem(
             source, None, f"the plan can't be read: {error}", "make it again with kac plan --out"
         ) from None

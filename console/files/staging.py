@@ -17,12 +17,23 @@ from console.plan.staged import subject
 
 @dataclass(frozen=True, slots=True)
 class Staging:
-    """report: what was staged. problems: what can't be, each with its place; unread: parts of the cluster that could
-    not be read, a line each."""
+    """report: what was staged. problems: what can't be, each with its place; secrets: those among the wanted that are
+    not set and that no file holds, likewise; unread: parts of the cluster that could not be read, a line each."""
 
     report: StageReport
     problems: tuple[FileProblem, ...]
+    secrets: tuple[FileProblem, ...] = ()
     unread: tuple[str, ...] = ()
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the rest is sent only if that is asked for."""
+        return bool(self.problems or self.unread)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing that the files want was left out."""
+        return not (self.blocked or self.secrets)
 
 
 async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ()) -> Staging:
@@ -30,12 +41,13 @@ async def stage_files(session: Session, read: Read, prune: Iterable[Prune] = ())
     await read_everything(session)
     found = file_edits(read.wanted, session.snapshot, prune)
     report = session.stage(found.edits)
-    problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles]
+    problems = [_problem(read, each.target, each.key, each.message) for each in found.obstacles if not each.secret]
     problems += [
         _problem(read, subject(each.edit.target), each.edit.key, each.reason, each.remedy) for each in report.refused
     ]
     unread = tuple(f"{each.part} {each.entity}: {each.failure}".strip() for each in session.snapshot.failures)
-    return Staging(report, tuple(problems), unread)
+    secrets = tuple(_problem(read, each.target, each.key, each.message) for each in found.obstacles if each.secret)
+    return Staging(report, tuple(problems), secrets, unread)
 
 
 def _problem(read: Read, target: Target, key: str, message: str, hint: str = "") -> FileProblem:

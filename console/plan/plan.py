@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ __all__ = [
     "stage",
     "undo",
     "with_outcomes",
+    "without",
 ]
 
 
@@ -145,7 +146,12 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
     A topic's name and its config resource are one target, unless a key is given. With the creation of a topic go the
     config edits on it, which would have nothing to stand on.
     """
-    gone = {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)}
+    return without(plan, {staged.edit.slot for staged in plan.staged if _matches(staged.edit, target, key)})
+
+
+def without(plan: Plan, gone: Collection[Slot]) -> Plan:
+    """Without the edits in these slots, and without the config edits on a topic whose creation is among them; can be
+    undone. The same plan where none match."""
     created = {s.edit.topic.name for s in plan.staged if isinstance(s.edit, CreateTopic) and s.edit.slot in gone}
     kept = tuple(s for s in plan.staged if s.edit.slot not in gone and not _stands_on(s.edit, created))
     if len(kept) == len(plan.staged):

@@ -179,3 +179,69 @@ def test_entities_and_files_are_compared(kac: Kac, exported: Path, tmp_path: Pat
     code, out, _ = kac("compare", str(exported), str(other), "--exit-code")
     assert code == 3
     assert len(out.splitlines()) == 2
+
+
+def test_with_valid_only_what_moved_since_the_plan_was_made_is_left_out_and_named(
+    kac: Kac, exported: Path, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"), ("83886080", "100MB/s"))
+    assert kac("plan", "-f", file, "--out", plan)[0] == 0
+    cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"retention.ms": "5"}))
+    code, out, complaints = kac("apply", "-f", plan, "--yes", "--valid-only")
+    assert code == 1
+    assert f"left out, changed since the plan was made: topic {ORDERS}: retention.ms" in complaints
+    assert "1 request, 1 entity ok, 0 failed" in out
+    assert retention(cluster) == "5"
+    exports = kac("export")[1]
+    assert ("# 100 MB/s" in exports, "83886080" in exports) == (True, False)
+
+
+def test_a_plan_in_json_is_json_also_where_the_cluster_has_moved_on(
+    kac: Kac, exported: Path, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    plan = str(tmp_path / "plan.json")
+    assert kac("plan", "-f", edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d")), "--out", plan)[0] == 0
+    cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"retention.ms": "5"}))
+    _, out, _ = kac("apply", "-f", plan, "--yes", "--output", "json")
+    assert [list(json.loads(line)) for line in out.splitlines()] == [["moved", "errors"]]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"op": "set", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "secret": True},
+        {"op": "append", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "secret": True},
+        {"op": "set", "scram": "alice", "mechanism": "SCRAM_SHA_256", "iterations": 4096, "secret": True},
+        {"op": "set", "type": "BROKER", "name": "1", "key": "ssl.keystore.password", "value": None},
+        {"op": "create", "topic": "t", "partitions": 1, "replication": 1, "assignments": [], "configs": {"k": None}},
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--valid-only", "--force")])
+def test_a_kept_plan_never_sets_an_empty_secret(
+    kac: Kac, cluster: ThreadedCluster, tmp_path: Path, edit: dict[str, object], options: tuple[str, ...]
+) -> None:
+    plan = tmp_path / "plan.json"
+    id_ = cluster.call(lambda one: one.state.cluster_id)
+    head = {"format": "kac plan", "version": 1, "cluster_id": id_, "made": "2026-01-01T00:00:00+00:00"}
+    plan.write_text(json.dumps({**head, "edits": [{"edit": edit, "was": None}]}))
+    before = kac("snapshot")
+    code, out, complaints = kac("apply", "-f", str(plan), "--yes", *options)
+    assert (code, out) == (2, "")
+    assert str(plan) in complaints
+    assert kac("snapshot") == before
+
+
+def test_a_secret_that_no_file_holds_is_named_and_the_rest_goes_on(
+    kac: Kac, exported: Path, cluster: ThreadedCluster
+) -> None:
+    key = "listener.name.x.ssl.keystore.password"
+    file = edited(exported, ('retention.ms: "604800000"', "retention.ms: 3d"))
+    text = exported.read_text()
+    exported.write_text(text.replace("brokers:\n", f'brokers:\n  "2":\n    {key}: {{secret: set}}\n', 1))
+    code, out, complaints = kac("apply", "-f", file, "--yes")
+    assert code == 1
+    assert f"{key} is secret and not set; set it by hand, as {key}=?" in complaints
+    assert "nothing was sent" not in complaints
+    assert "1 request, 1 entity ok, 0 failed" in out
+    assert retention(cluster) == "259200000"
