@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from console.history.entities import quota_key, quota_parts
-from console.history.quotas.resolver import USAGE_KEYS
+from console.history.schema.gold import USAGE_KEYS
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

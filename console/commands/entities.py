@@ -122,13 +122,13 @@ def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
     return ACL_TYPES[kind], name.text, prefixed
 
 
-def named(reader: Reader, expected: Expected, role: Role = Role.NAME) -> str:
-    """A word that must not be empty nor the unquoted ``<default>``."""
+def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:
+    """A word that must not be the unquoted ``<default>``, nor empty unless that may be."""
     word = reader.take(expected, role)
     if word.is_bare(DEFAULT_NAME):
         reader.fail(
             f"expected {expected.label}, not {DEFAULT_NAME}", word, f"a name spelled so is quoted: '{DEFAULT_NAME}'"
         )
-    if not word.text:
+    if not word.text and not may_be_empty:
         reader.fail(f"{expected.label} can't be empty", word)
     return word.text

@@ -190,7 +190,7 @@ def _effective(reader: Reader, _verb: str) -> EffectiveQuota:
     reader.need_keyword("user")
     user = named(reader, Expected(What.USER_NAME, "the NAME of a user"))
     reader.need_keyword("client")
-    client = named(reader, Expected(What.CLIENT_NAME, "a client id"))
+    client = named(reader, Expected(What.CLIENT_NAME, "a client id"), may_be_empty=True)
     expected = Expected(What.QUOTA_KEY, "a quota's KEY")
     if reader.ended:
         reader.expect(expected)

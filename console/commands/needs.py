@@ -149,9 +149,10 @@ def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
 
 
 def _that_count(user: str, client: str) -> frozenset[QuotaFilter]:
-    """The filters for the eight levels of quotas that a user and a client may fall under."""
+    """The filters for the levels of quotas that a user and a client may fall under."""
     users = (filter_for_name(USER, name) for name in (user, None))
-    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in (client, None))})
+    clients = (client, None) if client else ()
+    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in clients)})
 
 
 def _named(patterns: Iterable[str | None]) -> list[str | None] | None:

@@ -140,9 +140,13 @@ def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
         check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)
         keys = (statement.key.name,)
     found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys]
-    table = _effective_table(found, snapshot, f"user {statement.user}, client {statement.client}")
+    table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
     unread = problems(snapshot, "quotas")
     return Table(table.name, table.columns, table.rows, table.title, table.empty, table.notes, unread)
+
+
+def _client(client: str) -> str:
+    return f"client {client}" if client else "a client without a client id"
 
 
 def _effective_table(found: list[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:

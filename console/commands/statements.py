@@ -185,7 +185,8 @@ class ScramDelete(_Statement):
 
 @dataclass(frozen=True, slots=True)
 class EffectiveQuota(_Statement):
-    """``effective user U client C``: names, never ``<default>``; key None for all."""
+    """``effective user U client C``: names, never ``<default>``; client ``""`` for a client without an id; key
+    None for all."""
 
     user: str
     client: str

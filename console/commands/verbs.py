@@ -106,7 +106,8 @@ _ALL = (
         LOOK,
         ("effective user USER client CLIENT [KEY]",),
         "The quota that counts for a user and a client, per key, with the levels it beats",
-        "A limit holds per broker, not per cluster.",
+        "A limit holds per broker, not per cluster. A client without a client id is written ''; only the limits of its "
+        "user count for it.",
         ("effective user alice client checkout-7", "effective user alice client checkout-7 producer_byte_rate"),
     ),
     Verb(

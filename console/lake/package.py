@@ -1,4 +1,5 @@
-"""What a Spark cluster needs of the product, as one zip: `console/history`, and a script that begins a job."""
+"""What a Spark cluster needs of the product, as one zip: `console/history` with what it imports of `console/model`, and
+a script that begins a job."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from console.history.jobs.submit import main
 
 sys.exit(main())
 '''
+_OF_MODEL = ("__init__.py", "effective_quota.py", "quota.py")
+"""What `console/history` imports of `console/model`; import-linter holds it to these."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LEFT_OUT = ("__pycache__", ".mypy_cache")
 
@@ -38,11 +41,14 @@ def write_package(file: Path) -> tuple[Path, Path]:
 
 def members() -> Iterator[tuple[str, bytes]]:
     """Names in the zip with their content, in order."""
-    history = Path(__file__).resolve().parents[1] / "history"
+    console = Path(__file__).resolve().parents[1]
+    history = console / "history"
     yield "console/__init__.py", b""
     for path in sorted(history.rglob("*")):
         if path.is_file() and not set(_LEFT_OUT) & set(path.parts) and path.suffix != ".pyc":
             yield f"console/history/{path.relative_to(history).as_posix()}", path.read_bytes()
+    for name in _OF_MODEL:
+        yield f"console/model/{name}", (console / "model" / name).read_bytes()
     yield SCRIPT_NAME, SCRIPT.encode()
 
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from console.history.entities import quota_key, quota_value
-from console.history.quotas.resolver import USAGE_KEYS
+from console.history.entities import quota_key, quota_parts, quota_value
 from console.history.schema.arrow import arrow_schema
-from console.history.schema.gold import HISTORY
+from console.history.schema.gold import HISTORY, USAGE_KEYS
+from console.model.quota import QuotaEntity
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 NAMES = ("a", "b", "<default>", "x,client-id=y", "50%", "ü + *", "a:b=c")
@@ -41,7 +41,9 @@ def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: i
     for _ in range(entities):
         parts: dict[str, str | None] = {}
         while not parts:
-            parts = {each: chosen.choice([None, *NAMES]) for each in ("user", "client-id") if chosen.random() < 0.6}
+            # No broker has a limit of the empty client id, and a source may hold anything.
+            names = {"user": [None, *NAMES], "client-id": [None, "", *NAMES]}
+            parts = {each: chosen.choice(some) for each, some in names.items() if chosen.random() < 0.6}
         entity = quota_key(parts)
         if any(each.entity == entity for each in made):
             continue
@@ -54,13 +56,13 @@ def random_limits(chosen: random.Random, cluster: str, entities: int, seconds: i
     return made
 
 
-def holding(limits: Sequence[Limit], cluster: str, second: int) -> dict[str, dict[str, float]]:
+def holding(limits: Sequence[Limit], cluster: str, second: int) -> dict[QuotaEntity, dict[str, float]]:
     """What holds in a cluster at a second, by entity and key."""
-    found: dict[str, dict[str, float]] = {}
+    found: dict[QuotaEntity, dict[str, float]] = {}
     for each in limits:
         begun = each.cluster == cluster and each.since <= second
         if begun and each.value is not None and (each.until is None or second < each.until):
-            found.setdefault(each.entity, {})[each.key] = each.value
+            found.setdefault(QuotaEntity.of(quota_parts(each.entity)), {})[each.key] = each.value
     return found
 
 

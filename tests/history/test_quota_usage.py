@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 
 from console.history.entities import quota_key
-from console.history.quotas.resolver import Effective, effective, scope
 from console.history.schema.arrow import arrow_schema
 from console.history.schema.gold import QUOTA_USAGE
 from console.history.schema.silver import REQUEST_1S
+from console.model.effective_quota import Effective, effective
 from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
 
 if TYPE_CHECKING:
@@ -73,6 +73,12 @@ def random_uses(chosen: random.Random, cluster: str, rows: int) -> list[Used]:
     return list(made.values())
 
 
+def scope(limit: Effective | None, user: str, client: str) -> tuple[str | None, str | None]:
+    """Who shares a limit: (user, client id); None stands for all of them. Without a limit, the pair itself."""
+    shared = None if limit is None else limit.shared
+    return (None if shared == "client-id" else user, None if shared == "user" else client)
+
+
 def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """quota_usage less what is suggested, by its key."""
     amounts: dict[tuple[Any, ...], dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -91,8 +97,7 @@ def counted(uses: Sequence[Used], limits: Sequence[Limit]) -> dict[tuple[Any, ..
         for key, amount in ((moved, float(use.amount)), (PERCENTAGE, use.local_ms / 10)):
             if key is None:
                 continue
-            level = getattr(of[key], "level", None)
-            who = (use.cluster, use.broker, key, *scope(level, user, use.client))
+            who = (use.cluster, use.broker, key, *scope(of[key], user, use.client))
             minute = use.second // 60
             amounts[who][use.second] += amount
             waits[*who, minute] += sum(use.throttles) if key == waiting else 0

@@ -5,11 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.effective_quota import CLIENT_KEYS, effective, effective_ip
+from console.model.effective_quota import (
+    CLIENT_KEYS,
+    CLIENT_LEVELS,
+    DEFAULT_CLIENT_LEVELS,
+    OWN_LEVELS,
+    USER_LEVELS,
+    effective,
+    effective_ip,
+    level_of,
+    levels,
+)
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 
 NAMES = st.sampled_from(["alice", "bob", "<default>", None])
-CLIENTS = st.sampled_from(["app", "mirror", None])
+CLIENTS = st.sampled_from(["app", "mirror", "", None])
 ENTITIES = st.one_of(
     st.builds(lambda user: QuotaEntity.of({USER: user}), NAMES),
     st.builds(lambda client: QuotaEntity.of({CLIENT_ID: client}), CLIENTS),
@@ -32,10 +42,12 @@ def rank(entity: QuotaEntity) -> tuple[int, int]:
 
 def applies(entity: QuotaEntity, user: str, client: str) -> bool:
     parts = entity.as_dict()
+    if not client and CLIENT_ID in parts:
+        return False  # a client without an id falls under no limit of client ids, the default neither
     return IP not in parts and parts.get(USER) in (None, user) and parts.get(CLIENT_ID) in (None, client)
 
 
-@given(QUOTAS, st.sampled_from(["alice", "bob", "eve", "<default>"]), st.sampled_from(["app", "other"]))
+@given(QUOTAS, st.sampled_from(["alice", "bob", "eve", "<default>"]), st.sampled_from(["app", "other", ""]))
 def test_the_strongest_level_that_has_the_key_wins(
     quotas: dict[QuotaEntity, dict[str, float]], user: str, client: str
 ) -> None:
@@ -48,9 +60,20 @@ def test_the_strongest_level_that_has_the_key_wins(
             assert found is None
             continue
         assert found is not None
+        assert found.level == 1 + 3 * rank(found.entity)[0] + rank(found.entity)[1]
         assert (found.key, found.entity, found.value) == (key, candidates[0], quotas[candidates[0]][key])
         assert [level.entity for level in found.beaten] == candidates[1:]
         assert [level.value for level in found.beaten] == [quotas[entity][key] for entity in candidates[1:]]
+
+
+def test_the_eight_levels() -> None:
+    every = levels("u", "c")
+    assert [level_of(entity) for entity in every] == list(range(1, 9))
+    assert [n for n, entity in enumerate(every, 1) if not entity.has(CLIENT_ID)] == list(USER_LEVELS)
+    assert [n for n, entity in enumerate(every, 1) if not entity.has(USER)] == list(CLIENT_LEVELS)
+    default_client = [n for n, entity in enumerate(every, 1) if entity.as_dict().get(CLIENT_ID, "") is None]
+    assert default_client == list(DEFAULT_CLIENT_LEVELS)
+    assert [n for n, entity in enumerate(every, 1) if None not in entity.as_dict().values()] == list(OWN_LEVELS)
 
 
 def test_each_key_is_found_on_its_own_level() -> None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from console.model.changes import NewTopic
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.effective_quota import effective
+from console.model.effective_quota import effective, level_of
 from console.model.quota import IP, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
-from console.plan.effects.effects import effects, level_of
+from console.plan.effects.effects import effects
 from console.plan.effects.risks import (
     ISR_ABOVE_REPLICATION,
     NEEDS_RESTART,

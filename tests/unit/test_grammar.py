@@ -334,6 +334,8 @@ def test_what_follows_a_secret_key_is_never_repeated():
 
 def test_effective():
     assert one("effective user client client user") == EffectiveQuota("client", "user")
+    assert one("effective user u client ''") == EffectiveQuota("u", "")
+    assert "can't be empty" in wrong("effective user '' client c").message
     assert one("effective user u client c k").key == Key("k")
     assert wrong("effective user <default> client c").column == len("effective user ") + 1
 

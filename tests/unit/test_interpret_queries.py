@@ -173,6 +173,14 @@ def test_effective():
     assert "did you mean 'producer_byte_rate'?" in refused("effective user a client b producer_byte_rat").hint
 
 
+def test_a_client_without_an_id_is_held_to_its_users_limits():
+    (found,) = data("effective user alice client '' producer_byte_rate")["effective"]
+    assert (found["entity"], found["value"]) == ({"user": None}, 10e6)
+    assert "a client without a client id" in render(ask("effective user alice client ''"))
+    (statement,) = parse("effective user alice client ''")
+    assert needs(statement).quotas_of == {filter_for_name("user", "alice"), filter_for_name("user", None)}
+
+
 def test_the_default_and_a_name_that_looks_like_it_are_told_apart():
     assert data("show client '<default>'")["quotas"][0]["value"] == 7.0
     assert data("show client <default>")["quotas"] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from console.model.effective_quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
+
 from .table import ATTR, CLUSTER_ID, ENTITY_KEY, ENTITY_TYPE, Table, column, maybe
 
 HISTORY = Table(
@@ -54,6 +56,9 @@ DRIFT = Table(
     ),
     key=("cluster_id", "scope", "entity_key", "attr"),
 )
+
+USAGE_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE)
+"""The quota keys whose use request logs show."""
 
 QUOTA_USAGE = Table(
     "quota_usage",

@@ -1,4 +1,4 @@
-"""The effective quota of many requests at once: `console.history.quotas.resolver` as joins.
+"""The effective quota of many requests at once: `console.model.effective_quota` as joins.
 
 Limits are pivoted wide, by what they are looked up with (user and client, user, client, nothing), so that four
 broadcast equi-joins ask all eight levels for all keys. Each row of these holds for a time, and the join takes the one
@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..quotas.resolver import DEFAULT_CLIENT_LEVELS, USAGE_KEYS
+from console.model.effective_quota import DEFAULT_CLIENT_LEVELS
+
+from ..schema.gold import USAGE_KEYS
 from .first_look import since_before, with_first_look
 
 _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
@@ -23,7 +25,8 @@ _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
 }
 _LEVELS = tuple(range(1, 9))
 _USER, _CLIENT = "user=", "client-id="
-_OF_CLIENTS = f"^({_USER}[^,]*|({_USER}[^,]*,)?{_CLIENT}[^,]*)$"
+_OF_CLIENTS = f"^({_USER}[^,]*|({_USER}[^,]*,)?{_CLIENT}[^,]+)$"
+"""A client without an id falls under no limit of client ids, so a limit of an empty client id is nobody's."""
 _LONG = 1 << 20
 _BEGINNING = "0001-01-01 00:00:00"
 _END = "9999-12-31 00:00:00"

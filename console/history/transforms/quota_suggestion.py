@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..quotas.resolver import OWN_LEVELS, REQUEST_PERCENTAGE
+from console.model.effective_quota import OWN_LEVELS, REQUEST_PERCENTAGE
 
 AT_LIMIT = 0.9
 RAISE = 1.25

@@ -14,7 +14,14 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..quotas.resolver import CLIENT_LEVELS, CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE, USER_LEVELS
+from console.model.effective_quota import (
+    CLIENT_LEVELS,
+    CONSUMER_BYTE_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER_LEVELS,
+)
+
 from ..schema.gold import QUOTA_USAGE
 from .quota_levels import effective_quotas, limits_by_lookup, quota_values
 from .quota_suggestion import with_suggestion

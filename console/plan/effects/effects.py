@@ -8,7 +8,7 @@ from itertools import islice
 from console.model.broker_layers import TOPIC_SYNONYMS
 from console.model.codes import BROKER
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
-from console.model.effective_quota import levels
+from console.model.effective_quota import level_of, levels
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Edit, GrowTopic, QuotaEdit, SetQuota, Slot
@@ -123,16 +123,3 @@ def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
 
 def _words(entity: QuotaEntity) -> str:
     return " ".join(f"{part.type} {'<default>' if part.name is None else part.name}" for part in entity)
-
-
-def level_of(entity: QuotaEntity) -> int:
-    """1 (user and client) to 8 (default client), the strongest first; an address is 1, the default address 2."""
-    names = {part.type: part.name for part in entity}
-    if IP in names:
-        return 1 if names[IP] is not None else 2
-    user, client = USER in names, CLIENT_ID in names
-    if user and client:
-        return 1 + (names[CLIENT_ID] is None) + 3 * (names[USER] is None)
-    if user:
-        return 3 if names[USER] is not None else 6
-    return 7 if names[CLIENT_ID] is not None else 8

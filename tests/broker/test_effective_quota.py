@@ -1,4 +1,4 @@
-"""The resolver beside a real broker: who is throttled when limits of all eight levels stand against each other.
+"""The resolver beside real brokers: who is throttled when limits of all eight levels stand against each other.
 
 A limit is either far below what is sent or far above, so a broker says of each request which of them counted.
 """
@@ -17,13 +17,12 @@ from aiokafka import AIOKafkaProducer
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.history.entities import quota_key
-from console.history.quotas.resolver import effective, level_keys
 from console.model.changes import AlterQuotas, CreateTopics, DeleteTopics, NewTopic
+from console.model.effective_quota import USER_LEVELS, effective, levels
 from console.model.quota import QuotaEntity
 from tests.support.kafka_cluster import KafkaCluster
 
-pytestmark = [pytest.mark.broker, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 KEY = "producer_byte_rate"
 LOW, HIGH = 2_000.0, 1e9
@@ -55,6 +54,13 @@ class Clients:
         self._set = [parts for parts, _ in limits]
         if ops:
             self._send(AlterQuotas(ops))
+
+    def refusal(self, parts: Parts) -> str:
+        """Why the broker takes no limit of this entity."""
+        wanted = AlterQuotas({QuotaEntity.of(dict(parts)): {KEY: LOW}})
+        (outcome,) = self._admin.submit(changes.send, wanted, validate_only=False).result(60)
+        assert outcome.failure is not None
+        return outcome.failure.message
 
     def _send(self, request: Any) -> None:
         for outcome in self._admin.submit(changes.send, request, validate_only=False).result(60):
@@ -111,18 +117,18 @@ class Clients:
 
 
 @pytest.fixture
-def clients(plain_cluster: KafkaCluster) -> Any:
-    admin = AdminClient(ConnectionSettings(plain_cluster.addresses))
+def clients(kafka: KafkaCluster) -> Any:
+    admin = AdminClient(ConnectionSettings(kafka.addresses))
     admin.start()
     with contextlib.closing(admin):
-        made = Clients(plain_cluster, admin)
+        made = Clients(kafka, admin)
         made.make_topic()
         with contextlib.closing(made):
             yield made
 
 
-def spelled(limits: Limits) -> dict[str, dict[str, float]]:
-    return {quota_key(parts): {KEY: value} for parts, value in limits}
+def known(limits: Limits) -> dict[QuotaEntity, dict[str, float]]:
+    return {QuotaEntity.of(parts): {KEY: value} for parts, value in limits}
 
 
 def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
@@ -138,7 +144,7 @@ def against_each_other(winner: int, pair: Pair, value: float) -> Limits:
         {"client-id": client},
         {"client-id": None},
     )
-    assert [quota_key(each) for each in parts] == list(level_keys(user, client))
+    assert tuple(QuotaEntity.of(each) for each in parts) == levels(user, client)
     other = HIGH if value == LOW else LOW
     return [(parts[winner - 1], value), *((each, other) for each in parts[winner:])]
 
@@ -151,10 +157,26 @@ async def test_a_broker_throttles_where_the_resolver_says(clients: Clients) -> N
             pair = (user, f"level-{winner}-{value:.0f}")
             limits = against_each_other(winner, pair, value)
             await clients.limited(limits)
-            found = effective(spelled(limits), *pair, KEY)
+            found = effective(known(limits), *pair, KEY)
             assert found is not None
             assert (found.level, found.value) == (winner, value)
             assert await clients.sends(pair) == (value == LOW), (winner, value)
+
+
+async def test_a_client_without_an_id_falls_under_the_users_own_limits_alone(clients: Clients) -> None:
+    for empty in ({"client-id": ""}, {"user": "alice", "client-id": ""}, {"user": None, "client-id": ""}):
+        assert clients.refusal(empty) == "Empty client-id not supported"
+    throttled = set()
+    for level in range(1, 9):
+        user = USERS[level % 3]
+        against = against_each_other(level, (user, ""), LOW)
+        for limits in (against[:1], against):
+            there = [each for each in limits if each[0].get("client-id") != ""]
+            await clients.limited(there)
+            found = effective(known(there), user, "", KEY)
+            assert await clients.sends((user, "")) == (found is not None and found.value == LOW), there
+            throttled |= {found.level} if found is not None and found.value == LOW else set()
+    assert throttled == set(USER_LEVELS)
 
 
 async def test_a_broker_agrees_on_random_limits(clients: Clients) -> None:
@@ -171,7 +193,7 @@ async def test_a_broker_agrees_on_random_limits(clients: Clients) -> None:
         limits = [(parts, chosen.choice([LOW, HIGH])) for parts in chosen.sample(entities, 3 + turn * 3)]
         await clients.limited(limits)
         for pair in [(user, client) for user in USERS for client in (*names, "")]:
-            found = effective(spelled(limits), *pair, KEY)
+            found = effective(known(limits), *pair, KEY)
             assert await clients.sends(pair) == (found is not None and found.value == LOW), (pair, limits)
             seen.add((found and found.level, pair[1] == ""))
     assert len(seen) > 6

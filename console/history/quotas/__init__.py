@@ -1,1 +1,0 @@
-"""Which quota counts for whom, without Spark."""
