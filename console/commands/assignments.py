@@ -6,7 +6,8 @@ from typing import NoReturn
 
 from console.commands.reader import Expected, Reader, Role, What
 from console.commands.statements import Asked, Assign, FieldFilter, FromFile, Glob, Key, SecretSource, Subject
-from console.commands.words import DEFAULT_NAME, Word
+from console.commands.words import Word
+from console.language.quoting import DEFAULT_NAME, quote_beside_equals
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
@@ -49,7 +50,7 @@ def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
 def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
     """Raise ParseError for a secret that stands in the text."""
     where = value if value.end > value.start else key
-    name = key.text
+    name = quote_beside_equals(key.text)
     reader.fail(
         f"{name} is a secret and is never written out", where, f"write {name}=@FILE, or {name}=? to be asked, hidden"
     )

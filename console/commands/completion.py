@@ -8,11 +8,11 @@ from console.commands.candidates import LIMIT, Candidate, Completion, Form, matc
 from console.commands.expectations import Candidates
 from console.commands.grammar import StatementReading, read
 from console.commands.known_names import KnownNames
-from console.commands.quoting import quote, quote_beside_equals, quoted
 from console.commands.reader import Expected, Role, What
 from console.commands.statements import Subject
 from console.commands.verbs import Where
 from console.commands.words import Word, scan
+from console.language.quoting import quote, quote_beside_equals, quoted
 from console.model.snapshot import Snapshot
 from console.present.sanitize import clean
 

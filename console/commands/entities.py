@@ -6,8 +6,8 @@ import re
 
 from console.commands.reader import Expected, Reader, Role, What
 from console.commands.statements import Entity, Name, Subject
-from console.commands.verbs import ENTITY_WORDS
-from console.commands.words import DEFAULT_NAME, Word
+from console.commands.words import Word
+from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity

@@ -18,7 +18,7 @@ from console.commands.statements import Subject
 from console.commands.value_candidates import config_candidates, key_help, quota_candidates
 from console.commands.verbs import Where, verbs_for
 from console.commands.vocabulary import base_key, known_entry, known_keys, quota_keys
-from console.commands.words import DEFAULT_NAME
+from console.language.quoting import DEFAULT_NAME
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.effective_quota import CLIENT_KEYS

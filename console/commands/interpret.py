@@ -25,6 +25,7 @@ from console.commands.statements import (
     Unset,
 )
 from console.commands.vocabulary import known_entry, known_keys
+from console.language.quoting import quote_beside_equals, quoted
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import BROKER, BROKER_LOGGER, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
@@ -136,7 +137,8 @@ def _set_quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
     for assign in statement.assigns:
         check_key(entity, assign.key)
         if not isinstance(assign.value, str):
-            raise CommandError("a quota is no secret", f"write {assign.key.name}=VALUE", assign.value_span)
+            hint = f"write {quote_beside_equals(assign.key.name)}=VALUE"
+            raise CommandError("a quota is no secret", hint, assign.value_span)
         try:
             yield SetQuota(entity, assign.key.name, parse_quota(assign.key.name, assign.value))
         except ValueError as error:
@@ -171,7 +173,7 @@ def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry 
     hint = did_you_mean(key.name, legal)
     if target.type == BROKER:
         hint = f"{hint} " if hint else ""
-        hint += f"A plug-in's own key is quoted: '{clean(key.name, 80)}'"
+        hint += f"A plug-in's own key is quoted: {quoted(key.name)}"
     what = "loggers" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} configs"
     raise CommandError(f"'{clean(key.name, 80)}' is none of the {what}", hint, key.span)
 
@@ -180,7 +182,7 @@ def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, se
     key = assign.key.name
     if is_sensitive(target, key, entry):
         if isinstance(assign.value, str):
-            hint = f"write {clean(key, 80)}=@FILE, or {clean(key, 80)}=? to be asked, hidden"
+            hint = f"write {quote_beside_equals(key)}=@FILE, or {quote_beside_equals(key)}=? to be asked, hidden"
             raise CommandError(
                 f"{clean(key, 80)} is sensitive: its value is never written out", hint, assign.value_span
             )
@@ -209,7 +211,7 @@ def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry
     if target.type == BROKER_LOGGER:
         raise CommandError(f"a log level is no list: nothing to {verb}", "set gives it a value", assign.key.span)
     if not isinstance(assign.value, str):
-        raise CommandError(f"{verb} takes no secrets", f"write {key}=ITEM,ITEM", assign.value_span)
+        raise CommandError(f"{verb} takes no secrets", f"write {quote_beside_equals(key)}=ITEM,ITEM", assign.value_span)
     return parse_value(key, LIST, assign.value)
 
 

@@ -162,8 +162,8 @@ def edit_text(edit: Edit | Cannot) -> str:
 
 
 def _command(edit: Edit | Cannot) -> str:
-    from console.commands.quoting import quote_beside_equals
     from console.commands.unparse import subject_text
+    from console.language.quoting import quote
     from console.plan.edits import AddAcl, RemoveAcl, UnsetQuota
     from console.present.names import acl
 
@@ -171,13 +171,13 @@ def _command(edit: Edit | Cannot) -> str:
         case Cannot(why=why):
             return why
         case SetConfig(resource=resource, key=key, value=value):
-            return f"set {subject_text(resource)} {key}={quote_beside_equals(str(value))}"
+            return f"set {subject_text(resource)} {quote(key)}={quote(str(value))}"
         case SetQuota(entity=entity, key=key, value=value):
-            return f"set {subject_text(entity)} {key}={value:.15g}"
+            return f"set {subject_text(entity)} {quote(key)}={value:.15g}"
         case UnsetConfig(resource=resource, key=key):
-            return f"unset {subject_text(resource)} {key}"
+            return f"unset {subject_text(resource)} {quote(key)}"
         case UnsetQuota(entity=entity, key=key):
-            return f"unset {subject_text(entity)} {key}"
+            return f"unset {subject_text(entity)} {quote(key)}"
         case AddAcl(acl=binding):
             return acl(binding)
         case RemoveAcl(acl=binding):

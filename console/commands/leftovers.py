@@ -8,11 +8,12 @@ from console.commands.needs import Needs
 from console.commands.reading import read_needs
 from console.commands.results import Column, Row, Table
 from console.commands.unparse import subject_text
+from console.language.quoting import quote
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.snapshot import Snapshot
 from console.plan.edits import SubtractConfig
-from console.plan.leftovers import LISTS, LOG_DIRS_RATE, RATES, Leftover, leftovers
+from console.plan.leftovers import LOG_DIRS_RATE, RATES, Leftover, leftovers
 from console.present import names
 from console.present.units import config_value
 
@@ -60,7 +61,6 @@ def _value(each: Leftover) -> str:
 
 def command(each: Leftover) -> str:
     """The command of the language that stages its removal."""
-    assert each.edit.key in (*LISTS, *RATES, LOG_DIRS_RATE), "a key that needs no quotes"
     if isinstance(each.edit, SubtractConfig):
-        return f"subtract {subject_text(each.edit.resource)} {each.edit.key}={each.edit.value}"
-    return f"unset {subject_text(each.edit.resource)} {each.edit.key}"
+        return f"subtract {subject_text(each.edit.resource)} {quote(each.edit.key)}={quote(each.edit.value)}"
+    return f"unset {subject_text(each.edit.resource)} {quote(each.edit.key)}"

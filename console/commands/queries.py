@@ -5,8 +5,8 @@ from __future__ import annotations
 from console.commands.errors import CommandError, did_you_mean
 from console.commands.results import Result
 from console.commands.statements import Entity, Key, List, QueryStatement, Show, Subject
-from console.commands.verbs import ENTITY_WORDS
 from console.commands.words import Span
+from console.language.quoting import ENTITY_WORDS
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY, Plan
 

@@ -8,6 +8,7 @@ from console.commands.errors import CommandError, did_you_mean
 from console.commands.results import Column, Data, Detail, Row, Table
 from console.commands.statements import Key
 from console.commands.vocabulary import known_entry, known_keys
+from console.language.quoting import quote
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited
@@ -95,7 +96,8 @@ def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys:
 
 def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
     if known_entry(snapshot, target, key.name) is not None:
-        hint = f"each broker has a value of its own: describe broker ID {key.name}" if target.is_cluster_default else ""
+        hint = f"each broker has a value of its own: describe broker ID {quote(key.name)}"
+        hint = hint if target.is_cluster_default else ""
         return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
     hint = did_you_mean(key.name, known_keys(snapshot, target))
     return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)

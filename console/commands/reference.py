@@ -19,9 +19,9 @@ One language for the command bar (`:`), `kac run` and script files. This page is
 A script is statements parted by `;` or line ends. It is parsed whole before anything runs: a mistake names its line and
 column, and nothing was done. A `#` at the start of a statement makes the rest of its line a comment.
 
-A word is written bare, in `'single quotes'` (as it stands), in `"double quotes"` (with `\\"`, `\\\\`, `\\n`, `\\t`),
-or in several of these side by side. Keywords are written bare. `KEY=VALUE` is one word, split at its first unquoted
-`=`; commas and brackets are data.
+A word is written bare, in `'single quotes'` (as it stands), in `"double quotes"` (with `\\"`, `\\\\`, `\\n`, `\\t`,
+`\\r` and `\\u{HEX}`), or in several of these side by side. Keywords are written bare. `KEY=VALUE` is one word, split at
+its first unquoted `=`; commas and brackets are data.
 """
 
 _ENTITIES = """\

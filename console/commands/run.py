@@ -227,7 +227,7 @@ class Runner:
 
     def _runbook(self) -> None:
         from console.commands.runbook_text import runbook_commands
-        from console.plan.runbook import shell_text
+        from console.language.posix import shell_text
 
         commands = runbook_commands(self.session)
         data = [{"command": list(each.words), "stdin": each.stdin, "note": each.note} for each in commands]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from console.commands.session import Session
+from console.language.posix import shell_text
 from console.plan.diff import diff
-from console.plan.runbook import Command, runbook, shell_text
+from console.plan.runbook import Command, runbook
 
 COMMAND_CONFIG = "client.properties"
 

@@ -11,6 +11,7 @@ from console.commands.sensitive import looks_sensitive
 from console.commands.statements import Alter, Assign, Create, FromFile, ScramSet, SecretSource, Statement
 from console.commands.unparse import subject_text
 from console.commands.words import NOWHERE, Span
+from console.language.quoting import quote_beside_equals
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret
@@ -62,7 +63,8 @@ async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awai
 
 def nobody_to_ask(slot: SecretSlot) -> CommandError:
     """Where there is no terminal."""
-    return CommandError(f"{slot.prompt}: there is no terminal to ask on", f"write {slot.key}=@FILE", slot.span)
+    hint = f"write {quote_beside_equals(slot.key)}=@FILE"
+    return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
 
 
 def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:

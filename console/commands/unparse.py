@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from console.commands.durations import duration_text
 from console.commands.entities import ACL_CLUSTER, ACL_TYPES
-from console.commands.quoting import can_stand_bare, quote, quote_beside_equals, quoted
 from console.commands.statements import (
     ACCEPT,
     RUNBOOK,
@@ -42,8 +39,15 @@ from console.commands.statements import (
     UseContext,
     View,
 )
-from console.commands.verbs import ENTITY_WORDS
-from console.commands.words import DEFAULT_NAME
+from console.language.quoting import (
+    DEFAULT_NAME,
+    ENTITY_WORDS,
+    can_stand_bare,
+    quote,
+    quote_beside_equals,
+    quote_pattern,
+    quoted,
+)
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID
 from console.present.names import resource_word
@@ -162,11 +166,7 @@ def _secret(source: SecretSource) -> str:
 
 
 def _pattern(pattern: str | None) -> str:
-    """Characters with a meaning to a glob stand bare, so that they keep it; what is between them may be quoted."""
-    if pattern is None:
-        return DEFAULT_NAME
-    parts = re.split(r"([*?\[])", pattern) if pattern else [""]
-    return "".join(part if part in ("*", "?", "[") else quote(part) for part in parts if part or not pattern)
+    return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
 
 
 def _create(statement: Create) -> str:

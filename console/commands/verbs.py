@@ -37,8 +37,6 @@ KINDS = (
 PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage")
 """Views that are verbs of their own; `plan` is both."""
 
-ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
-
 ENTITY_USAGE = (
     "topic NAME",
     "group NAME",

@@ -7,12 +7,14 @@ that the lexer and the completion read half-typed text with the same code as the
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
-DEFAULT_NAME = "<default>"
+from console.language.quoting import ESCAPES
+
+_CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
 
 
 class Span(NamedTuple):
@@ -180,16 +182,22 @@ class _Scanner:
             if char == '"':
                 return Piece("".join(chars), start, self.at, '"')
             if char == "\\" and self.at < len(self.text):
-                escape = self.text[self.at]
-                if escape not in ESCAPES:
-                    self.flaws.append(
-                        Flaw('unknown escape; in double quotes: \\" \\\\ \\n \\t', self.at - 1, self.at + 1)
-                    )
-                chars.append(ESCAPES.get(escape, escape))
-                self.at += 1
+                chars.append(self.escape())
             else:
                 chars.append(char)
         return self.unclosed(start, "".join(chars))
+
+    def escape(self) -> str:
+        """What stands behind a backslash; an unknown escape stands for its character."""
+        char = self.text[self.at]
+        if char == "u" and (found := _CODE_POINT.match(self.text, self.at)) and int(found[1], 16) <= sys.maxunicode:
+            self.at = found.end()
+            return chr(int(found[1], 16))
+        self.at += 1
+        if char not in ESCAPES:
+            message = 'unknown escape; in double quotes: \\" \\\\ \\n \\t \\r, and \\u{HEX} for any character'
+            self.flaws.append(Flaw(message, self.at - 2, self.at))
+        return ESCAPES.get(char, char)
 
     def unclosed(self, start: int, text: str) -> Piece:
         self.at = len(self.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -115,7 +116,9 @@ class Values:
         """A warning for each file with secrets that others may read: those these came from, and those they refer to."""
         files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
         return tuple(
-            f"{file} holds secrets and others may read it; chmod 600 {file}" for file in files if open_to_others(file)
+            f"{file} holds secrets and others may read it; chmod 600 {shlex.quote(str(file))}"
+            for file in files
+            if open_to_others(file)
         )
 
     def _expanded(self, key: str, entry: Entry) -> str:

@@ -7,7 +7,6 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from console.contexts.lake_place import LAKE, lake_place
@@ -76,13 +75,14 @@ def _take_in_and_build(spark: Any, lake: Lake, shown: Shown) -> int:
 
 
 def _how_to_go_on(made: Demo) -> str:
-    lake, state = quote(made.lake.where), quote(str(made.state))
+    from console.language.posix import shell_line
+
+    lake = made.lake.where
+    demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))
     clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
     without = f"No real broker was recorded beside them: {made.unrecorded}.\n" if made.unrecorded else ""
     return (
-        f"In {made.lake.where}, up to now: {clusters}.\n{without}To look at it:\n"
-        f"  {LAKE}={lake} kac demo --scenario fleet --still --state {state}\n"
-        f"  kac history --lake {lake}\n"
-        f"  kac drift --lake {lake}\n"
-        f"  kac usage --lake {lake}\n"
+        f"In {lake}, up to now: {clusters}.\n{without}To look at it:\n"
+        f"  {LAKE}={shell_line(lake)} {demo}\n"
+        + "".join(f"  {shell_line('kac', verb, '--lake', lake)}\n" for verb in ("history", "drift", "usage"))
     )

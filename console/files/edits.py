@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from console.files.of_snapshot import wanted_of
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.language.quoting import quote_beside_equals
 from console.model.changes import NewTopic, Target
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.snapshot import Snapshot
@@ -118,7 +119,8 @@ def _is_that(entry: ConfigEntry | None, value: str) -> bool:
 
 
 def _secret(resource: ConfigResource, key: str) -> Obstacle:
-    return Obstacle(resource, key, f"{key} is secret and not set; set it by hand, as {key}=?", secret=True)
+    why = f"{key} is secret and not set; set it by hand, as {quote_beside_equals(key)}=?"
+    return Obstacle(resource, key, why, secret=True)
 
 
 def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:

@@ -144,9 +144,11 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 def _lake(where: str) -> Iterator[Check]:
     from console.history.store import Lake, LakeError, NoLake
+    from console.language.posix import shell_line
 
     if "://" in where and not where.startswith("file://"):
-        yield Check("lake", Health.NOTE, f"{where}: looked at by Spark's jobs alone", f"kac lake verify --lake {where}")
+        verify = shell_line("kac", "lake", "verify", "--lake", where)
+        yield Check("lake", Health.NOTE, f"{where}: looked at by Spark's jobs alone", verify)
         return
     try:
         lake = Lake.open(where)

@@ -8,7 +8,6 @@ secret is in none of them: the command names a file to put it into.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -32,8 +31,6 @@ from console.plan.edits import (
 SECRETS = "secret.properties"
 """The file that a command with a secret names."""
 STDIN = "/dev/stdin"
-WIDTH = 78
-GOES_ON = " \\"
 _ENTITY_TYPES = {
     TOPIC: "topics",
     BROKER: "brokers",
@@ -69,62 +66,6 @@ def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Com
         command._replace(words=(*command.words, *connection)) if command.words else command
         for _, command in sorted(found, key=lambda each: each[0])
     )
-
-
-def shell_text(commands: Iterable[Command]) -> str:
-    """Lines for a POSIX shell."""
-    return "\n".join(line for command in commands for line in _lines(command))
-
-
-def _lines(command: Command) -> Iterator[str]:
-    if command.note:
-        yield f"# {_one_line(command.note)}"
-    if not command.words:
-        return
-    words = list(_options(command.words))
-    if command.stdin:
-        words.append("<<'EOF'")
-    yield from _folded(words)
-    if command.stdin:
-        yield f"{command.stdin}EOF"
-
-
-def _options(words: Sequence[str]) -> Iterator[str]:
-    """The words for a shell, each option with its value."""
-    start = 0
-    for place in range(1, len(words) + 1):
-        if place == len(words) or words[place].startswith("--"):
-            yield " ".join(map(_quoted, words[start:place]))
-            start = place
-
-
-def _folded(pieces: Iterable[str]) -> Iterator[str]:
-    """Lines that fit a terminal where they can, those that go on with a backslash at their end."""
-    line = ""
-    for piece in pieces:
-        if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:
-            yield line + GOES_ON
-            line = f"  {piece}"
-        else:
-            line = f"{line} {piece}" if line else piece
-    yield line
-
-
-def _quoted(word: str) -> str:
-    """The word for a shell; one with control characters in the shell's own escapes, harmless to a terminal."""
-    if word.isprintable():
-        return shlex.quote(word)
-    return "$'" + "".join(_shell_escape(char) for char in word) + "'"
-
-
-def _shell_escape(char: str) -> str:
-    if char in "\\'":
-        return f"\\{char}"
-    return char if char.isprintable() else "".join(f"\\x{byte:02x}" for byte in char.encode(errors="replace"))
-
-
-def _one_line(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 _CREATE, _GROW, _CONFIGS, _ALLOW, _QUOTAS, _SCRAM, _REVOKE, _DELETE = range(8)

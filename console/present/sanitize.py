@@ -60,6 +60,11 @@ def clean(text: str, limit: int = LIMIT) -> str:
     return result if len(result) <= limit else result[: limit - 1] + ELLIPSIS
 
 
+def is_harmless(text: str) -> bool:
+    """Whether `clean` changes nothing in it but its length."""
+    return (text.isascii() and text.isprintable()) or clean(text, len(text) + 1) == text
+
+
 def cell_width(text: str) -> int:
     """How many terminal cells a cleaned text takes: two for wide East Asian characters, none for combining marks."""
     if text.isascii():

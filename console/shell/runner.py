@@ -51,9 +51,9 @@ class EntryRunner(Runner):
         """What stands for a pane here: a list, the plan or the history."""
         from console.commands.grammar import parse
         from console.commands.needs import needs
-        from console.commands.quoting import quote
         from console.commands.reading import read_needs
         from console.commands.verbs import Where
+        from console.language.quoting import quote
 
         if view.pane == "plan":
             return ShowPlan()

@@ -254,8 +254,8 @@ class Console(KeysInOrder["Context"]):
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
         """Open the command bar to set something on an entity, or on all that are marked."""
-        from console.commands.quoting import quote
         from console.commands.unparse import subject_text
+        from console.language.quoting import quote
 
         if len(entities) == 1:
             self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))

@@ -156,7 +156,11 @@ class Applying:
         """The plan as commands, to copy into a script."""
         from console.tui.plan_script import script
 
-        lines: list[Line] = [[(clean(line, 2_000), "")] for line in script(self._app.session.plan).splitlines()]
+        lines: list[Line] = [
+            # Whole: a statement cut short would be another one.
+            [(clean(line, len(line) + 1), "")]
+            for line in script(self._app.session.plan).split("\n")
+        ]
         self._app.show_text("the plan as a script", lambda _width: lines)
 
     def show_runbook(self) -> None:
@@ -165,7 +169,7 @@ class Applying:
 
         text = runbook_text(self._app.session) or "# nothing is staged"
         lines: list[Line] = [
-            [(clean(line, 8_000), "muted" if line.startswith("#") else "")] for line in text.split("\n")
+            [(clean(line, len(line) + 1), "muted" if line.startswith("#") else "")] for line in text.split("\n")
         ]
         self._app.show_text("the plan as commands of Kafka's tools", lambda _width: lines)
 

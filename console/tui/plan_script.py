@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from console.commands.entities import ACL_TYPES
-from console.commands.quoting import quote, quote_beside_equals, quoted
 from console.commands.unparse import subject_text
+from console.language.quoting import quote, quote_beside_equals, quoted
 from console.model.acl import Acl
 from console.model.codes import BROKER
 from console.model.config import ConfigResource

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from console.commands.change_grammar import OPERATIONS
 from console.commands.errors import ParseError
 from console.commands.grammar import parse, read
-from console.commands.quoting import quote
 from console.commands.statements import (
     Access,
     Alter,
@@ -46,6 +45,7 @@ from console.commands.statements import (
 from console.commands.unparse import unparse
 from console.commands.verbs import KINDS, PANES, VERBS, Where
 from console.commands.words import NOWHERE, Span, scan
+from console.language.quoting import quote
 from console.model.codes import (
     BROKER_LOGGER,
     CLIENT_METRICS,

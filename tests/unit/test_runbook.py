@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from console.commands.kafka_configs.values import parse_added
 from console.contexts.properties import parse_properties
+from console.language.posix import shell_text
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
@@ -31,7 +32,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import EMPTY, stage
-from console.plan.runbook import STDIN, Command, property_line, runbook, shell_text
+from console.plan.runbook import STDIN, Command, property_line, runbook
 from tests.support.model_cluster import ModelCluster
 
 SERVER = ("--bootstrap-server", "broker:9092")

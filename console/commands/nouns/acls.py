@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements
-from console.commands.quoting import quote, quoted
+from console.language.quoting import quote, quoted
 
 EXAMPLES = """\
 examples:

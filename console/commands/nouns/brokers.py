@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements, add_config_options, alteration
-from console.commands.quoting import quote
-from console.commands.words import DEFAULT_NAME
+from console.language.quoting import DEFAULT_NAME, quote
 
 EXAMPLES = """\
 examples:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from console.commands.quoting import quote, quote_beside_equals
+from console.language.quoting import quote, quote_beside_equals
 
 Statements = tuple[str, ...]
 

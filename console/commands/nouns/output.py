@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from console.commands.results import Data, Detail, Result, Table, to_data
-from console.commands.words import DEFAULT_NAME
+from console.language.quoting import DEFAULT_NAME
 from console.model.quota import CLIENT_ID, IP, USER
 
 _ENTITY = (USER, CLIENT_ID, IP)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements, add_config_options, alteration, need
-from console.commands.quoting import quote, quoted
-from console.commands.words import DEFAULT_NAME
+from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 
 EXAMPLES = """\
 examples:
@@ -49,8 +48,7 @@ def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, 
         if getattr(given, f"{part}_defaults"):
             found.append((part, DEFAULT_NAME))
         elif name is not None:
-            is_pattern = pattern and any(char in name for char in "*?[")
-            found.append((part, name if is_pattern else quote(name) if name else quoted(name)))
+            found.append((part, quote_pattern(name) if pattern else quote(name)))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.commands.nouns.noun import Noun, Statements, need
-from console.commands.quoting import quote
+from console.language.quoting import quote
 
 EXAMPLES = """\
 examples:

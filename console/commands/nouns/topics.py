@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements, need, pairs
-from console.commands.quoting import quote
+from console.language.quoting import quote, quote_pattern
 
 EXAMPLES = """\
 examples:
@@ -58,8 +58,7 @@ def _is_pattern(name: str) -> bool:
 
 
 def _list(given: argparse.Namespace) -> str:
-    # A pattern stays bare: in quotes its characters would stand for themselves.
-    words = [given.topic if _is_pattern(given.topic) else quote(given.topic)] if given.topic is not None else []
+    words = [quote_pattern(given.topic)] if given.topic is not None else []
     if given.exclude_internal:
         words.append("internal=false")
     if given.under_replicated_partitions:

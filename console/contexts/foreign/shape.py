@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +107,7 @@ class Part:
         text = self.text(key)
         if not text:
             return None
-        exposed = f"{self.file} holds secrets and others may read it; chmod 600 {self.file}"
+        exposed = f"{self.file} holds secrets and others may read it; chmod 600 {shlex.quote(str(self.file))}"
         if exposed not in self.warnings and open_to_others(self.file):
             self.warnings.append(exposed)
         return Secret(text)

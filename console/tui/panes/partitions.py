@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from console.commands.quoting import quote
+from console.language.quoting import quote
 from console.model.cluster import Partition, Topic
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.timer import Timer
 
-from console.commands.quoting import quote
 from console.commands.unparse import subject_text
+from console.language.quoting import quote
 from console.model.quota import (
     IP,
     USER,

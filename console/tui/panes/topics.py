@@ -181,7 +181,7 @@ class TopicsView(TableView[Topic]):
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
-        from console.commands.quoting import quote
+        from console.language.quoting import quote
 
         topic = self.row()
         if topic is not None:

@@ -1,0 +1,202 @@
+"""Whatever a cluster calls its things and keeps in its values, a statement that is written for it says exactly that."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.commands.entities import ACL_TYPES
+from console.commands.grammar import parse
+from console.commands.interpret import to_edits
+from console.commands.lake_staging import edit_text
+from console.commands.leftovers import command as leftover_command
+from console.commands.nouns.registry import noun
+from console.commands.statements import Alter, FromFile, List
+from console.commands.unparse import unparse
+from console.commands.verbs import Where
+from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
+from console.model.acl import Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import (
+    CLIENT_METRICS,
+    GROUP,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+)
+from console.plan.leftovers import LISTS, Leftover
+from console.plan.own_values import parts_of
+from console.present.sanitize import is_harmless
+from console.tui.plan_script import command
+
+INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"
+HOSTILE = st.sampled_from(
+    [
+        INJECTED,
+        INJECTED.replace(" ; ", "\n"),
+        INJECTED.replace(" ; ", "\r"),
+        "'; apply --yes; '",
+        '"; apply --yes; "',
+        "\\",
+        "\\\\",
+        '\\"; apply --yes',
+        "@/etc/passwd",
+        "?",
+        "#x",
+        "a=b",
+        "=",
+        "<default>",
+        "for",
+        "client",
+        "prefixed",
+        "--yes",
+        "\x1b]0;x\x07",
+        "\u202e",
+        "\u2028apply --yes",
+        "\x85",
+        "\ud800",
+        "e\u0301\u0301\u0301",
+        "\u3164",
+        "\0",
+        "日本",
+        "'a\"b'",
+    ]
+)
+TEXT = HOSTILE | st.text(st.characters(), max_size=12) | st.text("ab =;'\"\\\n\r\t#@?<>*[],:-", max_size=8)
+NAMES = TEXT.filter(bool)
+
+
+def acls(name: str, other: str) -> Acl:
+    return Acl(AclResourceType(3), name, PatternType(4), f"User:{other}", name, AclOperation(3), Permission(3))
+
+
+def edits() -> st.SearchStrategy[Edit]:
+    resources = st.builds(ConfigResource, st.sampled_from([GROUP, CLIENT_METRICS]), NAMES) | NAMES.map(topic_resource)
+    entities = st.builds(lambda user, client: QuotaEntity.of({"user": user, "client-id": client}), NAMES, NAMES)
+    lists = NAMES.filter(lambda text: parts_of(text) == (text,))
+    users = st.builds(ScramUser, NAMES, st.just(ScramMechanism(1)))
+    quota = st.just("producer_byte_rate")
+    topics = st.builds(
+        lambda name, key, value: CreateTopic(NewTopic(name, 3, 1, configs={key: value})), NAMES, NAMES, TEXT
+    )
+    return st.one_of(
+        st.builds(SetConfig, resources, NAMES, TEXT),
+        st.builds(AppendConfig, resources, NAMES, lists),
+        st.builds(SubtractConfig, resources, NAMES, lists),
+        st.builds(UnsetConfig, resources, NAMES),
+        st.builds(SetQuota, entities, quota, st.just(5.0)),
+        st.builds(UnsetQuota, entities, quota),
+        st.builds(AddAcl, st.builds(acls, NAMES, NAMES)),
+        st.builds(RemoveAcl, st.builds(acls, NAMES, NAMES)),
+        topics,
+        st.builds(DeleteTopic, NAMES),
+        st.builds(DeleteScram, users),
+    )
+
+
+@given(edits())
+def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: Edit) -> None:
+    text = command(edit)
+    assert is_harmless(text)
+    (statement,) = parse(text)
+    match edit:
+        case SetConfig(target, key, value) | AppendConfig(target, key, value) | SubtractConfig(target, key, value):
+            assert isinstance(statement, Alter)
+            assert statement.entity is not None
+            assert statement.entity.subject == target
+            assert [(each.key.name, each.value) for each in statement.assigns] == [(key, value)]
+        case UnsetConfig() | SetQuota() | UnsetQuota() | AddAcl() | RemoveAcl() | DeleteScram():
+            if not isinstance(edit, UnsetConfig):
+                assert to_edits(statement, Snapshot()) == (edit,)
+        case CreateTopic(topic):
+            assert statement.name.text == topic.name  # type: ignore[union-attr]
+            assert {each.key.name: each.value for each in statement.configs} == topic.configs  # type: ignore[union-attr]
+        case DeleteTopic(name):
+            assert statement.name.text == name  # type: ignore[union-attr]
+
+
+@given(NAMES, st.sampled_from(LISTS), NAMES)
+def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key: str, value: str) -> None:
+    for edit in (SubtractConfig(topic_resource(topic), key, value), UnsetConfig(topic_resource(topic), key)):
+        text = leftover_command(Leftover(edit, value, "why"))
+        (statement,) = parse(text)
+        assert is_harmless(text)
+        if isinstance(statement, Alter):
+            assert [(each.key.name, each.value) for each in statement.assigns] == [(key, value)]
+
+
+@given(edits())
+def test_what_the_screen_shows_of_an_edit_is_no_other_statement(edit: Edit) -> None:
+    if isinstance(edit, SetConfig | UnsetConfig | SetQuota | UnsetQuota):
+        text = edit_text(edit)
+        if len(text) < 400:
+            (statement,) = parse(text)
+            assert unparse(statement) == unparse(parse(command(edit))[0])
+
+
+@given(TEXT)
+def test_a_value_is_never_read_as_a_file_or_asked_for(value: str) -> None:
+    for written in (quote(value), quote_beside_equals(value), quoted(value)):
+        (statement,) = parse(f"set topic t k={written}")
+        assert isinstance(statement, Alter)
+        assert statement.assigns[0].value == value
+    (statement,) = parse(f"scram set u SCRAM-SHA-256 password=@{quote(value)}") if value else (None,)
+    assert statement is None or statement.password == FromFile(value)  # type: ignore[union-attr]
+
+
+@given(TEXT, st.sampled_from(["topics", "quotas"]))
+def test_a_pattern_is_one_filter(pattern: str, kind: str) -> None:
+    (statement,) = parse(f"list {kind} {quote_pattern(pattern)}")
+    assert isinstance(statement, List)
+    assert len(statement.globs) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topics", "--list", "--topic", "a*; delete topic a"],
+        ["topics", "--describe", "--topic", "a*\ndelete topic a"],
+        ["quotas", "--list", "--user", "a* ; apply --yes"],
+        ["quotas", "--list", "--client", "* client=x"],
+        ["acls", "--list", "--principal", "User:* ; apply --yes"],
+        ["groups", "--list", "--state", "Stable ; apply --yes"],
+        ["scram", "--list", "--user", "a*;apply --yes"],
+    ],
+)
+def test_an_option_of_a_noun_is_one_word_of_its_statement(arguments: list[str]) -> None:
+    command_ = noun(arguments[0])
+    parser = argparse.ArgumentParser()
+    command_.add_options(parser)
+    action, *options = arguments[1:]
+    statements = command_.statements(parser.parse_args(options), action.removeprefix("--"))
+    parsed = parse("\n".join(statements), Where.RUN)
+    assert len(parsed) == len(statements) == 1
+    assert isinstance(parsed[0], List)
+    assert len(parsed[0].globs) + len(parsed[0].fields) == 1
+
+
+def test_every_word_with_a_meaning_is_reserved() -> None:
+    assert {*ENTITY_WORDS, *ACL_TYPES} <= RESERVED
+    assert all(quote(word) != word for word in RESERVED)
