@@ -46,9 +46,9 @@ def run(options: argparse.Namespace) -> int:
             printer(collect_result(report))
 
         if every is not None:
-            keep_collecting(lake, lambda: _contexts(options) or contexts, every, told, step)
+            keep_collecting(lake, lambda: _contexts(options) or contexts, every, told, step, names=_names)
             return DONE
-        report = collect(lake, contexts, step)
+        report = collect(lake, contexts, step, names=_names())
     told(report)
     return DONE if report.complete else FAILED
 
@@ -65,6 +65,14 @@ def _contexts(options: argparse.Namespace) -> Sequence[Context]:
     if not found.contexts:
         complain("there is no context: kac contexts says where they are looked for")
     return found.contexts
+
+
+def _names() -> frozenset[str]:
+    """The names of all contexts that are configured, usable or not."""
+    from console.contexts import load
+
+    found = load(os.environ, Path.home())
+    return frozenset([*(each.name for each in found.contexts), *(each.name for each in found.broken)])
 
 
 def _seconds(text: str | None) -> float | None:

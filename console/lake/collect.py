@@ -1,7 +1,8 @@
 """`kac lake collect`: look at clusters and write down what has changed since the last look.
 
 `collect(lake, contexts, progress)` looks once, four clusters at a time; `keep_collecting` goes on until it is stopped.
-A cluster that does not answer is named in the report and holds up nobody. Needs PyArrow, no Spark.
+A cluster that does not answer is named in the report and holds up nobody. One that answers with the id of another is
+refused: `refused_claims`. Needs PyArrow, no Spark.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from console.history.cluster_ids import id_problem
 from console.lake.changed_rows import changed_rows
-from console.lake.last_state import LastStates
+from console.lake.last_state import LastStates, Owner
 from console.lake.look import look_at
 from console.lake.snapshot_rows import Observation, Row, failed_row, observed, snapshot_table
 from console.model.failure import Failure
@@ -103,11 +106,17 @@ class Taken:
 
 
 def collect(
-    lake: Lake, contexts: Sequence[Context], progress: Progress = lambda _: None, *, timeout: float = TIMEOUT
+    lake: Lake,
+    contexts: Sequence[Context],
+    progress: Progress = lambda _: None,
+    *,
+    timeout: float = TIMEOUT,
+    names: Collection[str] | None = None,
 ) -> Report:
-    """Look at these clusters and write it down. timeout: seconds for each. LakeError: another run writes, no room …"""
+    """Look at these clusters and write it down. timeout: seconds for each. names: of all contexts that are configured,
+    see `refused_claims`. LakeError: another run writes, no room …"""
     states = LastStates(lake)
-    return write_down(lake, look_at_all(states, lake, contexts, progress, timeout=timeout), states)
+    return write_down(lake, look_at_all(states, lake, contexts, progress, timeout=timeout), states, names)
 
 
 def keep_collecting(
@@ -119,11 +128,12 @@ def keep_collecting(
     *,
     stop: threading.Event | None = None,
     timeout: float = TIMEOUT,
+    names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
     """Look every so many seconds, until `stop` is set or a KeyboardInterrupt comes.
 
-    contexts: asked for each time, so that a change of the file counts. told: called with each report. While another run
-    writes to the lake, looks are kept and written with the next.
+    contexts, names: asked for each time, so that a change of the file counts; see `collect`. told: called with each
+    report. While another run writes to the lake, looks are kept and written with the next.
     """
     from console.history.store import LakeBusy
 
@@ -135,7 +145,7 @@ def keep_collecting(
         chosen = contexts()
         waiting += look_at_all(states, lake, chosen, progress, timeout=timeout)
         try:
-            report = write_down(lake, waiting, states)
+            report = write_down(lake, waiting, states, names())
             waiting = []
         except LakeBusy as busy:
             waiting = waiting[-KEPT_LOOKS * max(1, len(chosen)) :]
@@ -156,8 +166,12 @@ def look_at_all(
 ) -> list[Taken]:
     """What each cluster answers, in the order of the contexts; nothing is written."""
     manifest = lake.current()
+    owners = states.owners(manifest)
 
-    def topics_of(cluster_id: str) -> list[str]:
+    def topics_of(context: Context, cluster_id: str) -> list[str]:
+        owner = owners.get(cluster_id)
+        if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
+            return []  # whoever claims an id does not learn the names of its topics
         return [key for entity_type, key in states.of(manifest, cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[Taken]:
@@ -167,7 +181,7 @@ def look_at_all(
         async def one(context: Context) -> Taken:
             nonlocal done
             async with free:
-                taken = await take(context, topics_of, timeout)
+                taken = await take(context, partial(topics_of, context), timeout)
             done += 1
             resources = f"{len(taken.seen.state):,} resources" if taken.seen is not None else str(taken.failure)
             progress(Step(done, len(contexts), context.name, resources))
@@ -203,18 +217,88 @@ async def take(
         return Taken(context, failure=slow, seconds=time.monotonic() - begun)
     finally:
         await asyncio.to_thread(client.close)
-    if not seen.cluster_id:
-        nameless = Failure("NO_CLUSTER_ID", "the cluster tells no id by which it could be kept", "")
-        return Taken(context, failure=nameless, seconds=time.monotonic() - begun)
+    if problem := id_problem(seen.cluster_id):
+        unfit = Failure("NO_CLUSTER_ID", problem, "The lake keeps clusters by their ids; nothing of this one was kept.")
+        return Taken(context, failure=unfit, seconds=time.monotonic() - begun)
     return Taken(context, seen, seconds=time.monotonic() - begun, at=seen.at)
 
 
-def write_down(lake: Lake, taken: Sequence[Taken], states: LastStates | None = None) -> Report:
-    """Write what was seen, all at once. LakeError: another run writes, no room …"""
+class Claim(NamedTuple):
+    """A context whose cluster answered with an id. declared: the id that the context itself names."""
+
+    context: str
+    cluster_id: str
+    declared: str | None
+    addresses: frozenset[tuple[str, int]]
+
+    @property
+    def declares(self) -> bool:
+        """Whether the context names the id that answered."""
+        return self.declared == self.cluster_id
+
+
+def _claim(context: Context, cluster_id: str) -> Claim:
+    return Claim(context.name, cluster_id, context.cluster_id, frozenset(context.settings.bootstrap))
+
+
+def refused_claims(
+    owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
+) -> dict[str, Failure]:
+    """The contexts whose look is not kept, since another context's cluster has that id already; why, by context. Pure.
+
+    Several contexts may look at one cluster if each of them declares its id, or if they have the same addresses and are
+    looked at in one run. Of several that are new, those that declare the id go before those that do not; nothing says
+    which of several others is right, so none is kept. owners: who looked at a cluster before. names: the contexts that
+    are configured, None if unknown; one that declares the id takes the place of an owner that is not configured now.
+    """
+    refused: dict[str, Failure] = {}
+    for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
+        here = {each.context: each for each in claims if each.cluster_id == cluster_id}
+        declared = [each.context for each in here.values() if each.declares]
+        owner = owners.get(cluster_id)
+        if owner is not None and owner.context not in here and names is not None and owner.context not in names:
+            owner = Owner(owner.context, True)  # renamed or removed: it can't declare the id any more
+        if owner is None and declared:
+            owner = Owner(declared[0], True)
+        for name, claim in here.items():
+            if owner is None:
+                others = [each.context for each in here.values() if each.addresses != claim.addresses]
+            elif name == owner.context:
+                others = []
+            else:
+                first = here.get(owner.context)
+                owner_declares = owner.declares if first is None else first.declares
+                is_same = (first is not None and first.addresses == claim.addresses) or (
+                    claim.declares and owner_declares
+                )
+                others = [] if is_same else [owner.context]
+            if others:
+                refused[name] = _taken_id(claim, others)
+    return refused
+
+
+def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
+    names = " and ".join(others)
+    return Failure(
+        "CLUSTER_ID_TAKEN",
+        f"the cluster of context {claim.context} answers with the id {claim.cluster_id}, which is the id of the "
+        f"cluster of context {names}; nothing of {claim.context} was kept",
+        f'If all of them are one cluster, set cluster_id = "{claim.cluster_id}" in each of these contexts; else one '
+        "of the clusters was formatted with the other's id, or its address leads to another cluster.",
+    )
+
+
+def write_down(
+    lake: Lake,
+    taken: Sequence[Taken],
+    states: LastStates | None = None,
+    names: Collection[str] | None = None,
+) -> Report:
+    """Write what was seen, all at once. names: see `refused_claims`. LakeError: another run writes, no room …"""
     states = states or LastStates(lake)
     read = {each.context.name: each.seen.cluster_id if each.seen is not None else None for each in taken}
     with lake.writing("collect", inputs={"clusters": read}) as write:
-        tables, reports, kept = _tables(write, states, taken)
+        tables, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not tables:
             write.fail(report.message or "there was no cluster to look at", inputs={"clusters": read})
@@ -230,15 +314,28 @@ def write_down(lake: Lake, taken: Sequence[Taken], states: LastStates | None = N
 
 
 def _tables(
-    write: Write, states: LastStates, taken: Sequence[Taken]
+    write: Write, states: LastStates, taken: Sequence[Taken], names: Collection[str] | None
 ) -> tuple[list[pa.Table], list[ClusterReport], set[str]]:
     """Rows to write, what to say, and the clusters that were seen."""
-    known = states.clusters(write.manifest)
+    owners = states.owners(write.manifest)
+    known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
+    claims = [
+        Claim(
+            each.context.name, each.seen.cluster_id, each.context.cluster_id, frozenset(each.context.settings.bootstrap)
+        )
+        for each in taken
+        if each.seen is not None
+    ]
+    refused = refused_claims(owners, claims, names)
     now: dict[str, tuple[Context, datetime]] = {}
     tables: list[pa.Table] = []
     reports: list[ClusterReport] = []
     current = {each.seen.cluster_id: states.of(write.manifest, each.seen.cluster_id) for each in taken if each.seen}
-    first: dict[str, str] = {}
+    first = {
+        each.cluster_id: each.context
+        for each in claims
+        if each.cluster_id in owners and owners[each.cluster_id].context == each.context
+    }
     for each in sorted(taken, key=lambda each: each.at):
         name, seen = each.context.name, each.seen
         if seen is None:
@@ -246,6 +343,9 @@ def _tables(
             if cluster_id is not None and each.failure is not None:
                 tables.append(snapshot_table([failed_row(name, each.failure)], cluster_id, each.at, write.run_id))
             reports.append(ClusterReport(name, cluster_id, failure=each.failure, seconds=each.seconds))
+            continue
+        if name in refused:
+            reports.append(ClusterReport(name, seen.cluster_id, failure=refused[name], seconds=each.seconds))
             continue
         if first.setdefault(seen.cluster_id, name) != name:
             reports.append(ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds))
@@ -255,7 +355,8 @@ def _tables(
         now[seen.cluster_id] = each.context, seen.at
         reports.append(_report(each, seen, rows))
     for cluster_id, (context, at) in now.items():
-        states.keep(write, cluster_id, context.name, at, current[cluster_id])
+        owner = Owner(context.name, context.cluster_id == cluster_id)
+        states.keep(write, cluster_id, owner, at, current[cluster_id])
     order = {each.context.name: place for place, each in enumerate(taken)}
     return tables, sorted(reports, key=lambda report: order[report.context]), set(now)
 

@@ -1,16 +1,17 @@
 """What a lake knows of a cluster from the last look at it.
 
 It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept in
-`collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read.
+`collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A cluster's
+folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from console.history.cluster_ids import folder_of
 from console.history.schema.bronze import SNAPSHOT
 from console.history.store.partitions import partition_values
 from console.lake.changed_rows import applied
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 _INPUT = "collect:"
 _COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
+
+
+class Owner(NamedTuple):
+    """The context under which a cluster was looked at last. declares: whether it names the cluster's id itself."""
+
+    context: str
+    declares: bool
 
 
 class LastStates:
@@ -48,15 +56,15 @@ class LastStates:
         remembered = manifest.inputs.get(_INPUT + cluster_id)
         return None if remembered is None else datetime.fromisoformat(remembered["at"])
 
-    def clusters(self, manifest: Manifest) -> Mapping[str, str]:
-        """The clusters that were looked at: by the name of the context, the cluster's id."""
+    def owners(self, manifest: Manifest) -> Mapping[str, Owner]:
+        """By the ids of the clusters that were looked at, who looked."""
         return {
-            value["context"]: key.removeprefix(_INPUT)
+            key.removeprefix(_INPUT): Owner(value["context"], bool(value.get("declares")))
             for key, value in manifest.inputs.items()
             if key.startswith(_INPUT)
         }
 
-    def keep(self, write: Write, cluster_id: str, context: str, at: datetime, state: State) -> None:
+    def keep(self, write: Write, cluster_id: str, owner: Owner, at: datetime, state: State) -> None:
         """Remember a look with the run that writes it."""
         last = write.manifest.inputs.get(_INPUT + cluster_id)
         same = last is not None and self.of(write.manifest, cluster_id) == state
@@ -64,7 +72,8 @@ class LastStates:
         if run == write.run_id and state:
             self._lake.filesystem.replace(self._path(cluster_id, run), _parquet(state))
         self._known[cluster_id, run] = state
-        write.remember({_INPUT + cluster_id: {"context": context, "at": at.isoformat(), "state": run}})
+        looked = {"context": owner.context, "declares": owner.declares, "at": at.isoformat(), "state": run}
+        write.remember({_INPUT + cluster_id: looked})
 
     def forget_older(self, manifest: Manifest, cluster_ids: Iterable[str]) -> None:
         """Delete the files of these clusters that a manifest does not name; to be called by the one who writes."""
@@ -72,11 +81,11 @@ class LastStates:
             named = self._path(cluster_id, str(manifest.inputs[_INPUT + cluster_id]["state"]))
             folder = named.rpartition("/")[0]
             for entry in self._lake.filesystem.entries(folder):
-                if f"{folder}/{entry.name}" != named:
+                if not entry.is_folder and f"{folder}/{entry.name}" != named:
                     self._lake.filesystem.remove(f"{folder}/{entry.name}")
 
     def _path(self, cluster_id: str, run: str) -> str:
-        return self._lake.path(f"collect/{quote(cluster_id, safe='')}/{run}.parquet")
+        return self._lake.path(f"collect/{folder_of(cluster_id)}/{run}.parquet")
 
     def _kept(self, cluster_id: str, run: str) -> State | None:
         import pyarrow as pa

@@ -25,6 +25,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from console.files.errors import FileProblem, FileProblems
 from console.files.nodes import Document, read_yaml
+from console.history.cluster_ids import id_problem
 
 if TYPE_CHECKING:
     from console.history.jobs.inputs import Inputs
@@ -111,6 +112,8 @@ def given_sources(
     wrong = zone_problem(zone) if zone else ""
     if wrong:
         raise ValueError(f"--timezone: {wrong}")
+    if cluster_id is not None and (problem := id_problem(cluster_id)):
+        raise ValueError(f"--cluster-id: {problem}")
     by_broker: dict[int, list[str]] = {}
     for each in request_logs:
         broker, equals, pattern = each.partition("=")
@@ -166,6 +169,8 @@ class _Reader:
             at = ("clusters", number)
             read = self._mapping(at, each, _CLUSTER)
             cluster_id = self._text((*at, "id"), read.get("id")) or None
+            if cluster_id is not None and (problem := id_problem(cluster_id)):
+                self._wrong((*at, "id"), problem, "")
             zone = self._zone((*at, "timezone"), read.get("timezone"), "UTC")
             requests = self._list((*at, "request-logs"), read.get("request-logs"))
             logs = self._paths((*at, "metadata-log"), read.get("metadata-log"))

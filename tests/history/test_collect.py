@@ -55,12 +55,14 @@ def quiet() -> Iterator[ThreadedCluster]:
         yield cluster
 
 
-def context(cluster: ThreadedCluster, name: str = "one", user: str | None = None) -> Context:
+def context(
+    cluster: ThreadedCluster, name: str = "one", user: str | None = None, cluster_id: str | None = None
+) -> Context:
     addresses = parse_bootstrap(cluster.bootstrap)
     if user is None:
-        return Context(name, "a test", ConnectionSettings(addresses))
+        return Context(name, "a test", ConnectionSettings(addresses), cluster_id=cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username=user, password=Secret(f"{user}-secret"))
-    return Context(name, "a test", ConnectionSettings(addresses, "SASL_PLAINTEXT", sasl))
+    return Context(name, "a test", ConnectionSettings(addresses, "SASL_PLAINTEXT", sasl), cluster_id=cluster_id)
 
 
 def nobody(name: str = "gone", **more: Any) -> Context:
@@ -123,7 +125,7 @@ def test_a_look_writes_what_changed_and_that_it_looked(lake: Lake) -> None:
 
 def test_the_state_is_rebuilt_from_the_table_where_its_file_is_lost(lake: Lake, quiet: ThreadedCluster) -> None:
     collect(lake, [context(quiet)])
-    cluster_id = next(iter(LastStates(lake).clusters(lake.current()).values()))
+    cluster_id = next(iter(LastStates(lake).owners(lake.current())))
     kept = LastStates(lake).of(lake.current(), cluster_id)
     files = list((Path(lake.where) / "collect").rglob("*.parquet"))
     assert len(files) == 1
@@ -157,11 +159,13 @@ def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
             scram_user(cluster.state, "dave", PLANTED)
 
         cluster.call(fill)
-        whole = collect(lake, [context(cluster, user="admin")])
+        cluster_id = cluster.call(lambda cluster: cluster.state.cluster_id)
+        as_admin = context(cluster, user="admin", cluster_id=cluster_id)
+        as_alice = context(cluster, "as alice", user="alice", cluster_id=cluster_id)
+        whole = collect(lake, [as_admin])
         assert whole.complete
-        cluster_id = str(whole.clusters[0].cluster_id)
         before = LastStates(lake).of(lake.current(), cluster_id)
-        denied = collect(lake, [context(cluster, "as alice", user="alice")])
+        denied = collect(lake, [as_alice])
         assert not of_run(lake, denied, "absent")
         assert LastStates(lake).of(lake.current(), cluster_id) == before
         assert not denied.complete
@@ -171,10 +175,10 @@ def test_who_may_see_nothing_makes_nothing_vanish(lake: Lake) -> None:
         assert failed.keys() >= {("acl", None), ("scram", None), ("broker", "1"), ("topic", "open"), ("group", None)}
         assert {row["entity_type"] for row in of_run(lake, denied, "heartbeat")} == {"feature"}
         cluster.call(delete_topic("hidden"))
-        again = collect(lake, [context(cluster, "as alice", user="alice")])
+        again = collect(lake, [as_alice])
         assert not of_run(lake, again, "absent"), "a topic that alice may not see: nobody tells her that it is gone"
         cluster.call(delete_topic("open"))
-        assert not of_run(lake, collect(lake, [context(cluster, user="admin")]), "failed")
+        assert not of_run(lake, collect(lake, [as_admin]), "failed")
         gone = [row["entity_key"] for row in snapshot_of(lake) if row["kind"] == "absent"]
         assert sorted(gone) == ["hidden", "open"]
 

@@ -12,13 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from console.admin.settings import ConnectionSettings
+from console.contexts import Context
+from console.contexts.bootstrap import parse_bootstrap
+from console.embedded.in_thread import run_in_thread
+from console.embedded.spec import ClusterSpec
 from console.embedded.storage.state_file import read
 from console.history.entities import CONFIG_TYPES, config_key
 from console.history.journals.read import read_journals
 from console.history.kraft.read import read_log
 from console.history.requests.logged import altered
 from console.history.store import Lake, LakeError
-from console.lake.demo.make import Demo, make
+from console.lake.collect import collect
+from console.lake.demo.make import Demo, make, new_lake
 from console.lake.demo.story import CLIENTS, NOT_LOOKED_AT, deeds
 from console.lake.sources import FILE, read_sources
 from console.plan.edits import (
@@ -147,6 +153,18 @@ def test_a_lake_of_somebody_is_left_alone_and_a_demo_is_made_anew(tmp_path: Path
 
 
 @pytest.mark.timeout(1500)  # much of Spark for a machine that has other things to do
+def test_a_demo_in_which_somebody_has_collected_is_left_alone(tmp_path: Path) -> None:
+    lake = new_lake(str(tmp_path / "lake"))
+    (tmp_path / "lake" / "demo").mkdir()
+    (tmp_path / "lake" / "demo" / "made-by-kac-lake-demo").touch()
+    with run_in_thread(ClusterSpec(brokers=1)) as cluster:
+        settings = ConnectionSettings(parse_bootstrap(cluster.bootstrap))
+        assert collect(lake, [Context("prod", "a test", settings)]).complete
+    with pytest.raises(LakeError, match="also has what was collected of prod"):
+        new_lake(lake.where)
+    assert lake.current().run_id
+
+
 def test_everything_is_built_and_everybody_is_named(demo: Demo, spark: SparkSession) -> None:
     from console.history.jobs.build import build
     from console.history.jobs.ingest import ingest

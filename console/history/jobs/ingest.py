@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from ..cluster_ids import id_problem
 from ..store import Lake
 from ..store.sweep import KEEP
 from .arguments import lake_at, parser, submitted
@@ -82,7 +83,10 @@ def ingest(
 
 def owned(inputs: Inputs) -> list[RequestLog]:
     """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
-    UnreadableInput: there is none, or more than one."""
+    UnreadableInput: there is none, or more than one; an id can't be kept."""
+    for log in inputs.request_logs:
+        if log.cluster_id and (problem := id_problem(log.cluster_id)):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
     if all(log.cluster_id for log in inputs.request_logs):
         return list(inputs.request_logs)
     clusters = list(folders_of(inputs.metadata_logs))

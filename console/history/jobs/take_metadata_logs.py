@@ -34,6 +34,7 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
     spark.dataSource.register(KraftLogQuarantine)
     key = write.lake.key()
     try:
+        refuse_another(write, logs)
         plans = [_Log(write, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
     except NoMetadataLogError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
@@ -42,7 +43,12 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
     rows, unknown = _write(write, [each.read(spark, SOURCE, key) for each in new]) if new else (0, 0)
     if unknown:
         bad += quarantine(spark, write, _united([each.read(spark, f"{SOURCE}_quarantine", key) for each in new]))
-    write.remember({f"{_REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset} for each in plans})
+    write.remember(
+        {
+            f"{_REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset, "folders": each.folders}
+            for each in plans
+        }
+    )
     notes = tuple(
         f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
         "in once that has ended."
@@ -53,12 +59,35 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
 
 
 def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
-    """The folders by cluster. NoMetadataLogError, OSError."""
-    made: dict[str, list[str]] = {}
+    """The folders by cluster. NoMetadataLogError, OSError; UnreadableInput: a folder says for itself that it is of a
+    cluster that another folder has, too, as a controller that was cloned does."""
+    made: dict[str, list[MetadataLog]] = {}
     for log in logs:
         for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
-            made.setdefault(cluster_id, []).append(log.path)
-    return made
+            made.setdefault(cluster_id, []).append(log)
+    for cluster_id, folders in made.items():
+        if len({each.path for each in folders}) > 1 and any(each.cluster_id is None for each in folders):
+            paths = " and ".join(dict.fromkeys(each.path for each in folders))
+            raise UnreadableInput(
+                f"{paths} both say that they are of the cluster {cluster_id}, and one of them may be wrong. If they "
+                f"are controllers of one cluster, name it: --cluster-id {cluster_id}, or id: {cluster_id} in "
+                "sources.yaml. If not, one was formatted with the other's id: leave it out."
+            )
+    return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
+
+
+def refuse_another(write: Write, logs: Sequence[MetadataLog]) -> None:
+    """Raises UnreadableInput where a folder says for itself that it is of a cluster, and that cluster's log was read
+    from other folders before; NoMetadataLogError, OSError."""
+    named = {log.cluster_id for log in logs}
+    for cluster_id, folders in folders_of(logs).items():
+        former = write.manifest.inputs.get(f"{_REMEMBERED}{cluster_id}", {}).get("folders", folders)
+        if cluster_id not in named and not set(former) & set(folders):
+            raise UnreadableInput(
+                f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
+                f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id {cluster_id}, "
+                f"or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: leave it out."
+            )
 
 
 class _Log:

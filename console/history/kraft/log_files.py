@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..cluster_ids import id_problem
+
 LOG_FOLDER = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
@@ -52,6 +54,8 @@ def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
             f"{LOG_FOLDER} of a controller's metadata.log.dir, or a copy of it"
         )
     cluster = cluster_id or _cluster_id(folder)
+    if problem := id_problem(cluster):
+        raise NoMetadataLogError(f"{folder}: {problem}")
     last = segments[-1:]
     return [
         LogFile(offset, str(folder / name), cluster, name.endswith(".checkpoint"), [(offset, name)] == last)

@@ -82,7 +82,9 @@ class Lake:
         return lake
 
     def path(self, relative: str) -> str:
-        """Of what is in the lake, absolute."""
+        """Of what is in the lake, absolute. LakeError: `relative` leads out of the lake, or is the lake itself."""
+        if any(part in ("", ".", "..") for part in relative.split("/")):
+            raise LakeError(f"{relative!r} is no path within the lake at {self.where}; nothing was read or written.")
         return f"{self.where}/{relative}"
 
     def about(self) -> dict[str, Any]:

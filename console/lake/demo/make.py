@@ -19,9 +19,11 @@ from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
 from console.history.store.errors import LakeError, NoLake
 from console.lake.collect import write_down
+from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker
 from console.lake.demo.recording import Recorded, record
 from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT
+from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 
 if TYPE_CHECKING:
@@ -80,13 +82,19 @@ def make(
 
 
 def new_lake(where: str) -> Lake:
-    """An empty lake, in the place of a former demo. LakeError: another lake is there."""
+    """An empty lake, in the place of a former demo. LakeError: another lake is there, or more than a demo is in it."""
     from console.history.store import Lake
 
     with suppress(NoLake):
         former = Lake.open(where)
         if not (Path(former.where) / FOLDER / _MARK).exists():
             raise LakeError(f"There is a lake at {former.where} already: name another folder for the demo with --lake.")
+        owners = LastStates(former).owners(former.current())
+        if own := {owner.context for owner in owners.values()} - {*members("fleet", ClusterSpec()), REAL}:
+            raise LakeError(
+                f"The demo at {former.where} also has what was collected of {', '.join(sorted(own))}, and would delete "
+                "it: name another folder for the demo with --lake."
+            )
         shutil.rmtree(former.where)
     return Lake.create(where)
 
