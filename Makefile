@@ -13,7 +13,7 @@ TYPED := console widgets themes tests/support $(wildcard benchmarks screenshots)
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
   --no-header $(if $(UPGRADE),--upgrade)
 
-.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers check docs pictures format lock dev-venv run-venv lake-venv clean
+.PHONY: help demo demo-brokers demo-lake test test-fast test-brokers test-long check docs pictures format lock dev-venv run-venv lake-venv clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,19 +31,24 @@ demo-lake: lake-venv  ## a day of three clusters as history in .demo-lake, and t
 # The slow ones in two processes with clusters of their own; loadgroup hands out one test at a time.
 test: check  ## everything: checks, fast tests, then those that are slow or need brokers (needs Java 17)
 	@echo '== fast tests'
-	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
+	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow and not long'
 	@echo '== real brokers, and what is slow'
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -n 2 --dist loadgroup --timeout 900 -m 'broker or slow' --ignore tests/history --durations 15
+	$(PYTEST) -n 2 --dist loadgroup --timeout 900 -m '(broker or slow) and not long' --ignore tests/history --durations 15
 	@echo '== the pipeline: Spark starts once, and takes all cores'
-	$(PYTEST) --timeout 900 -m 'broker or slow' tests/history --durations 15
+	$(PYTEST) --timeout 900 -m '(broker or slow) and not long' tests/history --durations 15
+
+test-long: dev-venv  ## what takes hours: every random run at its full length, every contract on real brokers
+	@$(BIN)/python -m tests.support.kafka_jars
+	$(BIN)/python -m tests.contract.recorded
+	$(PYTEST) --timeout 7200 -m long --ignore tests/contract --durations 15
 
 test-fast: dev-venv  ## what needs no brokers and no patience, within three minutes
-	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow'
+	$(PYTEST) -n 2 --timeout 60 -m 'not broker and not slow and not long'
 
 test-brokers: dev-venv  ## what needs real brokers
 	@$(BIN)/python -m tests.support.kafka_jars
-	$(PYTEST) -m broker
+	$(PYTEST) -m 'broker and not long'
 
 check: dev-venv  ## format, lint, types, and who may import whom
 	@echo '== ruff, mypy, import-linter'

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import uuid
+import hashlib
+import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract import acls
+from tests.contract.recorded import LIVE, RECORD, Recorded, Recorder, answers, case, keep, recorded_functions
 from tests.contract.target import ADMIN, ALICE, Server, Target
 from tests.contract.verbs import (
     BROKER,
@@ -32,6 +35,8 @@ from tests.support.server_properties import NodePorts, server_properties, zookee
 
 REAL = {"2.8": "kafka28", "3.9": "kafka39", "4.3": "plain_cluster"}
 BROKERS = {"2.8": 2, "3.9": 1, "4.3": 3}
+RECORDING = os.environ.get(RECORD)
+"""Read before each test has an environment of its own."""
 USERS = {name: Secret(f"password of {name}") for name in (ADMIN, ALICE)}
 
 
@@ -95,9 +100,9 @@ def embedded() -> Iterator[Callable[[str], tuple[ThreadedCluster, Server]]]:
 
 
 @pytest.fixture(scope="session")
-def real_servers() -> Iterator[dict[str, Server]]:
+def real_servers() -> Iterator[dict[str, Recorder]]:
     """Connections to the real clusters."""
-    servers: dict[str, Server] = {}
+    servers: dict[str, Recorder] = {}
     yield servers
     for server in servers.values():
         server.close()
@@ -137,41 +142,67 @@ def changed_once(side: Target) -> None:
             assert alter(side, BROKER, broker, ("background.threads", operation, value)) == FINE
 
 
-def _targets() -> list[object]:
-    embedded = [pytest.param(("embedded", release), id=f"embedded-{release}") for release in REAL]
-    return embedded + [
-        pytest.param(("real", release), id=f"real-{release}", marks=pytest.mark.broker) for release in REAL
-    ]
+def beside_real(function: str) -> list[object]:
+    """A parameter for each release: its recorded answers, or the real cluster for what can't be recorded or was not.
+    function: ``module::name``. The real cluster is asked by `make test-long` all the same."""
+    found: list[object] = []
+    for release in REAL:
+        is_recorded = function in recorded_functions(release)
+        if is_recorded:
+            found.append(pytest.param(("recorded", release), id=f"recorded-{release}"))
+        marks = [pytest.mark.broker, *([pytest.mark.long] if is_recorded else [])]
+        found.append(pytest.param(("real", release), id=f"real-{release}", marks=marks))
+    return found
 
 
-@pytest.fixture(params=_targets())
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each release embedded alone, unless a test only compares; then beside the real one."""
+    if "target" not in metafunc.fixturenames:
+        return
+    alone = [pytest.param(("embedded", release), id=f"embedded-{release}") for release in REAL]
+    if metafunc.definition.get_closest_marker("compares"):
+        alone = []
+    function = f"{metafunc.definition.path.stem}::{metafunc.function.__name__}"
+    metafunc.parametrize("target", [*alone, *beside_real(function)], indirect=True)
+
+
+@pytest.fixture
 def target(
     request: pytest.FixtureRequest,
     embedded: Callable[[str], tuple[ThreadedCluster, Server]],
-    real_servers: dict[str, Server],
-) -> Target:
-    """Each release embedded; then each real one with the embedded one beside it."""
+    real_servers: dict[str, Recorder],
+) -> Iterator[Target]:
+    """Each release embedded; then each real one, or what it answered, with the embedded one beside it."""
     kind, release = request.param
     thread, server = embedded(release)
     if kind == "embedded":
-        return Target(release, server, thread)
+        yield Target(release, server, thread)
+        return
+    own = case(request.node, release)
+    if kind == "recorded":
+        yield Target(release, server, thread, Recorded(BROKERS[release], release != "2.8", answers(release)[own]))
+        return
     cluster: KafkaCluster = request.getfixturevalue(REAL[release])
     if release not in real_servers:
         users = {name: Secret(password) for name, password in cluster.users.items()}
-        real_servers[release] = Server(
-            dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True)), users, release != "2.8"
-        )
+        addresses = dict(zip(cluster.broker_ids, cluster.login_addresses, strict=True))
+        real_servers[release] = Recorder(addresses, users, release != "2.8")
         empty(Target(release, real_servers[release], thread))
         if release == "2.8":
             for side in (Target(release, real_servers[release], thread), Target(release, server, thread)):
                 changed_once(side)
-    return Target(release, server, thread, real_servers[release])
+    recorder = real_servers[release]
+    recorder.tape = []
+    yield Target(release, server, thread, recorder)
+    if RECORDING:
+        keep(RECORDING, release, own, LIVE if request.node.get_closest_marker("live") else recorder.tape)
 
 
 @pytest.fixture
-def name() -> str:
-    """A name that nothing else has."""
-    return f"contract-{uuid.uuid4().hex[:8]}"
+def name(request: pytest.FixtureRequest) -> str:
+    """A name that nothing else has, the same in each run: requests are compared with recorded ones."""
+    whose = re.sub("(recorded|real)-", "", request.node.nodeid)
+    return f"contract-{hashlib.sha256(whose.encode()).hexdigest()[:8]}"
 
 
 @pytest.fixture

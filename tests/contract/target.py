@@ -1,4 +1,5 @@
-"""What the suite asks: an embedded cluster, or a real one and an embedded one beside it that must say the same."""
+"""What the suite asks: an embedded cluster, or a real one (or its recorded answers) and an embedded one beside it that
+must say the same."""
 
 from __future__ import annotations
 
@@ -33,6 +34,11 @@ class Server:
     users: Mapping[str, Secret]
     kraft: bool
     _clients: dict[tuple[int, str], Client] = field(default_factory=dict)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of all brokers."""
+        return tuple(self.addresses)
 
     def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
         """The plain answer of a broker to a user, or ``no answer``."""
@@ -92,7 +98,7 @@ class Target:
     @property
     def brokers(self) -> tuple[int, ...]:
         """Ids of all brokers."""
-        return tuple(self.embedded.addresses)
+        return self.embedded.brokers
 
     def controller(self) -> int:
         """Where changes go: with ZooKeeper the controller, on both sides the same broker; else broker 1."""

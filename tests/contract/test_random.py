@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from tests.contract import acls
-from tests.contract.conftest import REAL
 from tests.contract.target import Target
 from tests.contract.verbs import (
     ANY,
@@ -264,9 +263,7 @@ def _tidy(side: Target, topics: Sequence[str]) -> None:
     delete_topics(side, *topics)
 
 
-@pytest.mark.parametrize(
-    "target", [pytest.param(("real", release), id=release, marks=pytest.mark.broker) for release in REAL], indirect=True
-)
+@pytest.mark.compares
 def test_answers_to_random_requests(world: World) -> None:
     for number in range(REQUESTS):
         name, step = world.step()

@@ -112,6 +112,7 @@ def test_a_compacted_topic(target: Target, name: str) -> None:
         assert code(produce(target, name, batch(b"a", times=[NOW]))) == "NONE"
 
 
+@pytest.mark.live
 def test_records_that_are_too_old_or_too_far_ahead(target: Target, name: str) -> None:
     old = target.by_release(
         v2_8="message_timestamp_difference_max_ms",
@@ -195,6 +196,7 @@ def offset_at(target: Target, topic: str, timestamp: int, version: int = 6, **to
     return dict(part)
 
 
+@pytest.mark.live
 def test_places_in_a_log(target: Target, name: str) -> None:
     with topic_with(target, name):
         newest = {"2.8": 6, "3.9": 9, "4.3": 11}[target.release]

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.contract.client import Client
 from tests.contract.target import ALICE, Server, Target
 from tests.contract.verbs import alter_quotas
@@ -14,6 +16,9 @@ from tests.embedded.record_batches import START, batch, fetch_request, produce_r
 LIMIT, SIZE = 1000.0, 9_000
 ABOUT = 0.15
 """How far times may be apart: windows begin with the first request, and a busy machine is slow."""
+
+
+pytestmark = pytest.mark.live
 
 
 @contextmanager

@@ -1,0 +1,197 @@
+"""Answers of real brokers, kept with the version that gave them, and given again without a broker.
+
+``python -m tests.contract.recorded`` runs the suite on real brokers and writes the files anew (some minutes). A test
+whose requests are no longer the recorded ones fails and names that command.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.wire.frames import encode_payload
+from console.wire.schemas import request_module
+from tests.contract.client import Build, NoAnswer
+from tests.contract.target import Server
+from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3
+
+FOLDER = Path(__file__).parent / "answers"
+RECORD = "CONTRACT_ANSWERS"
+"""Environment variable: the folder into which a run on real brokers writes what they answered."""
+VERSIONS = {"2.8": KAFKA_2_8, "3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
+_TIME = "$time"
+LIVE = "live"
+"""In place of the answers of a test that is marked so: it needs a broker each time."""
+
+
+@dataclass
+class Recorder(Server):
+    """A real cluster whose answers are noted on a tape."""
+
+    tape: list[tuple[str, str]] = field(default_factory=list)
+
+    def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
+        """Ask, and note the answer."""
+        answer = super().ask(api, version, build, broker, user)
+        return self._note(_asked(api, version, build, broker, user), answer)
+
+    def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
+        """Ask, and note the answer or that there was none."""
+        asked = _asked(api, version, build, 1, "")
+        try:
+            return self._note(asked, super().ask_once(api, version, build, patience))
+        except NoAnswer:
+            self._note(asked, None)
+            raise
+
+    def exchange(self, frame: bytes) -> bytes:
+        """Send, and note what comes back."""
+        answer = super().exchange(frame)
+        self._note(_hash(frame), answer.hex())
+        return answer
+
+    def _note(self, asked: str, answer: Any) -> Any:
+        self.tape.append((asked, json.dumps(answer, default=_encoded)))  # tests take answers apart
+        return answer
+
+
+class Recorded(Server):
+    """A real cluster as it answered one test. Fails the test where that asks something else."""
+
+    def __init__(self, brokers: int, kraft: bool, tape: list[list[Any]]) -> None:
+        super().__init__({}, {}, kraft)
+        self._ids = tuple(range(1, brokers + 1))
+        self._tape: Iterator[list[Any]] = iter(tape)
+
+    @property
+    def brokers(self) -> tuple[int, ...]:
+        """Ids of all brokers."""
+        return self._ids
+
+    def ask(self, api: str, version: int, build: Build, broker: int, user: str) -> Any:
+        """The recorded answer."""
+        return self._next(_asked(api, version, build, broker, user))
+
+    def ask_once(self, api: str, version: int, build: Build, patience: float) -> Any:
+        """The recorded answer. Raises NoAnswer where there was none."""
+        answer = self._next(_asked(api, version, build, 1, ""))
+        if answer is None:
+            raise NoAnswer(api)
+        return answer
+
+    def exchange(self, frame: bytes) -> bytes:
+        """The recorded bytes."""
+        return bytes.fromhex(self._next(_hash(frame)))
+
+    def _next(self, asked: str) -> Any:
+        then, answer = next(self._tape, ("the end", None))
+        if then != asked:
+            pytest.fail(
+                f"asks {asked}, recorded was {then}: run python -m tests.contract.recorded, and look at its diff",
+                pytrace=False,
+            )
+        return answer
+
+
+def _asked(api: str, version: int, build: Build, broker: int, user: str) -> str:
+    """A request in a word: to whom it went, and a hash of its bytes."""
+    return f"{api} v{version} {broker} {user} {_hash(encode_payload(build(request_module(api, version))))}"
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
+
+
+def case(node: pytest.Item, release: str) -> str:
+    """What a test is called in the files: without the kind of its target."""
+    name = node.name
+    for kind in ("recorded", "real"):
+        name = name.replace(f"{kind}-{release}", release)
+    return f"{node.path.stem}::{name}"
+
+
+@cache
+def answers(release: str) -> Mapping[str, Any]:
+    """Case -> its tape, or LIVE; empty where nothing was recorded for the version that is tested today."""
+    file = FOLDER / f"{release}.json.gz"
+    if not file.exists():
+        return {}
+    kept = json.loads(gzip.decompress(file.read_bytes()))
+    if kept["version"] != VERSIONS[release]:
+        return {}
+    pool = kept["answers"]
+    return {
+        name: tape if tape == LIVE else [[asked, json.loads(pool[at], object_hook=_decoded)] for asked, at in tape]
+        for name, tape in kept["cases"].items()
+    }
+
+
+@cache
+def recorded_functions(release: str) -> frozenset[str]:
+    """``module::function`` of the tests that need no broker, all of their cases."""
+    found = answers(release)
+    functions = {name.partition("[")[0] for name in found}
+    return frozenset(functions - {name.partition("[")[0] for name, tape in found.items() if tape == LIVE})
+
+
+def _encoded(value: Any) -> Any:
+    """What JSON has no form for. Raises TypeError."""
+    if isinstance(value, datetime):
+        return {_TIME: value.isoformat()}
+    raise TypeError(f"no form for {type(value).__name__}")
+
+
+def _decoded(value: dict[str, Any]) -> Any:
+    return datetime.fromisoformat(value[_TIME]) if _TIME in value else value
+
+
+def keep(folder: str, release: str, name: str, tape: object) -> None:
+    """Write what one test was answered, or LIVE, for `main` to put together."""
+    file = Path(folder) / f"{release}-{hashlib.sha256(name.encode()).hexdigest()}.json"
+    file.write_text(json.dumps([release, name, tape]))
+
+
+def _write(folder: Path) -> None:
+    """Put the tests' tapes into a file for each release; equal answers stand once."""
+    cases: dict[str, dict[str, Any]] = {release: {} for release in VERSIONS}
+    for file in folder.iterdir():
+        release, name, tape = json.loads(file.read_text())
+        cases[release][name] = tape
+    FOLDER.mkdir(exist_ok=True)
+    for release, found in cases.items():
+        pool: dict[str, int] = {}
+        kept = {
+            name: tape if tape == LIVE else [[asked, pool.setdefault(answer, len(pool))] for asked, answer in tape]
+            for name, tape in sorted(found.items())
+        }
+        text = json.dumps({"version": VERSIONS[release], "answers": list(pool), "cases": kept}, indent=0)
+        (FOLDER / f"{release}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+        print(f"Kafka {VERSIONS[release]}: {len(found)} cases, {len(pool)} answers")
+
+
+def main() -> int:
+    """Run the suite on real brokers; write the files only where all of it passed."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pytest", str(Path(__file__).parent), "-k", "real", "-q", *sys.argv[1:]]
+        status = subprocess.run(command, env={**os.environ, RECORD: folder}, check=False).returncode
+        if status == 0:
+            _write(Path(folder))
+    return status
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
