@@ -1,7 +1,7 @@
 """All topic configs and all quotas into the model, against kadm (Go) and against reading the same bytes undecoded.
 
-``python -m benchmarks.reads [HOST:PORT] [--peers DIR] [--rounds 10]``: without an address it starts a broker of its own
-(benchmarks.cluster). DIR holds the peer in Go (``kadm/``); it is built once.
+``python -m benchmarks.reads [HOST:PORT] [--rounds 10]``: without an address it starts a broker of its own
+(benchmarks.cluster). The peer in Go (``peers/kadm``) is built once.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 from benchmarks.cluster import filled_broker
 from benchmarks.figures import Measure, interleaved, report, report_ratio, report_times
 
-PEERS = Path(__file__).parent.parent.parent / "shared" / "peers"
+PEERS = Path(__file__).parent / "peers"
 
 
-def kadm(peers: Path, address: str) -> Callable[[], dict[str, float]]:
+def kadm(address: str) -> Callable[[], dict[str, float]]:
     """Runs the peer in Go, a fresh process each time; what it measured of itself, in ms."""
     binary = Path(tempfile.mkdtemp()) / "kadm"
-    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=peers / "kadm", check=True)
+    subprocess.run(["go", "build", "-o", str(binary), "."], cwd=PEERS / "kadm", check=True)
 
     def run() -> dict[str, float]:
         done = subprocess.run([str(binary), address], check=True, capture_output=True, text=True)
@@ -100,7 +100,6 @@ def main() -> None:
     """Take the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("address", nargs="?")
-    parser.add_argument("--peers", type=Path, default=PEERS)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--measure", choices=("configs", "raw", "quotas"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -108,7 +107,7 @@ def main() -> None:
         print(measure(options.measure, options.address))
         return
     with nullcontext(options.address) if options.address else filled_broker() as address:
-        peer = kadm(options.peers, address)
+        peer = kadm(address)
         seen: dict[str, float] = {}
 
         def peer_configs() -> float:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from tests.contract.target import ADMIN, SETTLED, Server, Target
 from tests.contract.verbs import FINE, create_topics, delete_topics
 from tests.embedded.record_batches import batch, fetch_request, produce_request

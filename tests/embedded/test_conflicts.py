@@ -31,7 +31,6 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
 
-ROUNDS = 500
 TOPICS = ("topic-a", "topic-b", "topic-c")
 USERS = tuple(QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))
 PLACES: tuple[tuple[ConfigResource, str, tuple[str, ...]], ...] = (
@@ -226,15 +225,16 @@ def judge(watch: Watch, report: ApplyReport, added: object, seen: Counter[str]) 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rounds", [60, pytest.param(500, marks=pytest.mark.long)])
 async def test_never_is_a_foreign_change_gone_over_unseen(
-    cluster: EmbeddedCluster, client: AdminClient, monkeypatch: pytest.MonkeyPatch
+    rounds: int, cluster: EmbeddedCluster, client: AdminClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes after the last look and before the request arrives is beyond any client of this protocol: it is
     counted, and has to be rare. All else is seen."""
     monkeypatch.setattr(changes_delivery, "VISIBLE_SECONDS", 0.02)
     seen: Counter[str] = Counter()
-    for number in range(ROUNDS):
+    for number in range(rounds):
         await one_round(cluster, client, number, seen)
     print(dict(seen))
-    assert seen["stopped"] > ROUNDS // 4, seen
-    assert seen["applied"] > ROUNDS // 10, seen
+    assert seen["stopped"] > rounds // 4, seen
+    assert seen["applied"] > rounds // 10, seen
