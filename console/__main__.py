@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import resource
 import sys
+
+OPEN_FILES = 65_536
+"""Files and sockets; a hard limit may be a billion, and what is started from here inherits it."""
 
 
 def main() -> int:
     """Run the command line of this process; the result is its exit code."""
     from console.cli import run
 
+    set_limits()
     return run(sys.argv[1:])
+
+
+def set_limits() -> None:
+    """No core file, since it would hold passwords; and as many open files as this user may have, up to OPEN_FILES."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 if __name__ == "__main__":

@@ -213,10 +213,13 @@ def consumer_assignment(data: bytes) -> Places:
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
     from kio.serial import entity_reader
 
+    from console.wire.bounds_check import check_message
+
     if len(data) <= _VERSION_SIZE:
         return ()
     try:
         # Later versions only append, so the first one reads them all.
+        check_message(ConsumerProtocolAssignment, data, _VERSION_SIZE)
         assignment, _ = entity_reader(ConsumerProtocolAssignment)(data, _VERSION_SIZE)
     except Exception:  # noqa: BLE001 kio raises several kinds
         log.info("a member's assignment of %d bytes is not a consumer's", len(data))

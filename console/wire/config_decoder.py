@@ -29,7 +29,8 @@ from kio.serial.readers import (
 
 from console.model.codes import ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
-from console.wire.frames import MalformedFrame
+from console.wire.bounds_check import check_message
+from console.wire.malformed import MalformedFrame
 from console.wire.unknown_tags import without_unknown_tags
 
 _FLEXIBLE_FROM = 4
@@ -184,6 +185,7 @@ class ConfigDecoder:
 
     def _raw_entry(self, body: bytes, offset: int) -> tuple[Any, int]:
         """kio's entry and its size in bytes."""
+        check_message(self._entry_type, body, offset)
         try:
             return self._read_entry(body, offset)
         except KeyError:  # tagged fields: none is defined, and kio does not pass over them

@@ -12,18 +12,13 @@ from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import SerialError
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
+from console.wire.bounds_check import check_message
 from console.wire.malformed import MalformedFrame as MalformedFrame
 from console.wire.open_codes import open_reader
-from console.wire.skim import check_message
 from console.wire.unknown_tags import without_unknown_tags
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
-
-
-SMALL = 65_536
-"""Bytes up to which a body is looked over before kio reads it: what is no Kafka broker answers briefly, and a look over
-100,000 topics would take longer than reading them."""
 
 
 class Unencodable(ValueError):
@@ -78,12 +73,12 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     """The response in the body, with error codes as plain integers; raises MalformedFrame where it can't be read."""
     read = open_reader(response)
     try:
-        if len(body) <= SMALL:
-            check_message(response, bytes(body))
+        data = bytes(body)
+        check_message(response, data)
         try:
-            entity, _ = read(body, 0)
+            entity, _ = read(data, 0)
         except KeyError:
-            entity, _ = read(without_unknown_tags(response, body)[0], 0)
+            entity, _ = read(without_unknown_tags(response, data)[0], 0)
     except Exception as error:
         raise MalformedFrame(f"{response.__name__} v{response.__version__}: {error}") from error
     return entity

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode
 
+from console.wire.bounds_check import check_message
 from console.wire.frames import MalformedFrame
 from console.wire.open_codes import with_open_codes
-from console.wire.skim import check_message
 from console.wire.unknown_tags import without_unknown_tags
 
 _START = struct.Struct(">hhi")

@@ -1,0 +1,319 @@
+"""Bounds of a message's bytes, checked before kio's native reader gets them.
+
+That reader reserves eight bytes for each element that an array claims, and the process is aborted if it can't; it also
+accepts null for any array. So every message from a peer passes through here first, whatever its size: an array must not
+claim more elements than the bytes that are left can hold.
+
+A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of texts and inner
+arrays), so a layout that was walked is remembered, and elements like it are passed over by one comparison.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import Field, fields, is_dataclass
+from functools import cache
+from operator import itemgetter
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, get_args, get_origin
+
+from console.wire.malformed import MalformedFrame
+from console.wire.unknown_tags import LENGTHS, SIZES
+
+Marks = list[int] | None
+"""Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: not wanted."""
+Walk = Callable[[bytes, int, Marks], int]
+"""(data, offset, marks) -> the offset behind. Raises MalformedFrame, struct.error, IndexError."""
+
+_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
+_PRESENT = 1
+_LONGEST_TEXT = 2**15 - 1
+_LONGEST_LAYOUT = 256
+"""Bytes; longer elements are seldom alike."""
+_LAYOUTS = 4
+_FRUITLESS = 32
+"""Elements of one array that no known layout fits, until the others are walked without looking for one."""
+
+
+class _Step(NamedTuple):
+    """How to pass over a field: a walk, or None if its size is fixed. least: its size in bytes, or the smallest one.
+    nests: whether it holds an array of entities."""
+
+    walk: Walk | None
+    least: int
+    nests: bool = False
+
+
+class _Entity(NamedTuple):
+    """The same of an entity, which always takes a walk."""
+
+    walk: Walk
+    least: int
+    nests: bool
+
+
+def check_message(message: Any, payload: bytes, start: int = 0) -> None:
+    """Raises MalformedFrame if an array claims more elements than the bytes behind it can hold, if one is null that
+    must not be, or if the payload ends too early. Bytes behind the message are ignored.
+
+    message: kio's class, or one of our own in its form. start: where the message begins.
+    """
+    try:
+        end = _entity(message).walk(payload, start, None)
+    except (struct.error, IndexError) as error:
+        raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early") from error
+    if end > len(payload):
+        raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early")
+
+
+@cache
+def _entity(entity: Any) -> _Entity:
+    flexible: bool = entity.__flexible__
+    text = _request_text if entity.__module__.endswith(".request") else _compact_text
+    walks: list[Walk] = []
+    fixed = least = 0
+    nests = False
+    tagged: dict[int, Walk] = {}
+    for field in fields(entity):
+        step = _field(field, flexible, text)
+        if "tag" in field.metadata:
+            tagged[field.metadata["tag"]] = step.walk or _nothing
+            continue
+        least += step.least
+        nests = nests or step.nests
+        if step.walk is None:
+            fixed += step.least
+            continue
+        if fixed:
+            walks.append(_skip(fixed))
+            fixed = 0
+        walks.append(step.walk)
+    if fixed:
+        walks.append(_skip(fixed))
+    if flexible:
+        walks.append(_tags(tagged))
+        least += 1
+    if len(walks) == 1:
+        return _Entity(walks[0], least, nests)
+
+    def walk(data: bytes, at: int, marks: Marks) -> int:
+        for each in walks:
+            at = each(data, at, marks)
+        return at
+
+    return _Entity(walk, least, nests)
+
+
+def _field(field: Field[Any], flexible: bool, text: Walk) -> _Step:
+    """text: how to pass over a string in a flexible version."""
+    type_: Any = field.type
+    nullable = get_origin(type_) is UnionType
+    if nullable:
+        type_ = next(part for part in get_args(type_) if part is not NoneType)
+    if get_origin(type_) is tuple:
+        element = get_args(type_)[0]
+        if _is_entity(element):
+            of = _entity(element)
+            elements = _each(of.walk) if of.nests else _by_layout(of.walk)
+            least = of.least
+        else:
+            one, least, _ = _primitive(field.metadata["kafka_type"], flexible, text)
+            elements = _fixed(least) if one is None else _each(one)
+        walk = _array(field.name, elements, least, nullable, flexible)
+        return _Step(walk, 1 if flexible else _INT32.size, nests=_is_entity(element))
+    if _is_entity(type_):
+        of = _entity(type_)
+        return _Step(_perhaps(of.walk), 1, of.nests) if nullable else _Step(*of)
+    return _primitive(field.metadata["kafka_type"], flexible, text)
+
+
+def _is_entity(type_: Any) -> bool:
+    return isinstance(type_, type) and is_dataclass(type_)
+
+
+def _primitive(kind: str, flexible: bool, text: Walk) -> _Step:
+    if kind in SIZES:
+        return _Step(None, SIZES[kind])
+    if flexible:
+        return _Step(text if kind == "string" else _compact_text, 1)
+    if LENGTHS[kind] == _INT16.format:
+        return _Step(_text, _INT16.size)
+    return _Step(_bytes, _INT32.size)
+
+
+def _skip(size: int) -> Walk:
+    return lambda _data, at, _marks: at + size
+
+
+def _nothing(_data: bytes, at: int, _marks: Marks) -> int:
+    return at
+
+
+def _text(data: bytes, at: int, marks: Marks) -> int:
+    (length,) = _INT16.unpack_from(data, at)
+    if marks is not None:
+        marks += (at, at + 1)
+    return at + 2 + length if length > 0 else at + 2
+
+
+def _bytes(data: bytes, at: int, marks: Marks) -> int:
+    (length,) = _INT32.unpack_from(data, at)
+    if marks is not None:
+        marks += range(at, at + 4)
+    return at + 4 + length if length > 0 else at + 4
+
+
+def _compact_text(data: bytes, at: int, marks: Marks) -> int:
+    length = data[at]
+    if length < 0x80:
+        if marks is not None:
+            marks.append(at)
+        at += 1
+    else:
+        length, at = _varint(data, at, marks)
+    return at + length - 1 if length else at
+
+
+def _request_text(data: bytes, at: int, marks: Marks) -> int:
+    """A broker accepts no text that would not fit in earlier versions (MessageGenerator: "had invalid length")."""
+    end = _compact_text(data, at, marks)
+    if end - at > _LONGEST_TEXT + 3:
+        raise MalformedFrame(f"a text of more than {_LONGEST_TEXT} bytes")
+    return end
+
+
+def _perhaps(inner: Walk) -> Walk:
+    """An entity behind a byte that says whether it is there (KIP-893)."""
+
+    def walk(data: bytes, at: int, marks: Marks) -> int:
+        if marks is not None:
+            marks.append(at)
+        return inner(data, at + 1, marks) if data[at] == _PRESENT else at + 1
+
+    return walk
+
+
+Elements = Callable[[bytes, int, Marks, int], int]
+"""(data, offset, marks, count) -> the offset behind so many elements."""
+
+
+def _fixed(size: int) -> Elements:
+    return lambda _data, at, _marks, count: at + count * size
+
+
+def _each(one: Walk) -> Elements:
+    def walk(data: bytes, at: int, marks: Marks, count: int) -> int:
+        for _ in range(count):
+            at = one(data, at, marks)
+        return at
+
+    return walk
+
+
+class _Layout(NamedTuple):
+    """Elements of one layout: their size, and the bytes that make it so, as `of` takes them from an element."""
+
+    size: int
+    of: Callable[[bytes], Any]
+    seen: Any
+
+
+def _by_layout(one: Walk) -> Elements:
+    """Elements that hold no entities. An element whose marks are equal would be walked as the one before was: its size
+    is known, and every count in it has been compared with fewer bytes than are left here."""
+    known: tuple[_Layout, ...] = ()
+
+    def learned(data: bytes, at: int) -> int:
+        nonlocal known
+        marks: list[int] = []
+        end = one(data, at, marks)
+        if len(marks) > 1 and at < end <= min(len(data), at + _LONGEST_LAYOUT):
+            of = itemgetter(*(mark - at for mark in marks))
+            known = (_Layout(end - at, of, of(data[at:end])), *known[: _LAYOUTS - 1])
+        return end
+
+    def walk(data: bytes, at: int, marks: Marks, count: int) -> int:
+        if marks is not None:
+            return plain(data, at, marks, count)
+        length = len(data)
+        misses = 0
+        for done in range(count):
+            for size, of, seen in known:
+                end = at + size
+                if end <= length and of(data[at:end]) == seen:
+                    at = end
+                    break
+            else:
+                if misses == _FRUITLESS:
+                    return plain(data, at, None, count - done)
+                misses += 1
+                at = learned(data, at)
+        return at
+
+    plain = _each(one)
+    return walk
+
+
+def _array(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
+    """least: the bytes that an element has at least."""
+    least = max(least, 1)
+
+    def walk(data: bytes, at: int, marks: Marks) -> int:
+        if flexible:
+            count = data[at]
+            if count < 0x80:
+                if marks is not None:
+                    marks.append(at)
+                at += 1
+            else:
+                count, at = _varint(data, at, marks)
+            count -= 1
+        else:
+            (count,) = _INT32.unpack_from(data, at)
+            if marks is not None:
+                marks += range(at, at + 4)
+            at += 4
+        if count < 0:
+            if nullable:
+                return at
+            raise MalformedFrame(f"the array {name} is null")
+        if count * least > len(data) - at:
+            raise MalformedFrame(f"the array {name} has {count} elements in {len(data) - at} bytes")
+        return elements(data, at, marks, count)
+
+    return walk
+
+
+def _tags(known: dict[int, Walk]) -> Walk:
+    def walk(data: bytes, at: int, marks: Marks) -> int:
+        if data[at] == 0:
+            if marks is not None:
+                marks.append(at)
+            return at + 1
+        count, at = _varint(data, at, marks)
+        for _ in range(count):
+            tag, at = _varint(data, at, marks)
+            size, at = _varint(data, at, marks)
+            if tag in known:
+                known[tag](data, at, marks)
+            at += size
+        return at
+
+    return walk
+
+
+def _varint(data: bytes, at: int, marks: Marks) -> tuple[int, int]:
+    start = at
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if marks is not None:
+                marks += range(start, at)
+            return value, at
+        shift += 7
+        if shift > 28:
+            raise MalformedFrame("a varint of more than five bytes")
