@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from console.commands.reader import Expected, Reader, Role, What
+from console.commands.reader import Expected, Mark, Reader, Role, What
 from console.commands.statements import Asked, Assign, FieldFilter, FromFile, Glob, Key, SecretSource, Subject
 from console.commands.words import Word
 from console.language.quoting import DEFAULT_NAME, quote_beside_equals
+from console.present.sanitize import clean
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["
@@ -69,11 +70,64 @@ def literal_pattern(text: str) -> str:
 
 
 def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
-    """A glob over names, or ``KEY=VALUE`` over columns."""
+    """A glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``,
+    ``KEY<=N``."""
     expected = Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
     word = reader.word
-    if word is None or word.split("=") is None:
+    found = _compared(word) if word is not None else None
+    if word is None or found is None:
+        if word is not None and word.bare and word.text in _JOINING and any(map(_compared, reader.raw.words)):
+            reader.fail(hint="all filters have to hold; only a space stands between them")
         word = reader.take(expected, Role.NAME)
         return Glob(pattern(word), reader.span(word))
-    word, key, value = reader.take_pair(expected)
-    return FieldFilter(key.text, pattern(value), reader.span(word))
+    key, operator, value = found
+    if not key.text:
+        hint = "no spaces around it: KEY>N" if operator[0] in "<>!" else ""
+        reader.fail(f"the key is missing before '{operator}' (KEY=VALUE)", hint=hint)
+    doubled = value.first_bare != "" and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME)
+    if operator not in COMPARISONS or doubled:
+        _wrong_comparison(reader, key, operator, value)
+    reader.take(expected, role=None)
+    reader.mark(key, Role.KEY)
+    reader.marks.append(Mark(key.end, key.end + len(operator), Role.OPERATOR))
+    reader.mark(value, Role.VALUE)
+    return FieldFilter(key.text, pattern(value), operator, reader.span(word))
+
+
+COMPARISONS = ("=", "!=", ">", ">=", "<", "<=")
+"""The comparisons of a list's filters."""
+_OPERATORS = "=<>!~"
+_JOINING = ("and", "or", "where", "not", "with")
+_MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", "><": "!="}
+
+
+def _compared(word: Word) -> tuple[Word, str, Word] | None:
+    """A word as key, operator and value; None for one without an operator, and for ``<default>``."""
+    if word.is_bare(DEFAULT_NAME):
+        return None
+    best: tuple[Word, str, Word] | None = None
+    for character in _OPERATORS:
+        pair = word.split(character)
+        # `!` is an operator only together with what follows: globs have it too (`[!ab]*`).
+        if pair is None or (character == "!" and pair[1].first_bare not in ("=", "~")):
+            continue
+        if best is None or pair[0].end < best[0].end:
+            best = (pair[0], character, pair[1])
+    if best is None:
+        return None
+    key, operator, value = best
+    if operator in "<>!" and value.first_bare == "=":
+        operator, value = f"{operator}=", value.without_first()
+    return key, operator, value
+
+
+def _wrong_comparison(reader: Reader, key: Word, operator: str, value: Word) -> NoReturn:
+    """Raise ParseError for a comparison that the language has not, with the one that is meant."""
+    while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
+        operator, value = operator + value.first_bare, value.without_first()
+    if "~" in operator:
+        hint = "there are no regular expressions; KEY=GLOB takes *, ? and [ab]"
+    else:
+        meant = f"{key.text}{_MEANT.get(operator, '=')}{value.text or 'VALUE'}"
+        hint = f"write {clean(meant, 80)}; a value that begins with {operator[-1]} is quoted"
+    reader.fail(f"'{operator}' is no comparison; there are {', '.join(COMPARISONS)}", hint=hint)

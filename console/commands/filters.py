@@ -1,19 +1,46 @@
-"""The filters of `list`: globs over names, ``KEY=VALUE`` over columns."""
+"""The filters of `list`: globs over names, comparisons of columns and of configs' values."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
+from operator import eq, ge, gt, le, lt, ne
+from types import MappingProxyType
 
 from console.commands.errors import CommandError, did_you_mean
 from console.commands.results import Column
 from console.commands.statements import FieldFilter, List
-from console.model.config import ConfigResource
+from console.model.codes import ConfigType
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.numbers import decimal_number
 from console.model.snapshot import Snapshot
+from console.plan.units import Unit, has_unit, parse_amount, unit_of
+from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
+from console.present.quotas import KEYS
+from console.present.units import is_unlimited
 
 Test = Callable[[str | None], bool]
 """Whether a name passes; None is the default, which only ``<default>`` and patterns that match anything take."""
+FieldTest = Callable[[object], bool]
+"""Whether a column's value passes."""
+
+NUMBERS = frozenset(
+    (
+        *("partitions", "replication", "under_replicated", "offline", "id", "port", "leaders", "replicas"),
+        *("out_of_sync", "quotas", "acls", "coordinator", "lag", "broker", "iterations", "interval_ms"),
+        *KEYS,
+    )
+)
+"""Columns that hold numbers."""
+BOOLEANS = frozenset({"internal", "controller", "fenced"})
+"""Columns that hold true or false."""
+_EQUALITY = ("=", "!=")
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
+)
+_GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
 
 FOLDED = frozenset({"operation", "permission", "resource_type", "pattern_type", "state", "type", "level", "mechanism"})
 """Columns of fixed words, in any case."""
@@ -29,30 +56,123 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
     return lambda text: default if text is None else any(test(text) for test in tests)
 
 
-def field_tests(statement: List, columns: Collection[str], more: str = "") -> dict[str, Test]:
-    """Column -> test for the statement's ``KEY=VALUE`` filters; several on one column have to hold together.
+def field_tests(statement: List, columns: Collection[str], more: str = "") -> dict[str, FieldTest]:
+    """Column -> test for the statement's filters; several on one column have to hold together.
 
-    more: further keys that are legal, in words for the operator. Raises CommandError for a column that is none.
+    more: further keys that are legal, in words for the operator. Raises CommandError for an unknown column, and for a
+    comparison or a value that the column has not.
     """
-    tests: dict[str, Test] = {}
+    tests: dict[str, FieldTest] = {}
     for field in statement.fields:
         name = field.key.replace("-", "_")
         if name not in columns:
             hint = did_you_mean(name, columns) or f"columns: {', '.join(columns)}{more}"
             raise CommandError(f"{statement.kind} have no column '{field.key}'", hint, field.span)
-        test = glob_test([field.pattern], fold=name in FOLDED)
+        test = _column_test(field, name)
         before = tests.get(name)
         tests[name] = test if before is None else _both(before, test)
     return tests
 
 
-def _both(one: Test, other: Test) -> Test:
-    return lambda text: one(text) and other(text)
+def require_names(statement: List, columns: Collection[str]) -> None:
+    """Raises CommandError for a quoted filter, which is read as a name that nothing has."""
+    for glob in statement.globs:
+        found = _QUOTED_FILTER.match(glob.pattern or "")
+        if found and (found[1].replace("-", "_") in columns or "." in found[1] or statement.kind in _PLAIN_NAMES):
+            shown = glob.pattern or ""
+            raise CommandError(
+                f"'{shown}' is read as a name, since it is quoted",
+                f"to compare a column, leave the comparison out of the quotes: {found[1]}{found[2]}VALUE",
+                glob.span,
+            )
 
 
-def passes(tests: Mapping[str, Test], values: Mapping[str, object]) -> bool:
+_QUOTED_FILTER = re.compile(r"([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
+_PLAIN_NAMES = frozenset({"topics", "brokers"})
+"""Kinds whose names hold no sign of a comparison."""
+
+
+def _column_test(field: FieldFilter, name: str) -> FieldTest:
+    if name in NUMBERS:
+        return _number_test(field, _quota_unit(name))
+    if name in BOOLEANS:
+        return _boolean_test(field)
+    return _text_test(field, fold=name in FOLDED)
+
+
+def _both(one: FieldTest, other: FieldTest) -> FieldTest:
+    return lambda value: one(value) and other(value)
+
+
+def _text_test(field: FieldFilter, *, fold: bool = False) -> FieldTest:
+    if field.operator not in _EQUALITY:
+        hint = f"{field.key}=GLOB and {field.key}!=GLOB compare texts"
+        raise CommandError(f"'{field.key}' is no number, so it can't be {field.operator} anything", hint, field.span)
+    if field.pattern == "":
+        raise CommandError(f"'{field.key}{field.operator}' lacks a value", _write(field, "GLOB"), field.span)
+    return _negated(field, glob_test([field.pattern], fold=fold))
+
+
+def _boolean_test(field: FieldFilter) -> FieldTest:
+    pattern = (field.pattern or "").lower()
+    matched = [word for word in ("true", "false") if fnmatchcase(word, pattern)]
+    if field.operator not in _EQUALITY or not matched:
+        raise CommandError(f"'{field.key}' is true or false", _write(field, "true", "="), field.span)
+    return _negated(field, lambda text: text in matched)
+
+
+def _negated(field: FieldFilter, test: Test) -> FieldTest:
+    if field.operator == "!=":
+        return lambda value: not test(as_text(value))
+    return lambda value: test(as_text(value))
+
+
+def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
+    """Of a number, or of a text that is one. A glob goes over its digits. Other texts and None pass no test."""
+    pattern = field.pattern or ""
+    if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
+        return _negated(field, glob_test([pattern]))
+    try:
+        wanted = _amount(pattern, unit)
+    except ValueError as error:
+        example = unit.examples.partition(",")[0] or "3"
+        raise CommandError(f"{field.key}: {error}", _write(field, example), field.span) from None
+    compare = _COMPARE[field.operator]
+
+    def test(value: object) -> bool:
+        number = _as_number(value)
+        return number is not None and compare(number, wanted)
+
+    return test
+
+
+def _amount(text: str, unit: Unit) -> float:
+    """Raises ValueError with words."""
+    if unit is not Unit.NONE and has_unit(text):
+        return parse_amount(text, unit)
+    return decimal_number(text.removesuffix("%"))
+
+
+def _as_number(value: object) -> float | None:
+    if isinstance(value, int | float):
+        return value
+    try:
+        return decimal_number(str(value))
+    except ValueError:
+        return None
+
+
+def _write(field: FieldFilter, example: str, operator: str = "") -> str:
+    return f"write for instance {field.key}{operator or field.operator}{example}"
+
+
+def _quota_unit(key: str) -> Unit:
+    return Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE
+
+
+def passes(tests: Mapping[str, FieldTest], values: Mapping[str, object]) -> bool:
     """Whether a row passes; one that has not the column does not."""
-    return all(name in values and test(as_text(values[name])) for name, test in tests.items())
+    return all(name in values and test(values[name]) for name, test in tests.items())
 
 
 def as_text(value: object) -> str | None:
@@ -74,34 +194,61 @@ def split_fields(statement: List) -> tuple[List, tuple[FieldFilter, ...]]:
 
 
 class ConfigFilter:
-    """Filters on the values of configs, over many resources."""
+    """Filters on the values of configs, over many resources. A number takes units; no limit is above any number."""
 
     def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
-        self._fields = [(field, glob_test([field.pattern])) for field in fields]
+        self._fields = fields
+        self._tests: dict[tuple[FieldFilter, ConfigType], FieldTest] = {}
         self._seen: set[str] = set()
         self._looked = False
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """A column for each key."""
-        return tuple(Column(key) for key in dict.fromkeys(field.key for field, _ in self._fields))
+        return tuple(Column(key) for key in dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
-        """Key -> value of a resource that passes, None for one that does not. A hidden value passes no filter."""
+        """Key -> value of a resource that passes, None for one that does not. A hidden value passes no filter. Raises
+        CommandError for a comparison or a value that the key has not."""
         entries = snapshot.configs.get(resource)
         if entries is None:
             return {} if not self._fields else None
         self._looked = True
-        found = {field.key: entry for field, _ in self._fields if (entry := entries.get(field.key)) is not None}
+        found = {field.key: entry for field in self._fields if (entry := entries.get(field.key)) is not None}
         self._seen.update(found)
-        for field, test in self._fields:
+        for field in self._fields:
             entry = found.get(field.key)
-            if entry is None or entry.hidden or not test(entry.value):
+            if entry is None or entry.hidden or not self._test(field, entry)(_comparable(field, entry)):
                 return None
         return {key: entry.value for key, entry in found.items()}
 
+    def _test(self, field: FieldFilter, entry: ConfigEntry) -> FieldTest:
+        known = self._tests.get((field, entry.type))
+        if known is None:
+            if entry.type in _NUMERIC:
+                known = _number_test(field, unit_of(field.key))
+            else:
+                known = _boolean_test(field) if entry.type == BOOLEAN else _config_text_test(field)
+            self._tests[field, entry.type] = known
+        return known
+
     def require_known(self, kind: str) -> None:
         """Raises CommandError for a key that none of the resources looked at has."""
-        for field, _ in self._fields:
+        for field in self._fields:
             if self._looked and field.key not in self._seen:
                 raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
+
+
+_NUMERIC = frozenset({INT, LONG, SHORT, DOUBLE})
+
+
+def _config_text_test(field: FieldFilter) -> FieldTest:
+    """Of a text, which may be empty; of a number whose type no broker told."""
+    if field.operator in _EQUALITY:
+        return _negated(field, glob_test([field.pattern]))
+    return _number_test(field, unit_of(field.key)) if unit_of(field.key) is not Unit.NONE else _text_test(field)
+
+
+def _comparable(field: FieldFilter, entry: ConfigEntry) -> object:
+    above_all = field.operator not in _EQUALITY and is_unlimited(entry.name, entry.value)
+    return math.inf if above_all else entry.value

@@ -33,8 +33,9 @@ class Needs:
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
     configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
-    groups: members and lag of these. documentation: of the configs of `resources`. quotas_of, acls_of: what these
-    filters find, and the ACLs of these principals, where not all are needed; with all quotas, what of them it is about.
+    groups: members and lag of these. lags_of: the lag of all groups that a set of patterns matches. documentation: of
+    the configs of `resources`. quotas_of, acls_of: what these filters find, and the ACLs of these principals, where not
+    all are needed; with all quotas, what of them it is about.
     """
 
     parts: frozenset[str] = frozenset()
@@ -42,6 +43,7 @@ class Needs:
     resources: frozenset[ConfigResource] = frozenset()
     every: frozenset[ResourceType] = frozenset()
     groups: frozenset[str] = frozenset()
+    lags_of: frozenset[tuple[str | None, ...]] = frozenset()
     quotas_of: frozenset[QuotaFilter] = frozenset()
     acls_of: frozenset[str] = frozenset()
     a_broker: bool = False
@@ -189,12 +191,14 @@ def _list(statement: List) -> Needs:
             return _loggers(statement)
         case "client-metrics":
             return Needs(every=frozenset({CLIENT_METRICS}))
+        case "groups":
+            return _parts("groups") | Needs(lags_of=frozenset({tuple(glob.pattern for glob in statement.globs)}))
         case kind:
             return _parts(kind)
 
 
 def _loggers(statement: List) -> Needs:
-    exact = [field.pattern for field in statement.fields if field.key == "broker"]
+    exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
     numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
     if not numbers:
         return _parts("cluster") | Needs(every=frozenset({BROKER_LOGGER}))

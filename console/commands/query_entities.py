@@ -184,7 +184,7 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
         "type": group.type,
         "protocol": group.protocol,
         "coordinator": group.coordinator,
-        "lag": lag.total if lag is not None else None,
+        "lag": lag.known_total if lag is not None else None,
     }
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from console.commands.existence import problems
-from console.commands.filters import ConfigFilter, Test, field_tests, glob_test, passes, split_fields
+from console.commands.filters import ConfigFilter, Test, field_tests, glob_test, passes, require_names, split_fields
 from console.commands.query_quotas import entity_table, scram_table, sorted_entities
 from console.commands.results import Column, Data, Row, Table
 from console.commands.statements import List
@@ -16,6 +17,7 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.brokers import broker_cells, broker_loads, broker_rows
+from console.present.groups import lag_total
 from console.present.names import NOTHING, named
 from console.present.quotas import KEYS
 from console.present.spans import plain
@@ -48,7 +50,14 @@ _ACLS = (
     Column("Operation"),
     Column("Host"),
 )
-_GROUPS = (Column("Group"), Column("State"), Column("Type"), Column("Protocol"), Column("Coordinator", True))
+_GROUPS = (
+    Column("Group"),
+    Column("State"),
+    Column("Type"),
+    Column("Protocol"),
+    Column("Lag", True),
+    Column("Coordinator", True),
+)
 CONFIG_KEYS = ", or a config's key"
 
 COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -71,7 +80,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ips": ("ip", "quotas"),
         "quotas": ("user", "client", "ip", *KEYS),
         "acls": ("principal", "resource_type", "resource_name", "pattern_type", "permission", "operation", "host"),
-        "groups": ("name", "state", "type", "protocol", "coordinator"),
+        "groups": ("name", "state", "type", "protocol", "lag", "coordinator"),
         "loggers": ("broker", "logger", "level"),
         "client-metrics": ("name", "metrics", "interval_ms", "match"),
         "scram": ("user", "mechanism", "iterations"),
@@ -82,6 +91,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
     """The table of a kind. Raises CommandError for a filter on a column that it has not."""
+    require_names(statement, COLUMNS[statement.kind])
     return _LISTS[statement.kind](statement, snapshot)
 
 
@@ -249,19 +259,26 @@ def _acls(statement: List, snapshot: Snapshot) -> Table:
 def _groups(statement: List, snapshot: Snapshot) -> Table:
     tests, name_test = field_tests(statement, COLUMNS["groups"]), _names(statement)
     rows = []
+    unread: list[ReadFailure] = []
     for name in sorted(snapshot.groups):
-        group = snapshot.groups[name]
+        group, lag = snapshot.groups[name], snapshot.lags.get(name)
         data: dict[str, Data] = {
             "name": name,
             "state": group.state,
             "type": group.type,
             "protocol": group.protocol,
+            "lag": None if lag is None else lag.known_total,
             "coordinator": group.coordinator,
         }
-        if name_test(name) and passes(tests, data):
+        if not name_test(name):
+            continue
+        unread += problems(snapshot, f"lag of {name}")
+        unread += (ReadFailure("lag of", name, failure) for failure in (lag.failures if lag is not None else ()))
+        if passes(tests, data):
             coordinator = str(group.coordinator) if group.coordinator >= 0 else ""
-            rows.append(Row((name, group.state, group.type, group.protocol, coordinator), data))
-    return _table(statement, _GROUPS, rows, problems(snapshot, "groups"))
+            rows.append(Row((name, group.state, group.type, group.protocol, lag_total(lag), coordinator), data))
+    table = _table(statement, _GROUPS, rows, (*problems(snapshot, "groups"), *unread))
+    return replace(table, notes=("Lag is in records, over all partitions of a group.",) if rows else ())
 
 
 def _loggers(statement: List, snapshot: Snapshot) -> Table:

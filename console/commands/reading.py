@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 
+_LAGS_AT_ONCE = 16
+"""Groups whose lag is read at the same time: each takes a few requests."""
+
+
 async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
     """Read it; what can't be read is in the snapshot's failures. sparing: where there are many quotas, not all of them
     if it is about some. Raises AdminError where the cluster is lost."""
@@ -51,8 +55,23 @@ async def read_needs(session: Session, need: Needs, *, sparing: bool = False) ->
     first.extend(session.read_group(name) for name in sorted(need.groups))
     first.append(_configs(session, need.resources, need.documentation))
     await asyncio.gather(*first)
+    await _lags(session, need)
     # These tell of keys and of what is inherited; only what was named is shown with its documentation.
     await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
+
+
+async def _lags(session: Session, need: Needs) -> None:
+    """The lag of the groups that are there and asked for."""
+    from console.commands.filters import glob_test
+
+    tests = [glob_test(patterns) for patterns in need.lags_of]
+    few = asyncio.Semaphore(_LAGS_AT_ONCE)
+
+    async def read(name: str) -> None:
+        async with few:
+            await session.read_group_lag(name)
+
+    await asyncio.gather(*(read(name) for name in session.snapshot.groups if any(test(name) for test in tests)))
 
 
 async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:

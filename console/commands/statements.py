@@ -73,10 +73,12 @@ class Glob:
 
 @dataclass(frozen=True, slots=True)
 class FieldFilter:
-    """``KEY=VALUE`` of a list. pattern: None for the unquoted ``<default>``."""
+    """``KEY=VALUE`` of a list, or another comparison. pattern: None for the unquoted ``<default>``. operator: one of
+    ``= != > >= < <=``."""
 
     key: str
     pattern: str | None
+    operator: str = "="
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 

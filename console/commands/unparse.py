@@ -17,6 +17,7 @@ from console.commands.statements import (
     Discard,
     EffectiveQuota,
     Entity,
+    FieldFilter,
     FromFile,
     Grow,
     Help,
@@ -74,7 +75,7 @@ def unparse(statement: Statement) -> str:
             verb = "describe" if statement.full else "show"
             return _join(verb, _entity(statement.entity), *map(_key, statement.keys))
         case List():
-            fields = (f"{quote_beside_equals(field.key)}={_pattern(field.pattern)}" for field in statement.fields)
+            fields = map(_field, statement.fields)
             return _join("list", statement.kind, *(_pattern(glob.pattern) for glob in statement.globs), *fields)
         case EffectiveQuota():
             key = _key(statement.key) if statement.key else ""
@@ -163,6 +164,10 @@ def _assign(assign: Assign) -> str:
 
 def _secret(source: SecretSource) -> str:
     return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
+
+
+def _field(field: FieldFilter) -> str:
+    return f"{quote_beside_equals(field.key)}{field.operator}{_pattern(field.pattern)}"
 
 
 def _pattern(pattern: str | None) -> str:

@@ -85,13 +85,18 @@ _ALL = (
     Verb(
         "list",
         LOOK,
-        ("list KIND {GLOB | KEY=VALUE}",),
+        ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
         "What there is of a kind",
         "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters stand for "
-        "themselves. KEY=VALUE matches a column, or a config's value for topics and brokers; VALUE may be a glob.",
+        "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE may be "
+        "a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which take the key's units; no limit (-1) is above "
+        "all of them. All filters have to hold. What a row has not, passes no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
+            "list topics under_replicated>0",
+            "list topics retention.ms>=7d",
+            "list groups lag>1000",
             "list quotas user=alice",
             "list quotas user=<default>",
             "list acls principal=User:alice operation=WRITE",

@@ -18,8 +18,9 @@ ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "bro
 ESCAPES: Mapping[str, str] = MappingProxyType({'"': '"', "\\": "\\", "n": "\n", "t": "\t", "r": "\r"})
 """Character after a backslash in double quotes -> what the two stand for; beside ``\\u{HEX}``, any code point."""
 
-# Punctuation that no rule of the grammar gives a meaning to; `@` and `?` would begin a secret's source.
-_SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()!$&^|~<>]+", re.ASCII)
+# Punctuation that no rule of the grammar gives a meaning to: `@` and `?` would begin a secret's source, and `!`, `~`,
+# `<` and `>` compare in the filters of a list.
+_SAFE = re.compile(r"[\w.:/+%,*\-\[\]{}()$&^|]+", re.ASCII)
 RESERVED = frozenset(
     (*ENTITY_WORDS, "transactional-id", "delegation-token", "cluster", "prefixed", "from", "for", "on", DEFAULT_NAME)
 )

@@ -217,6 +217,12 @@ class GroupLag:
         """Records behind, over the partitions where it is known."""
         return sum(p.lag for p in self.partitions if p.lag > 0)
 
+    @property
+    def known_total(self) -> int | None:
+        """`total`, None if it is not known of any partition."""
+        unknown = bool(self.failures or self.partitions) and all(p.lag < 0 for p in self.partitions)
+        return None if unknown else self.total
+
 
 class ScramCredential(NamedTuple):
     """What a broker tells of a SCRAM user: never the password."""

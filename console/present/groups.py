@@ -26,6 +26,13 @@ def state_meaning(state: str) -> str:
     return "muted" if word == "EMPTY" else ""
 
 
+def lag_total(lag: GroupLag | None) -> str:
+    """A group's lag in records, ``–`` where it is not known; with a ``?`` where a part of it is not."""
+    if lag is None or lag.known_total is None:
+        return NOTHING
+    return f"{lag.known_total:,}{' ?' if lag.failures or any(p.lag < 0 for p in lag.partitions) else ''}"
+
+
 def group_cells(group: Group, lag: GroupLag | None) -> list[Cell]:
     """Name, state, type, members, lag in total, coordinator; a dot where a column has not been read yet."""
     total: Cell = "·" if lag is None else f"{lag.total:,}"

@@ -93,6 +93,11 @@ def key_unit(key: str) -> str:
     return _SHORT.get(unit_of(key), "")
 
 
+def is_unlimited(key: str, value: str | None) -> bool:
+    """Whether the value says that there is no limit."""
+    return value == "-1" and key.endswith(_UNLIMITED_AT_MINUS_ONE)
+
+
 def config_value(key: str, value: str | None) -> str:
     """The human form of a config's value, ``""`` where the value says it already."""
     unit = key_unit(key)
@@ -104,7 +109,7 @@ def config_value(key: str, value: str | None) -> str:
         return ""
     if count == LONG_MAX:
         return "max"
-    if count == -1 and key.endswith(_UNLIMITED_AT_MINUS_ONE):
+    if is_unlimited(key, value):
         return "no limit"
     if count <= 0:
         return ""

@@ -224,6 +224,31 @@ def test_list_takes_globs_and_fields():
     )
     for kind in KINDS:
         assert one(f"list {kind}") == List(kind)
+    for operator in ("=", "!=", ">", ">=", "<", "<="):
+        assert one(f"list topics a{operator}5").fields == (FieldFilter("a", "5", operator),)
+    assert one("list topics [!a]* x='>5'") == List("topics", (Glob("[!a]*"),), (FieldFilter("x", ">5"),))
+    assert one("list clients and 'a>b'").globs == (Glob("and"), Glob("a>b"))
+
+
+@pytest.mark.parametrize(
+    ("filters", "form"),
+    [
+        ("a=>5", "write a>=5"),
+        ("a=<5", "write a<=5"),
+        ("a==5", "write a=5"),
+        ("a=!5", "write a!=5"),
+        ("a<>5", "write a!=5"),
+        ("a>>5", "write a=5"),
+        ("a=~x.*", "no regular expressions"),
+        ("a!~x", "no regular expressions"),
+        ("a > 5", "no spaces around it"),
+        ("a >5", "no spaces around it"),
+        ("a=1 and b=2", "all filters have to hold"),
+        ("where b>2", "all filters have to hold"),
+    ],
+)
+def test_a_comparison_that_is_none_is_refused_with_the_one_that_is_meant(filters, form):
+    assert form in wrong(f"list topics {filters}").hint
 
 
 def test_create_topic():

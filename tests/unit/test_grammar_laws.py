@@ -6,6 +6,7 @@ from dataclasses import fields, is_dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.commands.assignments import COMPARISONS
 from console.commands.change_grammar import OPERATIONS
 from console.commands.errors import ParseError
 from console.commands.grammar import parse, read
@@ -58,7 +59,7 @@ from console.model.codes import (
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 
-AWKWARD = st.text(alphabet="ab =;'\"\\\n\t#@?<>*[],:-", max_size=8)
+AWKWARD = st.text(alphabet="ab =;'\"\\\n\t#@?<>!~*[],:-", max_size=8)
 SPELLED = st.sampled_from(
     [
         "<default>",
@@ -145,7 +146,7 @@ statements = st.one_of(
         List,
         st.sampled_from(KINDS),
         st.lists(st.builds(Glob, patterns), max_size=3).map(tuple),
-        st.lists(st.builds(FieldFilter, NAMES, patterns), max_size=3).map(tuple),
+        st.lists(st.builds(FieldFilter, NAMES, patterns, st.sampled_from(COMPARISONS)), max_size=3).map(tuple),
     ),
     st.builds(
         Alter,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.commands.errors import CommandError
-from console.commands.filters import glob_test
+from console.commands.filters import BOOLEANS, NUMBERS, glob_test
 from console.commands.grammar import parse
 from console.commands.needs import NOTHING, Needs, needs, needs_of_script
 from console.commands.queries import answer
@@ -200,6 +200,21 @@ def test_the_default_and_a_name_that_looks_like_it_are_told_apart():
         ("list topics zzz=3", "columns: name"),
         ("list quotas usr=a", "did you mean 'user'?"),
         ("list topics no.such.key=1", "no topics have a config"),
+        ("list topics partitions=many", "write for instance partitions=3"),
+        ("list topics partitions=", "write for instance partitions=3"),
+        ("list topics partitions>1_0", "write for instance partitions>3"),
+        ("list topics partitions>٣", "write for instance partitions>3"),
+        ("list topics partitions>nan", "write for instance partitions>3"),
+        ("list topics retention.ms=soon", "write for instance retention.ms=250ms"),
+        ("list topics retention.ms>3MB", "write for instance retention.ms>250ms"),
+        ("list topics internal=yes", "write for instance internal=true"),
+        ("list topics internal>true", "write for instance internal=true"),
+        ("list topics name>a", "name=GLOB"),
+        ("list topics name=", "write for instance name=GLOB"),
+        ("list topics cleanup.policy>1", "cleanup.policy=GLOB"),
+        ("list topics nope>=3", "columns: name"),
+        ("list topics 'under_replicated=>0'", "leave the comparison out of the quotes: under_replicated=>VALUE"),
+        ("list users 'quotas>1'", "leave the comparison out of the quotes"),
     ],
 )
 def test_what_is_not_there_is_said(text, words):
@@ -236,6 +251,18 @@ def names(text, snapshot=SNAPSHOT, column=0):
         ("list topics internal=true", ["__consumer_offsets"]),
         ("list topics under-replicated=12", ["orders"]),
         ("list topics partitions=1*", ["orders", "orders-dlq"]),
+        ("list topics partitions!=1*", ["__consumer_offsets", "payments"]),
+        ("list topics under_replicated>0", ["orders"]),
+        ("list topics under-replicated>=12 partitions<=12", ["orders"]),
+        ("list topics under_replicated<12", ["__consumer_offsets", "orders-dlq", "payments"]),
+        ("list topics internal!=True", ["orders", "orders-dlq", "payments"]),
+        ("list topics name!=*orders*", ["__consumer_offsets", "payments"]),
+        ("list topics retention.ms=1d", ["orders"]),
+        ("list topics retention.ms<=1d", ["orders"]),
+        ("list topics retention.ms>1d", ["orders-dlq", "payments"]),
+        ("list brokers id!=1 id<3", ["2"]),
+        ("list quotas request_percentage>=200%", ["user alice"]),
+        ("list quotas user!=alice", ["user <default>"]),
         ("list topics retention.ms=86400000", ["orders"]),
         ("list topics retention.ms=6*", ["orders-dlq", "payments"]),
         ("list topics o* retention.ms=6*", ["orders-dlq"]),
@@ -286,7 +313,11 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     assert table.rows
     for column in COLUMNS[kind]:
         assert isinstance(ask(f"list {kind} {column}=*", snapshot), Table)
-        assert not ask(f"list {kind} {column}=nothing-is-so", snapshot).rows
+        if column in NUMBERS or column in BOOLEANS:  # an error, where no value can be so
+            with pytest.raises(CommandError):
+                ask(f"list {kind} {column}=nothing-is-so", snapshot)
+        else:
+            assert not ask(f"list {kind} {column}=nothing-is-so", snapshot).rows
 
 
 @given(st.text(max_size=6), st.text(max_size=6))
