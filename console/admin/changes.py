@@ -32,7 +32,7 @@ async def send(
     """Sends a change, or with `validate_only` has it checked, and gives one outcome for each target, in their order.
 
     A check of what the protocol can't check is UNCHECKED. A change whose answer is lost is never sent again: the
-    cluster is described, and the outcome is APPLIED, NOT_APPLIED or, where that does not tell, UNKNOWN.
+    cluster is described, and the outcome is APPLIED where it has the change, else UNKNOWN.
     on_progress: (partitions with a leader, partitions in all) while a creation or growth is waited for.
     Raises AdminError only where nothing was sent. Not to be cancelled once begun: the outcome would be lost.
     """

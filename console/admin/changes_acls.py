@@ -39,7 +39,7 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
         known = await _those_of(link, acls)
         return {acl: Status.APPLIED if acl in known else Status.NOT_APPLIED for acl in acls}
 
-    outcomes |= await deliver(link, sound, ask, look, validate_only=False)
+    outcomes |= await deliver(sound, ask, look, validate_only=False)
     return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
 
 
@@ -69,7 +69,7 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
         known = await _those_of(link, acls)
         return {acl: Status.NOT_APPLIED if acl in known else Status.APPLIED for acl in acls}
 
-    outcomes |= await deliver(link, sound, ask, look, validate_only=False)
+    outcomes |= await deliver(sound, ask, look, validate_only=False)
     outcomes |= {acl: Outcome(acl, Status.NOT_APPLIED, _NOT_THERE) for acl in absent}
     return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
 

@@ -46,7 +46,7 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
         return _answers(response)
 
     outcomes = await deliver(
-        link, request.ops, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request)
+        request.ops, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request)
     )
     return tuple(outcomes[resource] for resource in request.ops)
 
@@ -96,9 +96,7 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
 
         return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
 
-    outcomes |= await deliver(
-        link, whole, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request)
-    )
+    outcomes |= await deliver(whole, ask, _look(link, request), validate_only=validate_only, secrets=_secrets(request))
     return tuple(outcomes[resource] for resource in request.ops)
 
 

@@ -7,10 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from console.admin.cluster import describe_quorum
 from console.admin.error_codes import REQUEST_TIMED_OUT, failure
 from console.admin.errors import AdminError, OutcomeUnknown
-from console.admin.link import Link
 from console.admin.retry import delays
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
@@ -38,14 +36,12 @@ DOTS = "······"
 
 _NETWORK_EXCEPTION = 13
 _MAY_BE_APPLIED = frozenset({REQUEST_TIMED_OUT, _NETWORK_EXCEPTION})
-_REPEAT = "Nothing changed: apply again."
-_LOOK_FIRST = "It may have been applied or not: refresh and look before you repeat it."
+_LOOK_FIRST = "It may have been applied, or may still be: look at the cluster before you repeat it."
 
 log = logging.getLogger(__name__)
 
 
 async def deliver(
-    link: Link,
     targets: Iterable[T],
     ask: Ask[T],
     look: Look[T],
@@ -65,7 +61,7 @@ async def deliver(
     try:
         answers = await ask(wanted)
     except OutcomeUnknown as error:
-        return await settle(link, wanted, look, error.failure)
+        return await settle(wanted, look, error.failure)
     outcomes: dict[T, Outcome] = {}
     doubtful: dict[T, Failure] = {}
     hidden = tuple(secrets)
@@ -79,7 +75,7 @@ async def deliver(
         else:
             outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
     if doubtful:
-        outcomes |= await settle(link, list(doubtful), look, next(iter(doubtful.values())))
+        outcomes |= await settle(list(doubtful), look, next(iter(doubtful.values())))
     if not validate_only:
         await until_visible([target for target in outcomes if outcomes[target].status is Status.APPLIED], look)
     return {target: outcomes[target] for target in wanted}
@@ -93,51 +89,33 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
-async def settle(link: Link, targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, Outcome]:
+async def settle(targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, Outcome]:
     """What became of a change whose answer was lost. why: how it was lost.
 
-    APPLIED as soon as the cluster is as wanted. NOT_APPLIED where it is not, time after time, while the controller
-    answers: so none holds the request back. UNKNOWN else.
+    APPLIED as soon as the cluster is as wanted, else UNKNOWN: that the cluster does not have the change yet is no proof
+    that nothing between here and the controller holds the request and delivers it later.
     """
     log.warning("looking for a change of %d targets: %s", len(targets), why)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LOOK_SECONDS
     waits = delays(0.1, 1.0)
-    seen: dict[T, Status] = dict.fromkeys(targets, Status.UNKNOWN)
     left = list(targets)
     while True:
         try:
-            seen.update(await look(left))
+            seen = await look(left)
         except AdminError as error:
             log.warning("looking failed: %s", error.failure)
-            seen.update(dict.fromkeys(left, Status.UNKNOWN))
-        left = [target for target in left if seen[target] is not Status.APPLIED]
+            seen = {}
+        left = [target for target in left if seen.get(target) is not Status.APPLIED]
         if not left or loop.time() > deadline:
             break
         await asyncio.sleep(next(waits))
-    absent = [target for target in left if seen[target] is Status.NOT_APPLIED]
-    if absent and not await _controller_answers(link):
-        seen.update(dict.fromkeys(absent, Status.UNKNOWN))
-    return {target: _looked_up(target, status, why) for target, status in seen.items()}
-
-
-def _looked_up(target: Target, status: Status, why: Failure) -> Outcome:
-    if status is Status.APPLIED:
-        return Outcome(target, status)
-    if status is Status.NOT_APPLIED:
-        told = f"{why.message}; it was not applied".lstrip("; ")
-        return Outcome(target, status, Failure(why.name, told, _REPEAT))
-    return Outcome(target, Status.UNKNOWN, Failure(why.name, why.message, _LOOK_FIRST))
-
-
-async def _controller_answers(link: Link) -> bool:
-    try:
-        if await link.version("describe_quorum") is None:
-            return (await link.refresh()).controller_id >= 0
-        await describe_quorum(link)
-    except AdminError:
-        return False
-    return True
+    unknown = Failure(why.name, why.message, _LOOK_FIRST)
+    unseen = frozenset(left)
+    return {
+        target: Outcome(target, Status.UNKNOWN, unknown) if target in unseen else Outcome(target, Status.APPLIED)
+        for target in targets
+    }
 
 
 async def until_visible(targets: Sequence[T], look: Look[T]) -> None:

@@ -67,7 +67,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
         known = await _partitions(link, places)
         return {place: elected(known.get(place), request.unclean) for place in places}
 
-    outcomes |= await deliver(link, sound, ask, look, validate_only=False)
+    outcomes |= await deliver(sound, ask, look, validate_only=False)
     outcomes |= {place: Outcome(place, Status.APPLIED, failure(ELECTION_NOT_NEEDED)) for place in needless}
     return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
 
@@ -111,7 +111,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
         moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
         return {place: moved(request.moves[place], known.get(place), moving.get(place)) for place in places}
 
-    outcomes = await deliver(link, request.moves, ask, look, validate_only=False)
+    outcomes = await deliver(request.moves, ask, look, validate_only=False)
     return tuple(outcomes[place] for place in request.moves)
 
 

@@ -50,7 +50,7 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
         return {entity: verdict(request.ops[entity], known.get(entity, {})) for entity in entities}
 
     sound = [entity for entity in request.ops if entity not in outcomes]
-    outcomes |= await deliver(link, sound, ask, look, validate_only=validate_only)
+    outcomes |= await deliver(sound, ask, look, validate_only=validate_only)
     return tuple(outcomes[entity] for entity in request.ops)
 
 

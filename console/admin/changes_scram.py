@@ -79,7 +79,7 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
         }
 
     for users in rounds(sound):
-        outcomes |= await deliver(link, users, ask, look, validate_only=False)
+        outcomes |= await deliver(users, ask, look, validate_only=False)
     await _until_described(
         link, {user: request.upserts[user][0] for user in salted if outcomes[user].status is Status.APPLIED}
     )

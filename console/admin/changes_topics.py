@@ -187,9 +187,7 @@ class _Call:
         outcomes: dict[str, Outcome] = {}
         left = list(names)
         while left:
-            outcomes |= await deliver(
-                self._link, left, self._ask, look, validate_only=self._check, secrets=self._secrets
-            )
+            outcomes |= await deliver(left, self._ask, look, validate_only=self._check, secrets=self._secrets)
             left = [name for name in left if _is_throttled(outcomes[name])]
             wait = self._throttle or _UNTOLD_THROTTLE
             if loop.time() + wait > deadline:

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 
-from console.commands.past import Found, RevertReport
+from console.commands.past import RevertReport
 from console.commands.plan_results import conflict_row, side_data, with_source
 from console.commands.results import Column, Data, Row, Table
 from console.commands.statements import Entity
-from console.journal.history import Change, Due, History
+from console.journal.history import Change, Due, History, State
 from console.journal.records import Entry
-from console.model.changes import Status
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit
 from console.plan.sides import after, before
 from console.plan.staged import subject
+from console.plan.units import duration_text
 from console.present import names
-from console.present.failures import failure_text
+from console.present.failures import failure_text, how_to_settle
 from console.present.sanitize import clean
 
 MOST = 500
 """Edits that are shown as text; JSON output has them all."""
+LISTED = 40
+"""Edits of one kind that a start names of a change that ended in the middle."""
 
 _COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "Became", "State")))
 
@@ -54,7 +56,9 @@ def history_table(past: History, entity: Entity | None = None, text: str = "", *
         if matches(row := history_row(change, place, entry))
     )
     rows = tuple(found) if all_ else tuple(islice(found, MOST))
-    notes = [f"! {problem}" for problem in past.problems]
+    notes = [f"! {problem}" for problem in (*past.problems, *ahead_lines(past, datetime.now(UTC)))]
+    unknown = past.unfinished()[-LISTED:]
+    notes += [f"! change {change.number}: outcome unknown; {how_to_settle(change.number)}" for change in unknown]
     if next(found, None) is not None:
         notes.append("older edits are not shown; --output json has them all")
     return Table("history", _COLUMNS, rows, empty="no changes in the journal", notes=tuple(notes))
@@ -83,7 +87,7 @@ def history_row(change: Change, place: int, entry: Entry) -> Row:
         state,
     )
     who, origin = change.intent.who, change.intent.origin
-    failure = change.failure(place)
+    failure, decision = change.failure(place), change.decided.get(place)
     data: dict[str, Data] = {
         "change": change.number,
         "at": change.intent.at.isoformat(),
@@ -103,6 +107,8 @@ def history_row(change: Change, place: int, entry: Entry) -> Row:
         "message": failure.message if failure else None,
         "until": entry.until.isoformat() if entry.until else None,
         "overridden": entry.overridden,
+        "settled_by": decision.who.os_user if decision else None,
+        "settled_why": decision.why if decision else None,
         "taken_back_by": change.undone[place].change if place in change.undone else None,
     }
     return Row(cells, data)
@@ -118,6 +124,9 @@ def _inheritance(entry: Entry) -> Inheritance:
 
 def _state(change: Change, place: int, entry: Entry) -> str:
     words = [change.state(place).value]
+    if place in change.decided:
+        decision = change.decided[place]
+        words.append(f"as {clean(decision.who.os_user, 60)} says: {clean(decision.why, 120)}")
     if place in change.undone:
         words.append(f"taken back by {change.undone[place].change}")
     elif place in change.closed:
@@ -141,20 +150,43 @@ def revert_tables(report: RevertReport, stage: Table) -> Iterable[Table]:
         yield Table("moved", columns, rows, title="changed by somebody since that change:", notes=(note,))
 
 
-_NOW = {
-    Status.APPLIED: "the cluster has what it wants",
-    Status.NOT_APPLIED: "the cluster has what was there before: it was not applied",
-    Status.UNKNOWN: "the cluster does not tell: look at it",
-}
+_OPEN_STATES = (
+    (State.APPLIED, "applied"),
+    (State.FAILED, "failed"),
+    (State.NOT_APPLIED, "not applied"),
+    (State.UNKNOWN, "outcome unknown"),
+    (State.NOT_SENT, "never sent"),
+)
 
 
-def found_lines(found: Found) -> Iterable[str]:
-    """An unfinished change, a line for each edit."""
-    change = found.change
-    for place, status in found.edits.items():
-        edit = change.entries[place].staged.edit
-        what = f"{names.target(edit.target)} {clean(edit.key, 80)}".strip()
-        yield f"unfinished: change {change.number} of {local(change.intent.at)}: {what}: {_NOW[status]}"
+def open_lines(change: Change) -> Iterable[str]:
+    """A change that ended in the middle, or whose outcome is unknown: how many of its edits stand how, and which."""
+    of_state = {word: change.in_state(state) for state, word in _OPEN_STATES}
+    counts = ", ".join(f"{len(places)} {word}" for word, places in of_state.items() if places)
+    unknown = bool(of_state["outcome unknown"])
+    head = f"{'outcome unknown' if unknown else 'unfinished'}: change {change.number} of {local(change.intent.at)}"
+    yield f"{head}: {counts}" + (f"; {how_to_settle(change.number)}" if unknown else "")
+    for word, places in of_state.items():
+        if places:
+            edits = [change.entries[place].staged.edit for place in places[:LISTED]]
+            named = ", ".join(f"{names.target(edit.target)} {clean(edit.key, 80)}".rstrip() for edit in edits)
+            more = f" and {len(places) - LISTED:,} more: kac history --journal" if len(places) > LISTED else ""
+            yield f"  change {change.number}, {word}: {named}{more}"
+
+
+def ahead_lines(past: History, now: datetime) -> list[str]:
+    """A line if changes are dated later than this host's clock, which was set back since, or was wrong then."""
+    ahead = past.ahead(now)
+    if not ahead:
+        return []
+    latest = max(ahead, key=lambda change: change.intent.at)
+    some = f"change {latest.number} is" if len(ahead) == 1 else f"{len(ahead):,} changes up to {latest.number} are"
+    seconds = int((latest.intent.at - now).total_seconds())
+    by = duration_text((seconds if seconds < 120 else seconds // 60 * 60) * 1000)
+    return [
+        f"{some} dated up to {by} ahead of this host's clock ({local(latest.intent.at)}): the clock was set back; "
+        "check it, and what is to be taken back at a time"
+    ]
 
 
 def due_line(due: Due, now: datetime) -> str:

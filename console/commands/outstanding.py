@@ -1,27 +1,31 @@
-"""What a start has to say of the journal: changes that nobody heard the end of, and what is due to be taken back."""
+"""What a start has to say of the journal: changes of unknown outcome, and what is due to be taken back."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.log_file import state_directory
+from console.model.changes import Status
 
 if TYPE_CHECKING:
     from console.commands.session import Session
-    from console.journal.history import Due
+    from console.journal.history import Due, History
 
 
 @dataclass(frozen=True, slots=True)
 class Outstanding:
-    """lines: what to tell, a line each. expiring: what is to be taken back, now or later."""
+    """lines: what to tell, a line each. expiring: what is to be taken back, now or later. past: the changes that are
+    open, None if there are none."""
 
     lines: tuple[str, ...] = ()
     expiring: tuple[Due, ...] = ()
+    past: History | None = None
 
     def due(self, now: datetime) -> tuple[Due, ...]:
         """What should have been taken back by now."""
@@ -29,6 +33,8 @@ class Outstanding:
 
 
 NOTHING = Outstanding()
+_ATTENDED = frozenset({"console", "shell"})
+"""Doors at which an operator reads what a start says; elsewhere only a terminal makes that sure."""
 
 
 def any_journal(environ: Mapping[str, str]) -> bool:
@@ -55,15 +61,22 @@ async def outstanding(session: Session) -> Outstanding:
     except JournalError as error:
         return Outstanding((str(error.failure),))
     # What follows is more to import, and seldom needed.
-    from console.commands.history_results import due_line, found_lines
-    from console.commands.past import read_history, settle_unfinished
+    from console.commands.history_results import ahead_lines, due_line, open_lines
+    from console.commands.past import read_history, settle_unfinished, told
 
     past = await read_history(session)
+    untold = past.untold()
+    found = await settle_unfinished(session, past)
+    if any(Status.APPLIED in each.edits.values() for each in found):
+        past = await read_history(session)
     lines = list(past.problems)
-    for found in await settle_unfinished(session, past):
-        lines += found_lines(found)
+    for number in sorted({each.change.number for each in found} | {change.number for change in untold}):
+        lines += open_lines(past.changes[number])
+    if untold and (session.door in _ATTENDED or sys.stderr.isatty()):
+        await told(session, untold)
     expiring, now = past.expiring(), datetime.now(UTC)
+    lines += ahead_lines(past, now)
     late = [due_line(due, now) for due in expiring if due.until <= now]
     if late:
         lines += [*late, "kac due --apply takes back what is due"]
-    return Outstanding(tuple(lines), expiring)
+    return Outstanding(tuple(lines), expiring, past)

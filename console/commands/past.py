@@ -15,10 +15,11 @@ from console.commands.opening_journal import journal_of
 from console.journal.errors import JournalError
 from console.journal.history import Change, Due, History, State, history
 from console.journal.identity import at_work, who
-from console.journal.records import Closed, Mended, Settled
+from console.journal.records import Closed, Decided, Mended, Settled, Told
 from console.model.changes import Status
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
+from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import CreateTopic, Slot
 from console.plan.plan import StageReport
@@ -26,6 +27,7 @@ from console.plan.reversal import reversal
 from console.plan.staged import UNREAD, Place, Staged, Was
 from console.plan.verdicts import verdicts
 from console.present import names
+from console.present.failures import how_to_settle
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 IN_FLIGHT = 5.0
-"""Seconds that a request may take from its sender to the log: as long as the client looks for a lost answer."""
+"""Seconds for which a start waits at most for requests that were sent right before: as long as the client looks for a
+lost answer."""
 
 
 async def read_history(session: Session) -> History:
@@ -51,47 +54,125 @@ async def read_history(session: Session) -> History:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A change that was unfinished, and for each such edit, by its place, what the cluster has now: APPLIED what the
-    edit wants, NOT_APPLIED what was there before, UNKNOWN neither, or nothing that tells."""
+    """A change with edits of unknown outcome, and for each such edit, by its place, what a look at the cluster says:
+    APPLIED if the cluster has what the edit wants, else UNKNOWN."""
 
     change: Change
     edits: Mapping[int, Status]
 
 
 async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
-    """Look in the cluster what became of edits whose outcome nobody heard, and write that down where the journal can
-    be written. A request that was sent moments ago may still be on its way: only what is not there for `IN_FLIGHT`
-    seconds is said not to be. Raises AdminError where the cluster is lost."""
+    """Look in the cluster for edits whose outcome is unknown, and write down those that are there, if the journal can
+    be written. What is not there stays unknown: its request may still be held somewhere. Requests that were sent
+    right before are waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError where the cluster is lost."""
     from console.admin.retry import delays
 
+    open_ = past.unfinished()
+    if not open_:
+        return ()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
+    waits = delays(0.05, 1.0)
+    while True:
+        seen = await _look_for(session, past, open_)
+        left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
+        if not left or loop.time() >= deadline:
+            break
+        await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
     found = []
-    for change in past.unfinished():
-        waits = delays(0.05, 1.0)
-        edits = await _verdicts(session, change)
-        while set(edits.values()) != {Status.APPLIED} and _in_flight(change, _now()):
-            await asyncio.sleep(next(waits))
-            edits = await _verdicts(session, change)
+    for change, (edits, topic_ids) in zip(open_, seen, strict=True):
+        there = {place: status for place, status in edits.items() if status is Status.APPLIED}
+        if there:
+            made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
+            await _write_down(session, Settled(change.number, _now(), there, made))
         found.append(Found(change, edits))
-        await _write_down(session, Settled(change.number, _now(), edits))
     return tuple(found)
 
 
-def _in_flight(change: Change, now: datetime) -> bool:
-    return change.last_sent is not None and (now - change.last_sent).total_seconds() < IN_FLIGHT
+def _may_arrive_within(change: Change, now: datetime) -> float:
+    """Seconds for which it is worth to wait for a change's last request; 0 for one that is dated in the future: how
+    long ago that was is unknown."""
+    if change.last_sent is None:
+        return 0.0
+    age = (now - change.last_sent).total_seconds()
+    return max(0.0, IN_FLIGHT - age) if age >= 0 else 0.0
 
 
-async def _verdicts(session: Session, change: Change) -> dict[int, Status]:
-    open_ = frozenset(change.in_state(State.UNFINISHED))
-    now = await look(session, (change.entries[place].staged.edit for place in sorted(open_)))
-    edits: dict[int, Status] = {}
+async def _look_for(
+    session: Session, past: History, changes: Sequence[Change]
+) -> list[tuple[dict[int, Status], dict[int, str]]]:
+    """What a look says of each change's edits of unknown outcome, and the ids of the topics that they created."""
+    open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
+    now = await look(
+        session, (change.entries[place].staged.edit for change in changes for place in open_[change.number])
+    )
+    return [seen_now(past, change, open_[change.number], now) for change in changes]
+
+
+def seen_now(
+    past: History, change: Change, places: Iterable[int], now: Snapshot
+) -> tuple[dict[int, Status], dict[int, str]]:
+    """APPLIED for the edits that the cluster shows, else UNKNOWN, by their places; and the ids of the topics that they
+    created. A place that a later change may have changed tells nothing of this one. Pure."""
+    open_ = frozenset(places)
+    edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
+    topic_ids = {}
     for request in change.intent.requests:
-        places = [place for place in request.edits if place in open_]
-        verdict = verdicts((change.entries[place].staged for place in places), now)
-        edits |= {place: verdict[change.entries[place].staged.edit.slot] for place in places}
-    return edits
+        mine = [
+            place
+            for place in request.edits
+            if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
+        ]
+        verdict = verdicts((change.entries[place].staged for place in mine), now)
+        for place in mine:
+            edit = change.entries[place].staged.edit
+            if verdict[edit.slot] is not Status.APPLIED:
+                continue
+            edits[place] = Status.APPLIED
+            topic = now.topics.get(edit.topic.name) if isinstance(edit, CreateTopic) else None
+            if topic is not None and topic.topic_id is not None:
+                topic_ids[place] = topic.topic_id
+    return edits, topic_ids
 
 
-async def _write_down(session: Session, note: Settled | Closed) -> None:
+async def decide(session: Session, number: int, status: Status, why: str) -> int:
+    """Write down what an operator says of a change whose outcome is unknown, or was decided before: APPLIED or
+    NOT_APPLIED. Returns how many edits that settles. A look at the cluster comes first: what it shows needs no
+    decision.
+
+    Raises Refused for a change that has no such edit, or where the journal can't be written; AdminError.
+    """
+    from console.commands.session import Refused
+
+    session.refuse_if_read_only()
+    past = await read_history(session)
+    if past.unfinished():
+        await settle_unfinished(session, past)
+        past = await read_history(session)
+    change = _change(past, number)
+    places = (*change.in_state(State.UNKNOWN), *change.decided)
+    if not places:
+        states = ", ".join(dict.fromkeys(change.state(place).value for place in range(len(change.entries))))
+        raise Refused(
+            Failure("NOT_UNKNOWN", f"the outcome of change {number} is known: {states}", "Nothing is left to settle.")
+        )
+    by = who(session.context.principal, os.environ)
+    try:
+        journal = await journal_of(session)
+        note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
+        await asyncio.to_thread(journal.note, note)
+    except JournalError as error:
+        raise Refused(error.failure) from error
+    return len(set(places))
+
+
+async def told(session: Session, changes: Iterable[Change]) -> None:
+    """Write down that an operator was shown these changes, which ended in the middle."""
+    for change in changes:
+        await _write_down(session, Told(change.number, _now()))
+
+
+async def _write_down(session: Session, note: Settled | Told) -> None:
     if session.context.read_only or not session.context.journal:
         return
     try:
@@ -149,6 +230,8 @@ def _opposite(change: Change, place: int, new: frozenset[ConfigResource]) -> Bac
     entry, state = change.entries[place], change.state(place)
     edit = entry.staged.edit
     what = f"{names.target(edit.target)} {edit.key}".strip()
+    if state is State.UNKNOWN:
+        return Back(None, f"{what}: its outcome is unknown; {how_to_settle(change.number)}")
     if state is not State.APPLIED:
         return Back(None, f"{what}: nothing to take back, it is {state.value}")
     if place in change.undone:
@@ -184,18 +267,23 @@ def _base(left: Was, now: Was) -> Was:
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the opposite of a change. Raises Refused for a number that no change has, AdminError."""
-    from console.commands.session import Refused
-
     past = await read_history(session)
     if past.unfinished():
         await settle_unfinished(session, past)
         past = await read_history(session)
+    return await stage_opposites(session, opposites(_change(past, number)))
+
+
+def _change(past: History, number: int) -> Change:
+    """The change of this number. Raises Refused."""
+    from console.commands.session import Refused
+
     change = past.changes.get(number)
     if change is None:
         known = f"its changes are {min(past.changes)} to {max(past.changes)}" if past.changes else "it has none yet"
         failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
         raise Refused(failure)
-    return await stage_opposites(session, opposites(change))
+    return change
 
 
 def _now() -> datetime:

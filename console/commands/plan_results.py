@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from console.commands.applying import ApplyReport
 from console.commands.results import Column, Data, Row, Table
-from console.model.changes import Outcome, Target
+from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
@@ -21,7 +21,7 @@ from console.plan.staged import Staged
 from console.plan.units import duration_text
 from console.present import names
 from console.present.deletions import deletion_text
-from console.present.failures import failure_text
+from console.present.failures import failure_text, how_to_settle
 from console.present.values import side_text
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
@@ -150,7 +150,11 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
     requests = names.plural(len(report.results), "request")
     notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
     if report.change is not None:
-        notes.append(f"change {report.change}: revert {report.change} takes it back")
+        statuses = {outcome.status for result in report.results for outcome in result.outcomes}
+        if Status.APPLIED in statuses:
+            notes.append(f"change {report.change}: revert {report.change} takes it back")
+        if Status.UNKNOWN in statuses:
+            notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
     columns = (Column("Entity"), Column("State"), Column("Why"))
     return Table("outcomes", columns, rows, empty="nothing to do", notes=tuple(notes))
 

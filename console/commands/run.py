@@ -271,9 +271,11 @@ class Runner:
 
     async def _history(self, statement: History) -> None:
         from console.commands.history_results import history_table
-        from console.commands.past import read_history
+        from console.commands.past import read_history, settle_unfinished
 
         past = await read_history(self.session)
+        if await settle_unfinished(self.session, past):
+            past = await read_history(self.session)
         self.printer(history_table(past, statement.entity, statement.filter, all_=self.printer.output == "json"))
 
     async def _let_accept(self, found: Sequence[Risk], statement: Apply) -> None:

@@ -17,13 +17,16 @@ from console.doors.lake_reading import (
     window,
 )
 from console.doors.opening import DONE, USAGE, complain
+from console.model.changes import Status
 
 LIMIT = 500
 _OF_A_LAKE = ("lake", "cluster", "entity", "since", "until", "key", "principal", "limit")
+_OUTCOMES = {"applied": Status.APPLIED, "not-applied": Status.NOT_APPLIED}
 EXAMPLES = """examples:
   kac history --since 2h                          what changed in the last two hours
   kac history --key 'retention*' --principal alice
   kac history --journal -b broker1:9092           what was applied from this host alone
+  kac history --settle 42 not-applied --why 'the topic is as before, the proxy was restarted'
 """
 
 
@@ -38,16 +41,32 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", metavar="N", type=int, help=f"so many changes, the latest (default {LIMIT})")
     add_lake(parser)
     parser.add_argument("--journal", action="store_true", help="the changes applied from this host, from its journal")
+    parser.add_argument(
+        "--settle",
+        nargs=2,
+        metavar=("CHANGE", "OUTCOME"),
+        help="say how a change of unknown outcome ended: applied or not-applied; kept in the journal with --why",
+    )
+    parser.add_argument("--why", metavar="TEXT", help="how you know, for --settle; asked for at a terminal")
     parser.add_argument("--mend", action="store_true", help="end the journal's last line where it was cut short")
     add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 shown or mended, 1 failed, 2 no context, or not understood."""
+    """0 shown, settled or mended, 1 failed, 2 no context, or not understood."""
     of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
-    if options.journal or options.mend:
+    if options.settle and options.settle[1] not in _OUTCOMES:
+        complain(f"--settle takes the number of a change, and {' or '.join(_OUTCOMES)}: --settle 42 applied")
+        return USAGE
+    if options.settle and not _is_number(options.settle[0]):
+        complain("--settle takes the number of a change first; kac history --journal shows them")
+        return USAGE
+    if options.why is not None and not options.settle:
+        complain("--why says how you know what --settle says: give both")
+        return USAGE
+    if options.journal or options.mend or options.settle:
         if of_lake:
-            complain(f"--{of_lake[0]} is of a lake: leave it out, or --journal and --mend")
+            complain(f"--{of_lake[0]} is of a lake: leave it out, or --journal, --settle and --mend")
             return USAGE
         return _journal(options)
     if not of_lake:
@@ -88,17 +107,38 @@ def _entity(text: str) -> tuple[str, str]:
     return type_, key
 
 
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+async def _ask_why() -> str:
+    from console.commands.asking import Terminal
+
+    terminal = Terminal()
+    return await terminal.line("How do you know? ") if terminal.answers else ""
+
+
 def _journal(options: argparse.Namespace) -> int:
     from console.commands.history_results import history_table
     from console.commands.outstanding import outstanding
-    from console.commands.past import mend, read_history
+    from console.commands.past import decide, mend, read_history
     from console.commands.session import Session
     from console.doors.working import with_session
+    from console.present.names import plural
 
     async def work(session: Session) -> int:
         if options.mend:
             mended = await mend(session)
             complain("the line is ended; what it was to say is lost" if mended else "no line is cut")
+            return DONE
+        if options.settle:
+            number, outcome = options.settle
+            why = options.why if options.why is not None else await _ask_why()
+            if not why:
+                complain("nothing was settled: say how you know it, with --why TEXT")
+                return USAGE
+            settled = await decide(session, int(number), _OUTCOMES[outcome], why)
+            complain(f"change {number}: {plural(settled, 'edit')} settled as {outcome.replace('-', ' ')}")
             return DONE
         for line in (await outstanding(session)).lines:
             complain(line)

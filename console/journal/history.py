@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from console.journal.lines import Numbered
-from console.journal.records import Answered, Closed, Ended, Entry, Intent, Note, Origin, Sending, Settled
+from console.journal.records import (
+    Answered,
+    Closed,
+    Decided,
+    Ended,
+    Entry,
+    Intent,
+    Note,
+    Origin,
+    Sending,
+    Settled,
+    Told,
+    Who,
+)
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.plan.edits import Slot
 from console.plan.staged import Place
+
+CLOCK_SLACK = timedelta(seconds=5)
+"""How far ahead of the clock a record may be dated without a word: clocks are set right by so much."""
 
 
 class State(StrEnum):
@@ -23,35 +39,43 @@ class State(StrEnum):
     FAILED = "failed"
     NOT_APPLIED = "not applied"
     NOT_SENT = "not sent"
-    UNFINISHED = "unfinished"
+    UNKNOWN = "unknown"
     UNDER_WAY = "under way"
-    UNCLEAR = "unclear"
 
 
 _OF_STATUS = {
     Status.APPLIED: State.APPLIED,
     Status.FAILED: State.FAILED,
     Status.NOT_APPLIED: State.NOT_APPLIED,
-    Status.UNKNOWN: State.UNFINISHED,
 }
-_FOUND = {Status.APPLIED: State.APPLIED, Status.NOT_APPLIED: State.NOT_APPLIED}
+
+
+class Decision(NamedTuple):
+    """What an operator said of an edit whose outcome was unknown: who, when and why."""
+
+    who: Who
+    at: datetime
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change and what is known of it.
 
-    ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later start
-    found of edits whose outcome nobody heard. sent: the requests that went out, or were about to. closed: edits that
-    are not to be taken back any more, and why. undone: the edits of later changes that took one back. alive: the
-    process that sends it still runs. last_sent: when a request went out last. request_of: the request that an edit is
-    in.
-    """
+    ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later look
+    or an operator said of edits whose outcome was unknown. decided: the operator's part of that. topic_ids: of the
+    topics that its edits created, where known. told: an operator has seen that it ended in the middle. sent: the
+    requests that went out, or were about to. closed: edits that are not to be taken back any more, and why. undone:
+    the edits of later changes that took one back. alive: the process that sends it still runs. last_sent: when a
+    request went out last. request_of: the request that an edit is in."""
 
     number: int
     intent: Intent
     ended: Mapping[int, Ended] = field(default_factory=dict)
     found: Mapping[int, Status] = field(default_factory=dict)
+    decided: Mapping[int, Decision] = field(default_factory=dict)
+    topic_ids: Mapping[int, str] = field(default_factory=dict)
+    told: bool = False
     sent: frozenset[int] = frozenset()
     answered: frozenset[int] = frozenset()
     closed: Mapping[int, str] = field(default_factory=dict)
@@ -63,20 +87,25 @@ class Change:
     def state(self, place: int) -> State:
         """How an edit stands."""
         ended = self.ended.get(place)
-        if ended is not None and ended.status is not Status.UNKNOWN:
-            return _OF_STATUS.get(ended.status, State.UNCLEAR)
+        if ended is not None and ended.status in _OF_STATUS:
+            return _OF_STATUS[ended.status]
         if place in self.found:
-            return _FOUND.get(self.found[place], State.UNCLEAR)
+            return _OF_STATUS[self.found[place]]
         if self.alive:
             return State.UNDER_WAY
-        if ended is not None:
-            return State.UNFINISHED
-        return State.UNFINISHED if self.request_of.get(place) in self.sent else State.NOT_SENT
+        if ended is not None or self.request_of.get(place) in self.sent:
+            return State.UNKNOWN
+        return State.NOT_SENT
 
     def failure(self, place: int) -> Failure | None:
         """Why an edit did not go well, where somebody said so."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it ended in the middle: a request of it was neither answered nor kept back."""
+        return not self.alive and len(self.answered) < len(self.intent.requests)
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -104,8 +133,26 @@ class History:
     problems: tuple[str, ...] = ()
 
     def unfinished(self) -> tuple[Change, ...]:
-        """The changes with edits whose outcome nobody heard."""
-        return tuple(change for change in self.changes.values() if change.in_state(State.UNFINISHED))
+        """The changes with edits whose outcome is unknown."""
+        return tuple(change for change in self.changes.values() if change.in_state(State.UNKNOWN))
+
+    def untold(self) -> tuple[Change, ...]:
+        """The changes that ended in the middle and that no operator has seen since."""
+        return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
+
+    def touched_later(self, number: int, slot: Slot) -> Change | None:
+        """The first change after this one that may have changed the same place, and was not taken back; None if
+        none."""
+        for change in self.changes.values():
+            if change.number > number:
+                for place in change.in_state(State.APPLIED, State.UNKNOWN, State.UNDER_WAY):
+                    if place not in change.undone and change.entries[place].staged.edit.slot == slot:
+                        return change
+        return None
+
+    def ahead(self, now: datetime) -> tuple[Change, ...]:
+        """The changes that are dated later than this host's clock: it was set back since, or was wrong then."""
+        return tuple(change for change in self.changes.values() if change.intent.at - now > CLOCK_SLACK)
 
     def expiring(self) -> tuple[Due, ...]:
         """What was set for a time and is still to be taken back, the first to be due first.
@@ -142,7 +189,7 @@ def history(
                 continue
             places = {place: n for n, request in enumerate(each.intent.requests) for place in request.edits}
             changes[each.number] = Change(each.number, each.intent, request_of=places)
-        elif isinstance(each, Sending | Answered | Settled):
+        elif isinstance(each, Sending | Answered | Settled | Decided | Told):
             if each.change in changes:
                 changes[each.change] = _with(changes[each.change], each)
         elif isinstance(each, Closed) and each.place.change in changes:
@@ -166,11 +213,25 @@ def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
     return found
 
 
-def _with(change: Change, note: Sending | Answered | Settled) -> Change:
+def _with(change: Change, note: Sending | Answered | Settled | Decided | Told) -> Change:
     match note:
         case Sending():
             return replace(change, sent=change.sent | {note.request}, last_sent=note.at)
         case Answered():
-            return replace(change, ended={**change.ended, **note.edits}, answered=change.answered | {note.request})
+            made = {place: ended.topic_id for place, ended in note.edits.items() if ended.topic_id is not None}
+            return replace(
+                change,
+                ended={**change.ended, **note.edits},
+                answered=change.answered | {note.request},
+                topic_ids={**change.topic_ids, **made},
+            )
         case Settled():
-            return replace(change, found={**change.found, **note.edits})
+            seen = {place: status for place, status in note.edits.items() if status is Status.APPLIED}
+            return replace(change, found={**change.found, **seen}, topic_ids={**change.topic_ids, **note.topic_ids})
+        case Decided():
+            said = {place: status for place, status in note.edits.items() if status in _OF_STATUS}
+            decision = Decision(note.who, note.at, note.why)
+            decided = {**change.decided, **dict.fromkeys(said, decision)}
+            return replace(change, found={**change.found, **said}, decided=decided)
+        case Told():
+            return replace(change, told=True)

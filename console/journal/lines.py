@@ -11,6 +11,7 @@ from console.journal.codes import edit_json, edit_of, was_json, was_of
 from console.journal.records import (
     Answered,
     Closed,
+    Decided,
     Ended,
     Entry,
     Intent,
@@ -20,6 +21,7 @@ from console.journal.records import (
     Request,
     Sending,
     Settled,
+    Told,
     Who,
 )
 from console.model.changes import Status
@@ -27,6 +29,8 @@ from console.model.failure import Failure
 from console.plan.staged import Place, Staged
 
 VERSION = 1
+UNPROVEN = "Nothing changed: apply again."
+"""The remedy with which former versions said "not applied" of a request whose answer was lost, without a proof."""
 
 Json = dict[str, Any]
 
@@ -74,7 +78,16 @@ def note_line(note: Note) -> bytes:
             return _line("outcome", {**head, "edits": edits})
         case Settled():
             found = {str(place): status.value for place, status in note.edits.items()}
-            return _line("settled", {"change": note.change, "at": _time(note.at), "edits": found})
+            data: Json = {"change": note.change, "at": _time(note.at), "edits": found}
+            if note.topic_ids:
+                data["topic_ids"] = {str(place): topic_id for place, topic_id in note.topic_ids.items()}
+            return _line("settled", data)
+        case Decided():
+            said = {str(place): status.value for place, status in note.edits.items()}
+            head = {"change": note.change, "at": _time(note.at), "who": _who(note.who), "why": note.why}
+            return _line("decided", {**head, "edits": said})
+        case Told():
+            return _line("told", {"change": note.change, "at": _time(note.at)})
         case Closed():
             return _line("closed", {"place": list(note.place), "at": _time(note.at), "why": note.why})
         case Mended():
@@ -108,7 +121,14 @@ def _record(data: Json) -> Numbered | Note:
             return Answered(int(data["change"]), int(data["request"]), _when(data["at"]), edits)
         case "settled":
             found = {int(place): Status(status) for place, status in data["edits"].items()}
-            return Settled(int(data["change"]), _when(data["at"]), found)
+            topic_ids = {int(place): str(topic_id) for place, topic_id in data.get("topic_ids", {}).items()}
+            return Settled(int(data["change"]), _when(data["at"]), found, topic_ids)
+        case "decided":
+            said = {int(place): Status(status) for place, status in data["edits"].items()}
+            who, why = Who(**data["who"]), str(data["why"])
+            return Decided(int(data["change"]), _when(data["at"]), said, who, why)
+        case "told":
+            return Told(int(data["change"]), _when(data["at"]))
         case "closed":
             return Closed(_place(data["place"]), _when(data["at"]), str(data["why"]))
         case "mended":
@@ -181,6 +201,8 @@ def _intent(data: Json) -> Intent:
 
 def _ended(ended: Ended) -> Json:
     data: Json = {"status": ended.status.value}
+    if ended.topic_id is not None:
+        data["topic_id"] = ended.topic_id
     if ended.failure is not None:
         data |= {"error": ended.failure.name, "message": ended.failure.message, "remedy": ended.failure.remedy}
     return data
@@ -188,4 +210,7 @@ def _ended(ended: Ended) -> Json:
 
 def _ended_of(data: Json) -> Ended:
     failure = Failure(data["error"], data["message"], data["remedy"]) if "error" in data else None
-    return Ended(Status(data["status"]), failure)
+    status = Status(data["status"])
+    if status is Status.NOT_APPLIED and failure is not None and failure.remedy == UNPROVEN:
+        status = Status.UNKNOWN
+    return Ended(status, failure, data.get("topic_id"))

@@ -1,62 +1,225 @@
-"""Whether a journal has anything open, without decoding its changes: a start must not read years to say nothing."""
+"""Which changes of a journal are open: those that a start has to look at, found without decoding the others. Pure.
+
+A change is open while an edit's outcome is unknown, while a request of it is unanswered and no operator was told, or
+while an edit holds for a time. With it are kept the later changes of the same places, and those that take it back: what
+`history` makes of the open changes alone is what it makes of the whole journal.
+"""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
 
-from console.journal.lines import BadLine, record
-from console.journal.records import Answered, Closed, Sending, Settled
-from console.model.changes import Status
-from console.plan.staged import Place
+from console.journal.lines import UNPROVEN, VERSION, BadLine
 
-_INTENT = re.compile(rb'\{"v":\s*1,\s*"kind":\s*"intent",\s*"change":\s*(\d{1,18}),')
-_REVERTS = re.compile(rb'"reverts":\s*\[(\d{1,18}),\s*(\d{1,9})\]')
-_REQUEST = re.compile(rb'"api":')
-_UNTIL = re.compile(rb'"until":')
+Where = TypeVar("Where")
+"""The place of a line, by which it is found again."""
+
+_SETTLED = frozenset({"applied", "failed", "not applied"})
+_STRAGGLES = timedelta(days=1)
+"""How long a change that ended in the middle is kept once an operator was told: a process of another host, which was
+taken for dead, may still write to it."""
+PRUNE_EVERY = 2_000
+
+
+@dataclass(slots=True)
+class _Change(Generic[Where]):
+    """What counts of a change. slots: of its edits. requests: their edits. lasting: edits that hold for a time and were
+    not closed. reverts: edits of other changes that its edits take back, by its edit."""
+
+    at: datetime
+    slots: tuple[str, ...]
+    requests: tuple[tuple[int, ...], ...]
+    lasting: set[int]
+    reverts: dict[int, tuple[int, int]]
+    lines: list[Where]
+    sent: set[int] = field(default_factory=set)
+    answered: set[int] = field(default_factory=set)
+    ended: dict[int, str] = field(default_factory=dict)
+    found: dict[int, str] = field(default_factory=dict)
+    told: bool = False
+
+    def status(self, place: int) -> str:
+        """How an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
+        ended = self.ended.get(place)
+        if ended in _SETTLED:
+            return str(ended)
+        if place in self.found:
+            return self.found[place]
+        return "unknown" if ended is not None or any(place in self.requests[n] for n in self.sent) else ""
+
+    def unknown(self) -> list[int]:
+        """The edits whose outcome is unknown."""
+        return [place for place in range(len(self.slots)) if self.status(place) == "unknown"]
+
+    def is_unheard(self, latest: datetime) -> bool:
+        """Whether it ended in the middle and no operator was told. latest: the time of the latest change."""
+        return len(self.answered) < len(self.requests) and (not self.told or latest - self.at < _STRAGGLES)
+
+
+class OpenChanges(Generic[Where]):
+    """Takes the lines of a journal in their order. last: the highest number of a change."""
+
+    def __init__(self, last: int = 0) -> None:
+        self.last = last
+        self._changes: dict[int, _Change[Where]] = {}
+        self._latest: datetime | None = None
+        self._since = 0
+
+    def take(self, line: bytes, where: Where) -> bool:
+        """Take a line; whether it says that the one before was ended by hand. Raises BadLine."""
+        try:
+            data = json.loads(line)
+        except ValueError:
+            raise BadLine("it is no JSON") from None
+        if not isinstance(data, dict):
+            raise BadLine("it is no JSON object")
+        try:
+            if data.get("kind") == "intent":  # of a later version too: no number is given twice
+                self.last = max(self.last, int(data["change"]))
+            if data.get("v") != VERSION:
+                raise BadLine(f"its version is {str(data.get('v'))[:20]}, this kac reads {VERSION}")
+            return self._take(data, where)
+        except BadLine:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise BadLine(f"it is not in the journal's form ({type(error).__name__})") from None
+
+    def open(self) -> dict[int, list[Where]]:
+        """The places of the lines of every open change, and of those that count with it, by its number."""
+        self._prune()
+        return {number: change.lines for number, change in sorted(self._changes.items())}
+
+    def _take(self, data: dict[str, Any], where: Where) -> bool:
+        kind = data["kind"]
+        if kind == "intent":
+            self._begin(int(data["change"]), data, where)
+            return False
+        if kind == "mended":
+            return True
+        number = int(data["place"][0] if kind == "closed" else data["change"])
+        change = self._changes.get(number)
+        if kind not in _NOTES:
+            raise BadLine(f"its kind {str(kind)[:20]!r} is none that this kac knows")
+        if change is not None:
+            _NOTES[kind](change, data)
+            change.lines.append(where)
+        return False
+
+    def _begin(self, number: int, data: dict[str, Any], where: Where) -> None:
+        if number in self._changes:
+            return
+        edits = data["edits"]
+        at = datetime.fromisoformat(data["at"])
+        self._latest = at if self._latest is None else max(self._latest, at)
+        self._changes[number] = _Change(
+            at,
+            tuple(slot_key(entry["edit"]) for entry in edits),
+            tuple(tuple(request["edits"]) for request in data["requests"]),
+            {place for place, entry in enumerate(edits) if "until" in entry and "reverts" not in entry},
+            {p: (e["reverts"][0], e["reverts"][1]) for p, e in enumerate(edits) if "reverts" in e},
+            [where],
+        )
+        self._since += 1
+        if self._since >= PRUNE_EVERY:
+            self._prune()
+
+    def _prune(self) -> None:
+        """Drop every change that no start has to look at. What is dropped can't become open again."""
+        self._since = 0
+        if self._latest is None:
+            return
+        undone = {
+            back
+            for change in self._changes.values()
+            for at, back in change.reverts.items()
+            if change.status(at) == "applied"
+        }
+        kept: set[int] = set()
+        watched: dict[str, int] = {}
+        for number, change in self._changes.items():
+            lasting = [at for at in change.lasting if (number, at) not in undone and change.status(at) == "applied"]
+            open_ = [*change.unknown(), *lasting]
+            if open_ or change.is_unheard(self._latest):
+                kept.add(number)
+            for place in open_:
+                watched[change.slots[place]] = min(watched.get(change.slots[place], number), number)
+        for number, change in sorted(self._changes.items()):
+            touches = any(watched.get(slot, number) < number for slot in change.slots)
+            if touches or any(back in kept for back, _ in change.reverts.values()):
+                kept.add(number)
+        self._changes = {number: change for number, change in self._changes.items() if number in kept}
+
+
+def slot_key(edit: dict[str, Any]) -> str:
+    """The place that an edit changes, equal for all edits of it."""
+    if "acl" in edit:
+        return json.dumps(edit["acl"])
+    if "quota" in edit:
+        return json.dumps([sorted(edit["quota"].items()), edit["key"]])
+    if "scram" in edit:
+        return json.dumps([edit["scram"], edit["mechanism"], "scram"])
+    if "topic" in edit:
+        return json.dumps([edit["topic"]])
+    return json.dumps([edit["type"], edit["name"], edit["key"]])
 
 
 def anything_open(lines: Iterable[bytes]) -> bool:
-    """False only where no change is unfinished and nothing is to be taken back. True is worth a closer look, and a line
-    that can't be read is. lines: of the journal, whole or not."""
-    sent: set[tuple[int, int]] = set()
-    answered: set[tuple[int, int]] = set()
-    doubtful: set[int] = set()
-    settled: set[int] = set()
-    until: dict[int, int] = {}
-    requests: dict[int, int] = {}
-    reverts: dict[int, list[Place]] = {}
-    back: set[Place] = set()
+    """False only if no change is open. A line that can't be read is worth a closer look. lines: without their ends."""
+    found = OpenChanges[None]()
     for line in lines:
-        if found := _INTENT.match(line):
-            if count := len(_UNTIL.findall(line)):
-                until[int(found[1])] = count
-            requests[int(found[1])] = len(_REQUEST.findall(line))
-            reverts[int(found[1])] = [Place(int(change), int(edit)) for change, edit in _REVERTS.findall(line)]
-        elif line:
+        if line:
             try:
-                note = record(line)
+                found.take(line, None)
             except BadLine:
                 return True
-            match note:
-                case Sending():
-                    sent.add((note.change, note.request))
-                    settled.discard(note.change)
-                case Answered():
-                    answered.add((note.change, note.request))
-                    statuses = {ended.status for ended in note.edits.values()}
-                    if Status.UNKNOWN in statuses:
-                        doubtful.add(note.change)
-                    if statuses - {Status.APPLIED}:
-                        reverts.pop(note.change, None)  # not all of it was taken back
-                case Settled():
-                    settled.add(note.change)
-                case Closed():
-                    back.add(note.place)
-    for number, places in reverts.items():
-        if all((number, request) in answered for request in range(requests[number])):
-            back.update(places)
-    taken_back = Counter(place.change for place in back)
-    unheard = {number for number, _ in sent - answered} | doubtful
-    return bool(unheard - settled) or any(count > taken_back[number] for number, count in until.items())
+    return bool(found.open())
+
+
+def _sending(change: _Change[Any], data: dict[str, Any]) -> None:
+    request = int(data["request"])
+    if request < len(change.requests):
+        change.sent.add(request)
+
+
+def _outcome(change: _Change[Any], data: dict[str, Any]) -> None:
+    change.answered.add(int(data["request"]))
+    for place, how in data["edits"].items():
+        status = how["status"]
+        if status == "not applied" and how.get("remedy") == UNPROVEN:
+            status = "unknown"
+        change.ended[int(place)] = status
+
+
+def _settled(change: _Change[Any], data: dict[str, Any]) -> None:
+    _say(change, {place: status for place, status in data["edits"].items() if status == "applied"})
+
+
+def _decided(change: _Change[Any], data: dict[str, Any]) -> None:
+    _say(change, {place: status for place, status in data["edits"].items() if status in _SETTLED})
+
+
+def _say(change: _Change[Any], edits: dict[str, str]) -> None:
+    for place, status in edits.items():
+        change.found[int(place)] = status
+
+
+def _told(change: _Change[Any], _data: dict[str, Any]) -> None:
+    change.told = True
+
+
+def _closed(change: _Change[Any], data: dict[str, Any]) -> None:
+    change.lasting.discard(int(data["place"][1]))
+
+
+_NOTES: dict[str, Callable[[_Change[Any], dict[str, Any]], None]] = {
+    "sending": _sending,
+    "outcome": _outcome,
+    "settled": _settled,
+    "decided": _decided,
+    "told": _told,
+    "closed": _closed,
+}

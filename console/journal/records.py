@@ -38,11 +38,10 @@ class Origin:
 class Entry:
     """An edit of a change.
 
-    staged: the edit upon what was there right before it was sent; a secret in it is written as set, and is not read
-    back. until: when it is to be taken back. reverts: the edit of another change that it takes back. overridden:
-    whether it went over what somebody else had changed meanwhile. overrides: of a topic that is deleted. secret:
-    whether it holds a value that is not written down.
-    """
+    staged: the edit upon what was there right before it was sent, and the topic that it was bound to; a secret in it
+    is written as set, and is not read back. until: when it is to be taken back. reverts: the edit of another change
+    that it takes back. overridden: whether it went over what somebody else had changed meanwhile. overrides: of a
+    topic that is deleted. secret: whether it holds a value that is not written down."""
 
     staged: Staged
     until: datetime | None = None
@@ -81,10 +80,11 @@ class Sending:
 
 
 class Ended(NamedTuple):
-    """How it went for an edit."""
+    """How it went for an edit. topic_id: of the topic that it created, None if unknown."""
 
     status: Status
     failure: Failure | None = None
+    topic_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +99,33 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What the cluster was found to have of edits whose outcome nobody heard."""
+    """What the cluster was found to have of edits whose outcome was unknown. Only APPLIED settles anything: that an
+    edit does not show yet does not prove that its request is not still on its way. topic_ids: of topics that were
+    created."""
 
     change: int
     at: datetime
     edits: Mapping[int, Status]
+    topic_ids: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What an operator said of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
+
+    change: int
+    at: datetime
+    edits: Mapping[int, Status]
+    who: Who
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An operator was shown that a change ended in the middle: a start need not repeat it."""
+
+    change: int
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +145,5 @@ class Mended:
     who: Who
 
 
-Note = Sending | Answered | Settled | Closed | Mended
+Note = Sending | Answered | Settled | Decided | Told | Closed | Mended
 """What is written beside the intents."""

@@ -153,7 +153,10 @@ Target = ConfigResource | QuotaEntity | Acl | str | ScramUser | tuple[str, int]
 
 
 class Status(StrEnum):
-    """How a change ended. UNKNOWN only after the client described again and could not tell."""
+    """How a change ended.
+
+    FAILED: a broker answered with an error. NOT_APPLIED: it was not sent, or there was nothing to do. UNKNOWN: it was
+    sent, no answer came, and the cluster did not show it in time; it may still take effect."""
 
     APPLIED = "applied"
     VALID = "valid"

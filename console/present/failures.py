@@ -59,3 +59,8 @@ def staged_text(report: StageReport) -> tuple[str, str]:
         more = f" and {len(report.refused) - 1} more" if len(report.refused) > 1 else ""
         said.append(f"refused{more}: {clean(refused.reason, 300)}. {clean(refused.remedy, 300)}".rstrip())
     return "; ".join(said) or "nothing to stage", "failed" if report.refused else "pending" if report.added else "muted"
+
+
+def how_to_settle(number: int) -> str:
+    """What an operator does about a change whose outcome is unknown. number: of the change in the journal."""
+    return f"look at the cluster, then say how it ended: kac history --settle {number} applied|not-applied"

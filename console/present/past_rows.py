@@ -26,7 +26,8 @@ _STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
 
 class PastRow(NamedTuple):
     """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
-    number: of the journal's change; one of them is None. is_first_seen: the first look showed it."""
+    number: of the journal's change; one of them is None. is_first_seen: the first look showed it. is_unknown: the
+    outcome is."""
 
     key: Hashable
     when: str
@@ -38,6 +39,7 @@ class PastRow(NamedTuple):
     change: Change | None
     number: int | None
     is_first_seen: bool = False
+    is_unknown: bool = False
 
 
 def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
@@ -66,11 +68,23 @@ def _short(change: Change, side: str) -> str:
 def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
     """A row of the journal's table: number, when, who, entity, key, was, became, state."""
     number, when, who, entity, key, was, became, state = (clean(cell, 200) for cell in cells)
-    sure = _STATES.get(state.partition(",")[0], ("?", "failed"))
+    word = state.partition(",")[0]
+    sure = _STATES.get(word, ("?", "failed"))
     if "taken back" in state:
         sure = ("↶", "muted")
     what = f"{entity} {key}".rstrip()
-    return PastRow(("journal", number, place), when[5:16], what, was, became, who, sure, None, int(number))
+    return PastRow(
+        ("journal", number, place),
+        when[5:16],
+        what,
+        was,
+        became,
+        who,
+        sure,
+        None,
+        int(number),
+        is_unknown=word == "unknown",
+    )
 
 
 def past_cells(row: PastRow) -> list[Cell]:

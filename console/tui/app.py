@@ -313,6 +313,7 @@ class Console(KeysInOrder["Context"]):
         match message.event:
             case SnapshotChanged(old=old, new=new):
                 self.changed.note(changes(old, new), datetime.now(UTC))
+                self.past.noticed(new)
                 self.frame.tell_header()
             case PlanChanged():
                 self.frame.tell_tabs()

@@ -12,7 +12,7 @@ from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.plan.edits import DeleteTopic
 from console.plan.effects.risks import NAMES, risks
-from console.present.failures import failure_text
+from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.requests import request_lines
 from console.present.sanitize import clean
@@ -219,6 +219,8 @@ def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
         meaning = "failed" if report.unrecorded or report.surprises else "ok"
         return f"{done}: {plural(good, 'entity', 'entities')} in {requests}{tail}", meaning
     unknown = sum(outcome.status == Status.UNKNOWN for outcome in failed)
+    if unknown and report.change is not None:
+        tail += f", {how_to_settle(report.change)}"
     what = f"{len(failed)} failed" + (f", {unknown} of them with an unknown outcome" if unknown else "")
     sent = "" if report.sent or done == "checked" else "; nothing was sent"
     return f"{done}: {good} good, {what}{sent}{tail}; the rows say why", "failed"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.commands.errors import CommandError
 from console.commands.outstanding import NOTHING, Outstanding, outstanding
 from console.commands.words import Span
+from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
 from console.present.sanitize import clean
 from console.tui import keymap
@@ -16,9 +17,14 @@ from console.tui.places import PANES, Place
 
 if TYPE_CHECKING:
     from console.commands.statements import Entity
+    from console.model.snapshot import Snapshot
     from console.tui.app import Console
 
 log = logging.getLogger(__name__)
+
+
+LONGEST_WAIT = 60.0
+"""Seconds after which the header is written again while something is to be taken back at a time."""
 
 
 class Past:
@@ -28,6 +34,7 @@ class Past:
         self._app = app
         self._known: Outstanding = NOTHING
         self._looked = False
+        self._looking = False
 
     def look_once(self) -> None:
         """When the cluster has answered for the first time: the same, and tell what is unfinished and what is due."""
@@ -39,15 +46,32 @@ class Past:
         """Read what is to be taken back, for the header; beside everything else."""
         self._app.run_worker(self._look(say=False), group="past", name="past")
 
+    def noticed(self, snapshot: Snapshot) -> None:
+        """Where a read shows what a change of unknown outcome wanted, look at it: that settles it."""
+        if self._known.past is None or self._looking or not (open_ := self._known.past.unfinished()):
+            return
+        from console.commands.past import seen_now
+        from console.journal.history import State
+
+        for change in open_:
+            edits, _ = seen_now(self._known.past, change, change.in_state(State.UNKNOWN), snapshot)
+            if Status.APPLIED in edits.values():
+                self._looking = True
+                self.look()
+                return
+
     async def _look(self, *, say: bool) -> None:
         from console.admin.errors import AdminError
         from console.commands.session import Refused
 
+        self._looking = True
         try:
             self._known = await outstanding(self._app.session)
         except (AdminError, Refused) as error:
             log.warning("the journal was not looked at: %s", error.failure)
             return
+        finally:
+            self._looking = False
         if say and (lines := self._known.lines):
             more = f" (and {len(lines) - 1} more: :history)" if len(lines) > 1 else ""
             self._app.say(clean(lines[0], 400) + more, "failed")
@@ -59,7 +83,8 @@ class Past:
         now = datetime.now(UTC)
         waits = [(due.until - now).total_seconds() for due in self._known.expiring if due.until > now]
         if waits:
-            self._app.set_timer(min(waits) + 0.1, self._tell)
+            # The clock may be set meanwhile: look again after a minute at the latest.
+            self._app.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._tell)
 
     @property
     def due(self) -> str:

@@ -63,6 +63,9 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
+from console.wire.schemas import api_key
+from tests.support.cutting_proxy import Cut as Lose
+from tests.support.cutting_proxy import CuttingProxy
 
 ALIVE = (1, 2, 3)
 ALICE = QuotaEntity.of({"user": "alice"})
@@ -175,14 +178,16 @@ async def test_an_answer_that_is_lost_or_nonsense_is_looked_up(
 
 @each_case
 @pytest.mark.parametrize("effect", [Cut(Moment.BEFORE), Fail(7)], ids=["cut", "timed-out"])
-async def test_what_never_took_effect_is_not_said_to_have(running: EmbeddedCluster, case: Case, effect: Effect) -> None:
+async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
+    running: EmbeddedCluster, case: Case, effect: Effect
+) -> None:
     running.faults.add(Fault(effect, case.api, times=1))
     async with linked(running) as link:
         outcome = await single(link, case.change)
         assert not case.is_so(running.state)
-        assert outcome.status is Status.NOT_APPLIED, outcome
+        assert outcome.status is Status.UNKNOWN, outcome
         assert outcome.failure is not None
-        assert outcome.failure.remedy
+        assert "may still be" in outcome.failure.remedy
         assert running.counters.total(case.api).requests == 1
         outcome = await single(link, case.change)
         assert outcome.status is Status.APPLIED
@@ -204,12 +209,33 @@ async def test_a_change_that_comes_later_than_the_client_waits(
         assert running.counters.total(case.api).requests == 1
 
 
+@each_case
+async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
+    running: EmbeddedCluster, case: Case
+) -> None:
+    """However long: the cluster answers, and knows nothing of it; then it takes effect."""
+    async with CuttingProxy(next(iter(running.addresses.values()))) as proxy:
+        link = Link(ConnectionSettings((proxy.address,)))
+        try:
+            proxy.arm(api_key(case.api), Lose.HELD)
+            outcome = await single(link, case.change)
+            assert outcome.status is Status.UNKNOWN, outcome
+            assert outcome.failure is not None
+            assert "not applied" not in f"{outcome.failure} {outcome.failure.remedy}"
+            assert not case.is_so(running.state)
+            await proxy.let_go()
+            assert case.is_so(running.state)
+            assert running.counters.total(case.api).requests == 1
+        finally:
+            await link.close()
+
+
 async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> None:
     change = ElectLeaders((("t", 0),))
     async with linked(running) as link:
         assert (await single(link, AlterReassignments({("t", 0): (2, 1)}))).ok
         running.faults.add(Fault(Cut(Moment.BEFORE), "elect_leaders", nth=1))
-        assert (await single(link, change)).status is Status.NOT_APPLIED
+        assert (await single(link, change)).status is Status.UNKNOWN
         assert led_by(running.state, 1, (2, 1))
         running.faults.add(Fault(Cut(Moment.AFTER), "elect_leaders", nth=1))
         assert (await single(link, change)).status is Status.APPLIED
@@ -290,7 +316,7 @@ async def test_the_broker_goes_down_with_the_change_and_comes_back(running: Embe
     running.faults.add(Fault(BrokerDown(seconds=1.0), "create_topics", times=1))
     async with linked(running) as link:
         outcome = await single(link, change)
-        assert outcome.status is Status.NOT_APPLIED
+        assert outcome.status is Status.UNKNOWN
         assert "new" not in running.state.topics
         assert len(running.state.alive()) == 2
         assert (await single(link, change)).status is Status.APPLIED
@@ -308,7 +334,7 @@ async def test_another_broker_goes_down_while_partitions_are_added(running: Embe
         if outcome.status is Status.APPLIED:
             assert len(running.state.topics["t"].partitions) == 12
         else:  # broker 2 itself was asked
-            assert (outcome.status, len(running.state.topics["t"].partitions)) == (Status.NOT_APPLIED, 1)
+            assert (outcome.status, len(running.state.topics["t"].partitions)) == (Status.UNKNOWN, 1)
         await running.settled()
 
 

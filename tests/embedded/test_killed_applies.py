@@ -94,7 +94,7 @@ async def test_a_kill_loses_nothing_and_nothing_is_misreported(
             client.close()
     print(dict(seen))
     assert seen["left unfinished"] > KILLS // 20, seen
-    assert seen["not applied"] + seen["not sent"] > KILLS // 20, seen
+    assert seen["unknown"] + seen["not sent"] > KILLS // 20, seen
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,6 @@ async def one_round(
     seen["settled as applied"] += any(Status.APPLIED in each.edits.values() for each in found)
     after = await read_history(session)
     assert after.problems == ()
-    assert after.unfinished() == ()
     mine = [change for change in after.changes.values() if f"user-{number}" in str(change.entries)]
     there = is_there(cluster.state, number)
     if not mine:
@@ -175,7 +174,7 @@ async def one_round(
     assert sorted(names(change)) == sorted(there)
     for place, name in enumerate(names(change)):
         state = change.state(place)
-        assert state in (State.APPLIED, State.NOT_APPLIED, State.NOT_SENT), (name, state, runs.output)
+        assert state in (State.APPLIED, State.UNKNOWN, State.NOT_SENT), (name, state, runs.output)
         assert (state is State.APPLIED) == there[name], (name, state, there, runs.output)
         seen[state.value] += 1
     if code == 0:

@@ -23,6 +23,7 @@ from console.journal.lines import Numbered, intent_line, note_line
 from console.journal.records import (
     Answered,
     Closed,
+    Decided,
     Ended,
     Entry,
     Intent,
@@ -32,6 +33,7 @@ from console.journal.records import (
     Request,
     Sending,
     Settled,
+    Told,
     Who,
 )
 from console.model.acl import Acl
@@ -265,6 +267,9 @@ def test_who_is_left_empty_where_only_the_brokers_know(tmp_path: Path) -> None:
 
 STATUSES = st.sampled_from([Status.APPLIED, Status.FAILED, Status.NOT_APPLIED, Status.UNKNOWN])
 
+UNPROVEN = Failure("TIMED_OUT", "no answer; it was not applied", "Nothing changed: apply again.")
+ENDS = st.builds(Ended, STATUSES, st.sampled_from([None, UNPROVEN]))
+
 
 @st.composite
 def journals(draw: st.DrawFn) -> list[Numbered | Note]:
@@ -279,13 +284,17 @@ def journals(draw: st.DrawFn) -> list[Numbered | Note]:
         for request, of in enumerate(requests):
             at = AT + timedelta(seconds=number * 10 + request)
             thread.append(Sending(number, request, at))
-            thread.append(Answered(number, request, at, {place: Ended(draw(STATUSES)) for place in of}))
+            thread.append(Answered(number, request, at, {place: draw(ENDS) for place in of}))
         thread = thread[: draw(st.integers(1, len(thread)))]
         if draw(st.booleans()):
             found = {
                 place: draw(st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])) for place in places
             }
             thread.append(Settled(number, AT + timedelta(minutes=1), found))
+        if draw(st.booleans()):
+            said = draw(st.sampled_from([Status.APPLIED, Status.NOT_APPLIED]))
+            thread.append(Decided(number, AT + timedelta(minutes=2), dict.fromkeys(places, said), WHO, "seen"))
+            thread.append(Told(number, AT + timedelta(minutes=2)))
         if draw(st.booleans()):
             thread.append(Closed(Place(number, 0), AT, "it is to stay"))
         threads.append(thread)

@@ -1,4 +1,4 @@
-"""A proxy before a broker that loses one answer: the request passes or not, and the connection ends without a word."""
+"""A proxy before a broker that loses one answer: the request passes or not, or is held, and the connection ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ Address = tuple[str, int]
 
 
 class Cut(Enum):
-    """When a request's connection ends: before the broker gets it, or once the broker has answered."""
+    """When a request's connection ends: before the broker gets it, or once the broker has answered. HELD: before, and
+    the broker gets it when the proxy lets it go."""
 
     BEFORE = auto()
     AFTER = auto()
+    HELD = auto()
 
 
 Event = Callable[[], Awaitable[None]]
@@ -39,10 +41,28 @@ class CuttingProxy:
         self._connections: set[asyncio.Task[None]] = set()
         self.address: Address = ("127.0.0.1", 0)
         self.seen: list[int] = []
+        self._held: list[bytes] = []
+        self._skip: dict[int, int] = {}
 
-    def arm(self, api_key: int, cut: Cut, event: Event = nothing_else) -> None:
-        """Cut the next request of this API. event: what else happens before the client notices."""
+    def arm(self, api_key: int, cut: Cut, event: Event = nothing_else, skip: int = 0) -> None:
+        """Cut the next request of this API, after `skip` that pass. event: what else happens before the client
+        notices."""
         self._armed[api_key] = cut, event
+        self._skip[api_key] = skip
+
+    @property
+    def holds(self) -> bool:
+        """Whether a request is held."""
+        return bool(self._held)
+
+    async def let_go(self) -> None:
+        """Deliver what is held, whoever sent it; returns once the broker has answered."""
+        held, self._held = self._held, []
+        for request in held:
+            broker, to_broker = await asyncio.open_connection(*self._broker)
+            to_broker.write(request)
+            await _frame(broker)
+            to_broker.close()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -58,6 +78,12 @@ class CuttingProxy:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 
+    def _armed_for(self, api_key: int) -> tuple[Cut | None, Event]:
+        if self._skip.get(api_key):
+            self._skip[api_key] -= 1
+            return None, nothing_else
+        return self._armed.pop(api_key, (None, nothing_else))
+
     async def _serve(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -69,7 +95,10 @@ class CuttingProxy:
                 request = await _frame(client)
                 api_key: int = struct.unpack_from(">h", request, 4)[0]
                 self.seen.append(api_key)
-                cut, event = self._armed.pop(api_key, (None, nothing_else))
+                cut, event = self._armed_for(api_key)
+                if cut is Cut.HELD:
+                    self._held.append(request)
+                    return await event()
                 if cut is Cut.BEFORE:
                     return await event()
                 to_broker.write(request)

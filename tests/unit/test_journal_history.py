@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.commands.past import opposites
+from console.journal import open_changes
 from console.journal.history import Change, History, State, history
 from console.journal.identity import at_work, origin, who
-from console.journal.lines import Numbered, intent_line, note_line
-from console.journal.open_changes import anything_open
+from console.journal.lines import Numbered, intent_line, note_line, record
+from console.journal.open_changes import OpenChanges, anything_open
 from console.journal.records import (
     Answered,
     Closed,
+    Decided,
     Ended,
     Entry,
     Intent,
@@ -25,10 +28,12 @@ from console.journal.records import (
     Request,
     Sending,
     Settled,
+    Told,
     Who,
 )
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
+from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
 from console.plan.staged import Place, Staged, Was
@@ -37,17 +42,28 @@ AT = datetime(2026, 3, 4, tzinfo=UTC)
 ALICE = QuotaEntity.of({"user": "alice"})
 BOB = QuotaEntity.of({"user": "bob"})
 APPLIED, FAILED = Ended(Status.APPLIED), Ended(Status.FAILED)
+LOST = Ended(Status.UNKNOWN, Failure("TIMED_OUT", "no answer", "Look."))
+BY = Who("alice", "bob")
 
 
 def rate(value: float, entity: QuotaEntity = ALICE) -> SetQuota:
     return SetQuota(entity, "producer_byte_rate", value)
 
 
-def change(number: int, *edits: Edit, was: Was = None, hours: int | None = None, back: Place | None = None) -> Numbered:
+def change(
+    number: int,
+    *edits: Edit,
+    was: Was = None,
+    hours: int | None = None,
+    back: Place | None = None,
+    days: int = 0,
+) -> Numbered:
     until = AT + timedelta(hours=hours) if hours is not None else None
     entries = tuple(Entry(Staged(edit, was, reverts=back), until) for edit in edits)
     requests = tuple(Request("AlterClientQuotas", None, (place,)) for place in range(len(edits)))
-    return Numbered(number, Intent(AT, "c", Who("a", "b"), Origin("h", "run", 1), entries, requests))
+    return Numbered(
+        number, Intent(AT + timedelta(days=days), "c", Who("a", "b"), Origin("h", "run", 1), entries, requests)
+    )
 
 
 def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Note, ...]:
@@ -57,16 +73,21 @@ def answered(number: int, request: int = 0, ended: Ended = APPLIED) -> tuple[Not
 @pytest.mark.parametrize(
     ("records", "open_"),
     [
-        ([change(1, rate(1))], False),
+        ([change(1, rate(1))], True),
+        ([change(1, rate(1)), Told(1, AT), change(2, rate(1), days=2), *answered(2)], False),
         ([change(1, rate(1)), Sending(1, 0, AT)], True),
         ([change(1, rate(1)), *answered(1)], False),
         ([change(1, rate(1)), *answered(1, ended=Ended(Status.UNKNOWN))], True),
-        ([change(1, rate(1)), Sending(1, 0, AT), Settled(1, AT, {0: Status.UNKNOWN})], False),
+        ([change(1, rate(1)), Sending(1, 0, AT), Settled(1, AT, {0: Status.UNKNOWN})], True),
+        ([change(1, rate(1)), Sending(1, 0, AT), Settled(1, AT, {0: Status.NOT_APPLIED})], True),
+        ([change(1, rate(1)), *answered(1, ended=Ended(Status.UNKNOWN)), Settled(1, AT, {0: Status.APPLIED})], False),
+        ([change(1, rate(1)), *answered(1, ended=LOST), Decided(1, AT, {0: Status.NOT_APPLIED}, BY, "seen")], False),
         ([change(1, rate(1), rate(2, BOB), hours=1), *answered(1), Closed(Place(1, 0), AT, "")], True),
         (
             [
                 change(1, rate(1), rate(2, BOB), hours=1),
                 *answered(1),
+                *answered(1, 1),
                 Closed(Place(1, 0), AT, ""),
                 change(2, UnsetQuota(BOB, "producer_byte_rate"), back=Place(1, 1)),
                 *answered(2),
@@ -102,15 +123,34 @@ def test_how_an_edit_stands() -> None:
             *answered(1, 3, Ended(Status.UNKNOWN)),
         ]
     )
-    assert states(past, 1) == ["applied", "failed", "unfinished", "unfinished", "not sent"]
+    assert states(past, 1) == ["applied", "failed", "unknown", "unknown", "not sent"]
     assert [each.number for each in past.unfinished()] == [1]
 
 
 def test_what_a_later_start_found() -> None:
     records = [change(1, rate(1), rate(2, BOB)), Sending(1, 0, AT), Sending(1, 1, AT)]
     past = history([*records, Settled(1, AT, {0: Status.APPLIED, 1: Status.UNKNOWN})])
-    assert states(past, 1) == ["applied", "unclear"]
+    assert states(past, 1) == ["applied", "unknown"]
+    assert [each.number for each in past.unfinished()] == [1], "what is not there yet may still come"
+    past = history([*records, Settled(1, AT, {0: Status.APPLIED, 1: Status.NOT_APPLIED})])
+    assert states(past, 1) == ["applied", "unknown"], "a look proves nothing that it does not see"
+    decided = Decided(1, AT, {1: Status.NOT_APPLIED}, BY, "the proxy was restarted")
+    past = history([*records, Settled(1, AT, {0: Status.APPLIED}), decided])
+    assert states(past, 1) == ["applied", "not applied"]
     assert past.unfinished() == ()
+    assert past.changes[1].decided[1].why == "the proxy was restarted"
+
+
+def test_a_former_version_said_not_applied_without_a_proof() -> None:
+    """Of a lost answer; what was kept back was said not to be applied with other words, and was not."""
+    unproven = Failure("TIMED_OUT", "no answer; it was not applied", "Nothing changed: apply again.")
+    kept_back = Failure("SKIPPED", "not sent", "Mend what failed and apply again.")
+    for failure, state in ((unproven, "unknown"), (kept_back, "not applied")):
+        line = note_line(Answered(1, 0, AT, {0: Ended(Status.NOT_APPLIED, failure)}))
+        records = [change(1, rate(1)), Sending(1, 0, AT), record(line)]
+        assert states(history(records), 1) == [state]
+        lines = [intent_line(*records[0]), note_line(records[1]), line]  # type: ignore[misc, arg-type]
+        assert anything_open([each.rstrip(b"\n") for each in lines]) is (state == "unknown")
 
 
 def test_a_change_whose_process_runs_is_under_way() -> None:
@@ -192,13 +232,15 @@ def test_who_it_was() -> None:
 
 
 ENDS = st.sampled_from([APPLIED, FAILED, Ended(Status.UNKNOWN)])
-FOUND = st.sampled_from([Status.APPLIED, Status.UNKNOWN])
+FOUND = st.sampled_from([Status.APPLIED, Status.NOT_APPLIED, Status.UNKNOWN])
 PLACES = st.sampled_from([Place(1, 0), Place(2, 0), Place(2, 1), Place(3, 0)])
 """Of three changes, the second of which has two edits, a request each."""
 NOTES = st.one_of(
     st.builds(lambda place: Sending(*place, AT), PLACES),
     st.builds(lambda place, end: Answered(*place, AT, {place.edit: end}), PLACES, ENDS),
     st.builds(lambda place, one, other: Settled(place.change, AT, {0: one, 1: other}), PLACES, FOUND, FOUND),
+    st.builds(lambda place, one: Decided(place.change, AT, {place.edit: one}, BY, ""), PLACES, FOUND),
+    st.builds(lambda place: Told(place.change, AT), PLACES),
     st.builds(lambda place: Closed(place, AT, ""), PLACES),
 )
 
@@ -209,7 +251,7 @@ NOTES = st.one_of(
     notes=st.lists(NOTES, max_size=12),
 )
 @settings(max_examples=300)
-def test_where_nothing_is_open_nothing_is_missed(
+def test_the_open_changes_alone_come_to_what_the_whole_journal_does(
     hours: list[int | None], backs: list[Place | None], notes: list[Note]
 ) -> None:
     """Whatever the records, in whatever order a journal of two consoles has them."""
@@ -217,8 +259,58 @@ def test_where_nothing_is_open_nothing_is_missed(
         change(number, *edits, hours=hours[number - 1], back=backs[number - 1])
         for number, edits in ((1, (rate(1),)), (2, (rate(2), rate(2, BOB))), (3, (UnsetQuota(ALICE, rate(1).key),)))
     ]
-    lines = [intent_line(*each) for each in intents] + [note_line(note) for note in notes]
-    past = history([*intents, *notes])
-    if not anything_open(b"".join(lines).split(b"\n")):
-        assert past.unfinished() == ()
-        assert past.expiring() == ()
+    records = [*intents, *notes]
+    assert_the_same(records, prune_every=1_000)
+
+
+@given(rng=st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_what_is_dropped_on_the_way_is_not_missed(rng: Random) -> None:
+    """A journal as consoles write it, pruned after every change: thirty changes of four places, with kills, lost
+    answers, looks, decisions, times and reverts."""
+    entities = [QuotaEntity.of({"user": name}) for name in "abcd"]
+    records: list[Numbered | Note] = []
+    for number in range(1, 31):
+        edits = [rate(number, entity) for entity in rng.sample(entities, rng.randint(1, 2))]
+        back = Place(rng.randrange(1, number), 0) if number > 1 and rng.randrange(3) == 0 else None
+        hours = rng.choice((None, None, 1))
+        records.append(change(number, *edits, hours=hours, back=back))
+        for place in range(len(edits)):
+            if rng.randrange(8) == 0:
+                break
+            records.append(Sending(number, place, AT))
+            if rng.randrange(8) == 0:
+                break
+            end = rng.choice((APPLIED, APPLIED, APPLIED, FAILED, LOST))
+            records.append(Answered(number, place, AT, {place: end}))
+        old = rng.randint(1, number)
+        later = rng.randrange(8)
+        if later == 0:
+            records.append(Closed(Place(old, 0), AT, "stays"))
+        unknown = [each for each in history(records).unfinished() if each.number == old]
+        if later == 1 and unknown:
+            there = unknown[0].in_state(State.UNKNOWN)
+            records.append(Settled(old, AT, {there[0]: Status.APPLIED}))
+        if later == 2 and unknown:
+            said = dict.fromkeys(unknown[0].in_state(State.UNKNOWN), Status.NOT_APPLIED)
+            records.append(Decided(old, AT, said, BY, "seen"))
+    assert_the_same(records, prune_every=1)
+
+
+def assert_the_same(records: list[Numbered | Note], prune_every: int) -> None:
+    found = OpenChanges[int]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_changes, "PRUNE_EVERY", prune_every)
+        for place, each in enumerate(records):
+            found.take(intent_line(*each) if isinstance(each, Numbered) else note_line(each), place)
+    kept = sorted(place for places in found.open().values() for place in places)
+    whole, part = history(records), history(records[place] for place in kept)
+    assert part.expiring() == whole.expiring()
+    assert [each.number for each in part.untold()] == [each.number for each in whole.untold()]
+    assert [each.number for each in part.unfinished()] == [each.number for each in whole.unfinished()]
+    for each in whole.unfinished():
+        for place in each.in_state(State.UNKNOWN):
+            slot = each.entries[place].staged.edit.slot
+            one, other = (past.touched_later(each.number, slot) for past in (whole, part))
+            assert (one is None) == (other is None)
+    assert found.last == max((each.number for each in records if isinstance(each, Numbered)), default=0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from .lines import Intent, Note
 
-OVER = frozenset({"applied", "failed", "not applied", "unclear"})
+OVER = frozenset({"applied", "failed", "not applied"})
 """How an edit stands when no later line can say more."""
 
 
@@ -24,7 +24,8 @@ class Ending:
 
 
 def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
-    """How each edit stands, by its place. An answer counts before a later look, unless it says that nobody knows."""
+    """How each edit stands, by its place. An answer counts before a later look or an operator's word, unless it is that
+    the outcome is unknown."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
@@ -34,22 +35,22 @@ def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
         for place, (status, error, message) in (note.ended or {}).items():
             answered[place] = Ending(status, note.at, error, message)
         for place, status in (note.found or {}).items():
-            found[place] = Ending(status if status in ("applied", "not applied") else "unclear", note.at)
+            if status in OVER:
+                found[place] = Ending(status, note.at)
     return tuple(
         _ending(answered.get(place), found.get(place), edit.request in sent) for place, edit in enumerate(intent.edits)
     )
 
 
 def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
-    if answered is not None and answered.status != "unknown":
-        known = answered.status if answered.status in OVER else "unclear"
-        return Ending(known, answered.at, answered.error, answered.message)
+    if answered is not None and answered.status in OVER:
+        return answered
     if found is not None:
         error = answered or found
         return Ending(found.status, found.at, error.error, error.message)
     if answered is not None:
-        return Ending("unfinished", None, answered.error, answered.message)
-    return Ending("unfinished" if sent else "not sent")
+        return Ending("unknown", None, answered.error, answered.message)
+    return Ending("unknown" if sent else "not sent")
 
 
 def rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,8 @@ from typing import Any
 from .edits import Setting, settings_of
 
 VERSION = 1
+UNPROVEN = "Nothing changed: apply again."
+"""The remedy with which former versions said "not applied" of a request whose answer was lost, without a proof."""
 
 
 class BadLine(ValueError):
@@ -46,7 +48,7 @@ class Intent:
 @dataclass(frozen=True)
 class Note:
     """What became of a change. sent: the request that goes out. ended: by the edit's place, (status, error name,
-    message). found: by the edit's place, the status that a later look gave."""
+    message). found: by the edit's place, the status that a later look or an operator gave."""
 
     change: int
     at: datetime
@@ -105,16 +107,22 @@ def _record(data: Mapping[str, Any]) -> Record:
         return Note(int(data["change"]), time_of(data["at"]), ended=ended)
     if kind == "settled":
         found = {int(place): _status(status) for place, status in data["edits"].items()}
-        return Note(int(data["change"]), time_of(data["at"]), found=found)
+        return Note(int(data["change"]), time_of(data["at"]), found={p: s for p, s in found.items() if s == "applied"})
+    if kind == "decided":
+        said = {int(place): _status(status) for place, status in data["edits"].items()}
+        return Note(int(data["change"]), time_of(data["at"]), found=said)
     if kind == "mended":
         return Mended()
-    if kind == "closed":
+    if kind in ("closed", "told"):
         return Other()
     raise BadLine("its kind is none that is known here")
 
 
 def _ended(how: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
-    return _status(how["status"]), how.get("error"), how.get("message")
+    status = _status(how["status"])
+    if status == "not applied" and how.get("remedy") == UNPROVEN:
+        status = "unknown"
+    return status, how.get("error"), how.get("message")
 
 
 def _status(text: str) -> str:

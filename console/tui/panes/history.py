@@ -17,6 +17,7 @@ from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit
+from console.present.failures import how_to_settle
 from console.present.names import resource_word
 from console.present.past_rows import PastRow, change_lines, of_change, of_journal, past_cells
 from console.present.sanitize import clean
@@ -171,7 +172,11 @@ class HistoryView(LakeView[PastRow]):
         title: Line = [(row.what, "")]
         if row.change is None:
             told = f"change {row.number} of this host's journal"
-            return [title, [(f"{row.old} → {row.new}", "")], [(f"{row.who}, {row.when}", "")], [(told, "muted")]]
+            sure: list[Line] = []
+            if row.is_unknown and row.number is not None:
+                sure = [[("outcome unknown: ", "failed"), (how_to_settle(row.number), "")]]
+            lines: list[Line] = [title, [(f"{row.old} → {row.new}", "")], *sure]
+            return [*lines, [(f"{row.who}, {row.when}", "")], [(told, "muted")]]
         return [title, *change_lines(row.change), [("⏎ ", "strong"), (edit_text(_undo(row, row.change)), "muted")]]
 
     # -- filter --------------------------------------------------------------------------------------------------------

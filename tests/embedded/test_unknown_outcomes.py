@@ -1,0 +1,240 @@
+"""Changes whose outcome is unknown: kept as such until the cluster shows them or an operator decides; told whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from console import cli
+from console.admin import changes_delivery
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.commands import past
+from console.commands.look import read_again
+from console.commands.outstanding import outstanding
+from console.commands.past import decide, read_history, stage_revert
+from console.commands.session import Refused, Session
+from console.contexts.context import Context
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic, striped
+from console.journal.file import JournalFile
+from console.journal.history import State
+from console.journal.identity import origin
+from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who
+from console.model.changes import Status
+from console.model.config import topic_resource
+from console.plan.edits import SetConfig, UnsetConfig
+from console.plan.staged import Staged
+from console.wire.schemas import api_key
+from tests.support.cutting_proxy import Cut, CuttingProxy
+
+ORDERS = topic_resource("orders")
+RETENTION = "retention.ms"
+ALTER = "incremental_alter_configs"
+
+
+@pytest.fixture(autouse=True)
+def _short_looks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
+    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(past, "IN_FLIGHT", 0.0)
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[EmbeddedCluster]:
+    async with EmbeddedCluster(ClusterSpec(brokers=1)) as running:
+        running.state.put_topic(new_topic("orders", striped([1], 1, 1), [1]))
+        yield running
+
+
+@pytest.fixture
+async def proxy(cluster: EmbeddedCluster) -> AsyncIterator[CuttingProxy]:
+    """What any broker may answer goes through it."""
+    async with CuttingProxy(cluster.addresses[1]) as made:
+        yield made
+
+
+@pytest.fixture
+async def client(proxy: CuttingProxy) -> AsyncIterator[AdminClient]:
+    made = AdminClient(ConnectionSettings((proxy.address,)))
+    made.start()
+    yield made
+    made.close()
+
+
+def session_of(client: AdminClient) -> Session:
+    return Session(client, Context("test", "tests", client.settings), "shell")
+
+
+async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
+    """Apply a change whose second request, the one that changes something, is held on its way; its number."""
+    session = session_of(client)
+    edit = SetConfig(ORDERS, RETENTION, value)
+    await read_again(session, [edit])
+    session.stage([edit])
+    proxy.seen.clear()
+    proxy.arm(api_key(ALTER), Cut.HELD, skip=1)
+    report = await session.apply()
+    assert proxy.holds
+    assert report.change is not None
+    assert [outcome.status for result in report.results for outcome in result.outcomes] == [Status.UNKNOWN]
+    return report.change
+
+
+async def state_of(client: AdminClient, number: int) -> State:
+    return (await read_history(session_of(client))).changes[number].state(0)
+
+
+async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
+    cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
+) -> None:
+    number = await held(client, proxy, "5000")
+    for _ in range(3):
+        said = "\n".join((await outstanding(session_of(client))).lines)
+        assert f"outcome unknown: change {number}" in said
+        assert f"kac history --settle {number} applied|not-applied" in said
+        assert "not applied:" not in said
+        assert await state_of(client, number) is State.UNKNOWN
+    stopped = await stage_revert(session_of(client), number)
+    assert not stopped.staging.added
+    assert f"--settle {number}" in stopped.notes[0]
+    await proxy.let_go()
+    assert cluster.state.configs[ORDERS] == {RETENTION: "5000"}
+    said = "\n".join((await outstanding(session_of(client))).lines)
+    assert f"unfinished: change {number}" in said
+    assert await state_of(client, number) is State.APPLIED
+    assert (await outstanding(session_of(client))).lines == (), "what is settled is not told again"
+    session = session_of(client)
+    back = await stage_revert(session, number)
+    assert [staged.edit for staged in back.staging.added] == [UnsetConfig(ORDERS, RETENTION)]
+    assert (await session.apply()).ok
+    assert not cluster.state.configs.get(ORDERS)
+
+
+async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
+    cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
+) -> None:
+    """It is applied again, with the same value: that this is there now says nothing of the first request."""
+    first = await held(client, proxy, "5000")
+    session = session_of(client)
+    edit = SetConfig(ORDERS, RETENTION, "5000")
+    await read_again(session, [edit])
+    session.stage([edit])
+    again = await session.apply()
+    assert again.ok
+    assert "outcome unknown: change 1" in "\n".join((await outstanding(session_of(client))).lines)
+    assert await state_of(client, first) is State.UNKNOWN
+    assert await decide(session_of(client), first, Status.NOT_APPLIED, "the proxy was restarted") == 1
+    assert await state_of(client, first) is State.NOT_APPLIED
+    assert (await outstanding(session_of(client))).lines == ()
+    change = (await read_history(session_of(client))).changes[first]
+    assert change.decided[0].why == "the proxy was restarted"
+    assert change.decided[0].who.principal == "ANONYMOUS"
+    with pytest.raises(Refused, match="is known: applied"):
+        await decide(session_of(client), again.change or 0, Status.NOT_APPLIED, "no")
+
+
+async def test_a_look_comes_before_a_decision(
+    cluster: EmbeddedCluster, proxy: CuttingProxy, client: AdminClient
+) -> None:
+    number = await held(client, proxy, "5000")
+    await proxy.let_go()
+    with pytest.raises(Refused, match="is known: applied"):
+        await decide(session_of(client), number, Status.NOT_APPLIED, "I did not see it")
+
+
+class Ran(NamedTuple):
+    """A run: its exit code, and what it wrote."""
+
+    code: int
+    out: str
+    complaints: str
+
+
+@pytest.fixture(scope="module")
+def threaded() -> AsyncIterator[ThreadedCluster]:
+    with run_in_thread(ClusterSpec(brokers=1)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1], 1, 1), [1])))
+        yield running  # type: ignore[misc]
+
+
+@pytest.fixture
+def kac(threaded: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    def run(command: str, *arguments: str) -> Ran:
+        code = cli.run([command, "-b", threaded.bootstrap, *arguments])
+        written = capsys.readouterr()
+        return Ran(code, written.out, written.err)
+
+    return run
+
+
+GONE = Origin(origin("run").host, "run", 4_194_305, "x")
+"""A process that has ended."""
+
+
+def left_behind(threaded: ThreadedCluster, at: datetime, edits: int = 31, sent: int = 2) -> JournalFile:
+    """A journal with a change of many requests, which was killed while the last of those sent was on its way."""
+    cluster_id = threaded.call(lambda c: c.state.cluster_id)
+    journal = JournalFile(Path(os.environ["HOME"], ".local", "state", "kac", "journal", f"{cluster_id}.jsonl"))
+    keys = [f"key.{place}" for place in range(edits)]
+    entries = tuple(Entry(Staged(SetConfig(ORDERS, key, "1"), None)) for key in keys)
+    requests = tuple(Request("IncrementalAlterConfigs", None, (place,)) for place in range(edits))
+    number = journal.begin(Intent(at, "test", Who("alice", "root"), GONE, entries, requests))
+    for place in range(sent):
+        journal.note(Sending(number, place, at))
+        if place < sent - 1:
+            journal.note(Answered(number, place, at, {place: Ended(Status.APPLIED)}))
+    return journal
+
+
+def test_a_killed_change_is_told_whole(
+    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was applied, what is in doubt, and what was never sent: each of its 31 edits by its name."""
+    left_behind(threaded, datetime.now(UTC))
+    told = kac("history").complaints
+    assert "1 applied, 1 outcome unknown, 29 never sent" in told
+    lines = {line.partition(": topic")[0]: line for line in told.splitlines()}
+    assert "key.0" in lines["kac:   change 1, applied"]
+    assert "key.1" in lines["kac:   change 1, outcome unknown"]
+    assert [f"key.{n}" in lines["kac:   change 1, never sent"] for n in range(2, 31)] == [True] * 29
+    assert kac("history", "--settle", "1", "not-applied").code == 2, "nobody is there to be asked why"
+    assert kac("history", "--settle", "1", "maybe").code == 2
+    settled = kac("history", "--settle", "1", "not-applied", "--why", "I looked")
+    assert (settled.code, settled.complaints) == (0, "kac: change 1: 1 edit settled as not applied\n")
+    (row,) = [row for row in json.loads(kac("history", "--output", "json").out)["history"] if row["settled_by"]]
+    assert (row["state"], row["settled_why"], row["key"]) == ("not applied", "I looked", "key.1")
+    assert "I looked" in kac("history").out
+
+
+def test_a_change_that_was_killed_between_two_requests_is_told_until_somebody_is_there(
+    threaded: ThreadedCluster, kac: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = left_behind(threaded, datetime.now(UTC), edits=3, sent=0)
+    journal.note(Sending(1, 0, datetime.now(UTC)))
+    journal.note(Answered(1, 0, datetime.now(UTC), {0: Ended(Status.APPLIED)}))
+    for _ in range(2):
+        assert "unfinished: change 1" in (told := kac("run", "-e", "show topic orders").complaints)
+        assert "1 applied, 2 never sent" in told
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert "2 never sent" in kac("run", "-e", "show topic orders").complaints
+    assert kac("run", "-e", "show topic orders").complaints == ""
+
+
+@pytest.mark.parametrize("ahead", [timedelta(hours=1), timedelta(days=400)])
+def test_a_clock_that_was_set_back_is_named_and_nothing_waits_for_it(
+    threaded: ThreadedCluster, kac: Callable[..., Ran], ahead: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start waits for requests that were sent moments ago; one of the future was not."""
+    monkeypatch.setattr(past, "IN_FLIGHT", 3_600.0)
+    left_behind(threaded, datetime.now(UTC) + ahead)
+    told = kac("history").complaints
+    assert "outcome unknown: change 1" in told
+    assert "ahead of this host's clock" in told
