@@ -168,7 +168,7 @@ async def one_round(
     there = is_there(cluster.state, number)
     if not mine:
         assert not any(there.values()), "something was sent that the journal does not know of"
-        assert "applied" not in runs.output
+        assert "takes it back" not in runs.output
         return
     (change,) = mine
     assert sorted(names(change)) == sorted(there)
