@@ -12,9 +12,19 @@ OPEN_FILES = 65_536
 def main() -> int:
     """Run the command line of this process; the result is its exit code."""
     from console.cli import run
+    from console.present.plain_output import never_fail, standard_streams
 
     set_limits()
-    return run(sys.argv[1:])
+    never_fail(standard_streams())
+    return run([_as_typed(word) for word in sys.argv[1:]])
+
+
+def _as_typed(word: str) -> str:
+    """An argument in UTF-8, where the locale has no characters beyond ASCII and the terminal has."""
+    try:
+        return word.encode("ascii", "surrogateescape").decode("utf-8")
+    except UnicodeError:  # characters that the locale has, or bytes that are no text
+        return word
 
 
 def set_limits() -> None:

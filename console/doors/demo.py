@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 from console.doors.opening import FAILED, USAGE, complain, open_log_file
+from console.doors.terminal import no_screen
 from console.embedded.command import add_options as add_cluster_options
 from console.embedded.command import argv_of, parsed_faults, specs
 
@@ -34,7 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be."""
+    """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be, and
+    without a terminal for the screen."""
     from console.contexts.choice import Given
     from console.doors.screen import show
     from console.embedded.in_process import ClusterProcessFailed
@@ -44,6 +46,10 @@ def run(options: argparse.Namespace) -> int:
         clusters, faults = specs(options), parsed_faults(options)
     except ValueError as error:
         complain(str(error))
+        return USAGE
+    why = no_screen(os.environ)
+    if why:
+        complain(f"{why}; `kac cluster` runs such a cluster for it")
         return USAGE
     open_log_file()
     with ExitStack() as running:

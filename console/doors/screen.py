@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.doors.opening import USAGE, client_of, complain, context_of, open_log_file
+from console.doors.terminal import no_screen
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Open the console on the cluster that the options name; 2 where there is no context."""
+    """Open the console on the cluster that the options name; 2 if there is no context, or no terminal for it."""
+    why = no_screen(os.environ)
+    if why:
+        complain(why)
+        return USAGE
     context = context_of(options)
     if context is None:
         return USAGE

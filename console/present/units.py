@@ -1,82 +1,24 @@
-"""Numbers as people say them: ``604800000`` ms is ``7 d``. Exact where it can be, with ``≈`` where it is not."""
+"""Values of configs as people say them: ``604800000`` ms is ``7 d``; the amounts are `console.plan.amounts`'."""
 
 from __future__ import annotations
 
+from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size
 from console.plan.units import Unit, unit_of
 
+__all__ = [
+    "byte_count",
+    "byte_rate",
+    "config_value",
+    "duration",
+    "is_unlimited",
+    "key_unit",
+    "number",
+    "quota",
+    "size",
+]
+
 LONG_MAX = 9223372036854775807
-_DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
-_BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
-_DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
-
 _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")
-
-
-def number(value: float) -> str:
-    """Without a needless fraction: ``2.0`` is ``2``; thousands are grouped."""
-    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
-
-
-def _scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
-    """`value` in the largest unit of which it is a whole number below 1,000, else in the largest that fits: with two
-    decimals where they are exact, with ``≈`` where not."""
-    for name, size in units:
-        if value >= size and value % size == 0 and value // size < 1000:
-            return f"{int(value // size)} {name}{suffix}"
-    for name, size in units:
-        if value >= size:
-            scaled = value / size
-            if value * 100 % size == 0 and scaled < 1000:
-                return f"{scaled:.2f}".rstrip("0").rstrip(".") + f" {name}{suffix}"
-            return f"≈ {scaled:.3g} {name}{suffix}" if scaled < 1000 else f"≈ {scaled:,.0f} {name}{suffix}"
-    return f"{number(value)} {base}{suffix}"
-
-
-def duration(milliseconds: int) -> str:
-    """``604800000`` → ``7 d``, ``5400000`` → ``90 min``, ``123456`` → ``≈ 2.06 min``."""
-    return _scaled(milliseconds, _DURATIONS[:-1], "ms")
-
-
-def byte_count(count: int) -> str:
-    """``1073741824`` → ``1 GiB``, ``1500`` → ``≈ 1.46 KiB``."""
-    return _scaled(count, _BINARY, "B")
-
-
-def size(count: int) -> str:
-    """A measured size for a column, three figures and no ``≈``: ``1.2 TiB``, ``900 GiB``; ``–`` for one not known."""
-    if count < 0:
-        return "–"
-    for name, unit in _BINARY:
-        if count >= unit:
-            scaled = count / unit
-            return f"{scaled:.1f} {name}" if scaled < 10 else f"{scaled:,.0f} {name}"
-    return f"{count} B"
-
-
-def byte_rate(per_second: float) -> str:
-    """``10000000`` → ``10 MB/s``, ``1048576`` → ``1 MiB/s``: whichever is exact, decimal first."""
-    for units in (_DECIMAL, _BINARY):
-        for name, unit in units:
-            if per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
-                return f"{int(per_second // unit)} {name}/s"
-    return _scaled(per_second, _DECIMAL, "B", "/s")
-
-
-def quota(key: str, value: float) -> str:
-    """A quota's value by its key, with its unit; the bare number for a key that is not Kafka's."""
-    match key:
-        case "producer_byte_rate" | "consumer_byte_rate":
-            return byte_rate(value)
-        case "request_percentage":
-            return f"{number(value)} %"
-        case "controller_mutation_rate":
-            return f"{number(value)} mut/s"
-        case "connection_creation_rate":
-            return f"{number(value)} conn/s"
-        case _:
-            return number(value)
-
-
 _SHORT = {
     Unit.MILLISECONDS: "ms",
     Unit.SECONDS: "s",

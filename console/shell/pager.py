@@ -35,7 +35,9 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
             # The text went through console.present.sanitize: nothing in it can drive the terminal.
-            subprocess.run(command, input=text, text=True, check=False)  # noqa: S603 - the operator's own pager
+            subprocess.run(  # noqa: S603 - the operator's own pager
+                command, input=text, encoding=sys.stdout.encoding, errors=sys.stdout.errors, check=False
+            )
         except OSError:
             pass
         else:

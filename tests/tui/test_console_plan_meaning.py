@@ -27,13 +27,13 @@ async def test_below_a_row_stands_who_else_is_changed_and_what_is_wrong() -> Non
         await it.command("set user <default> producer_byte_rate=1MB/s")
         await it.press("7")
         await it.shows("2 brokers inherit it, 0 shadow it")
-        await it.shows("on each of 2 brokers: up to 2,000,000 in all")
+        await it.shows("on each of 2 brokers: up to 2 MB/s in all")
         await it.shows("2 entities have a stronger limit and do not move")
         await it.shows("! throttles-everyone: it holds for every user that has no limit")
         # The row of another value has another meaning, and the old one does not stay.
         await it.command("set user <default> producer_byte_rate=20MB/s")
         await it.until(lambda: "throttles-everyone" not in it.text)
-        await it.shows("up to 40,000,000 in all")
+        await it.shows("up to 40 MB/s in all")
 
 
 async def test_the_question_tells_what_is_deleted_and_asks_at_once() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -116,6 +117,24 @@ def test_what_was_not_read_is_not_counted() -> None:
         [Staged(SetConfig(CLUSTER_DEFAULT, "log.retention.ms", "9"), None)], replace(snapshot, configs=partly)
     )
     assert "at least 0 topics inherit it, at least 1 shadows it" in next(iter(found.values()))
+
+
+@pytest.mark.parametrize(
+    ("key", "unit"),
+    [
+        ("producer_byte_rate", "[kM]i?B/s"),
+        ("consumer_byte_rate", "[kM]i?B/s"),
+        ("request_percentage", "%"),
+        ("controller_mutation_rate", "mut/s"),
+    ],
+)
+def test_every_limit_is_said_with_its_unit(key: str, unit: str) -> None:
+    user, default = QuotaEntity.of({"user": "u"}), QuotaEntity.of({"user": None})
+    snapshot = replace(model().describe(), quotas={user: {key: 10485760.0}, default: {key: 20000.0}})
+    edits = [Staged(SetQuota(default, key, 10485760.0), 20000.0), Staged(UnsetQuota(user, key), 10485760.0)]
+    said = [line for lines in effects(edits, snapshot).values() for line in lines if re.search("in all|counts", line)]
+    assert said
+    assert all(re.search(rf"[0-9] {unit}( in all)?$", line) for line in said), said
 
 
 def test_growth_moves_keys() -> None:

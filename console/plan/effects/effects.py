@@ -11,6 +11,7 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource, is_
 from console.model.effective_quota import level_of, levels
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
 from console.plan.edits import ConfigEdit, Edit, GrowTopic, QuotaEdit, SetQuota, Slot
 from console.plan.effects.stronger import StrongerQuotas
 from console.plan.staged import Staged
@@ -97,7 +98,7 @@ def _of_quota(edit: QuotaEdit, snapshot: Snapshot, stronger: int) -> tuple[str, 
     lines = []
     brokers = len(snapshot.cluster.brokers)
     if isinstance(edit, SetQuota) and brokers > 1 and edit.key.endswith("byte_rate"):
-        lines.append(f"on each of {brokers} brokers: up to {edit.value * brokers:,.0f} in all")
+        lines.append(f"on each of {brokers} brokers: up to {quota(edit.key, edit.value * brokers)} in all")
     if stronger:
         least = "at least " if len(snapshot.quotas) > MOST else ""
         noun = "entity has a stronger limit" if stronger == 1 else "entities have a stronger limit"
@@ -117,7 +118,7 @@ def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
     for each in weaker:
         value = snapshot.quotas.get(each, {}).get(key)
         if value is not None:
-            return f"{_words(each)} counts then: {value:,.10g}"
+            return f"{_words(each)} counts then: {quota(key, value)}"
     return "nothing limits it then"
 
 

@@ -1,0 +1,142 @@
+"""Terminals that show no screen, and streams that hold ASCII alone: a word on what works there, and no traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.cli import COMMANDS, Command, run
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic, striped
+from console.present.plain_output import HANDLER, never_fail, register
+from tests.support.terminal import Terminal
+
+ROOT = Path(__file__).parents[2]
+ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    """One broker with a topic, and a user whose name no ASCII holds."""
+    with run_in_thread(ClusterSpec(brokers=2)) as running:
+        running.call(lambda c: c.state.put_topic(new_topic("orders", striped([1, 2], 2, 2), [1, 2])))
+        run(
+            [
+                "run",
+                "--no-journal",
+                "-b",
+                running.bootstrap,
+                "-e",
+                "set user 'jürgen €' producer_byte_rate=5MB/s; apply --yes",
+            ]
+        )
+        yield running
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON", "TERM"))}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
+@pytest.mark.parametrize("command", [["demo"], ["-b", "127.0.0.1:1"]], ids=["demo", "screen"])
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"TERM": "dumb"}, "TERM is dumb"),
+        ({"TERM": ""}, "TERM is not set"),
+        ({"LC_ALL": "C"}, "LC_ALL=C has no UTF-8"),
+        ({"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}, "LC_ALL=POSIX has no UTF-8"),
+    ],
+)
+def test_a_terminal_without_a_screen_is_sent_to_the_shell(
+    command: list[str], more: dict[str, str], why: str, tmp_path: Path
+) -> None:
+    # The locale is this test's: what the terminal sets by default is taken out again.
+    with Terminal(
+        [sys.executable, "-m", "console", *command],
+        cwd=tmp_path,
+        environment=environment(**{"TERM": "xterm", "LANG": "C.UTF-8", **more}),
+    ) as terminal:
+        terminal.wait_for("kac shell")
+        assert terminal.process.wait(timeout=60) == 2
+        assert why in " ".join(terminal.text.split())
+        assert b"\x1b" not in terminal.written
+
+
+def test_what_is_no_terminal_gets_no_screen(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "console", "-b", "127.0.0.1:1"],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        env=environment(TERM="xterm", LANG="C.UTF-8"),
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"standard input and standard output and standard error are none" in done.stderr
+    assert b"kac shell" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [
+            "run",
+            "-e",
+            "list users; show user 'jürgen €'; effective user ü client ''; set topic orders retention.ms=1h; plan",
+        ],
+        ["quotas", "--list"],
+        ["topics", "--describe"],
+        ["configs", "--describe", "--topic", "orders", "--all", "--output", "table"],
+        ["export"],
+        ["snapshot"],
+        ["compare", "--brokers"],
+        ["history"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_ascii_streams_take_every_text(cluster: ThreadedCluster, arguments: list[str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "console", arguments[0], "-b", cluster.bootstrap, *arguments[1:]],
+        capture_output=True,
+        check=False,
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        env=environment(**ASCII),
+    )
+    assert b"Traceback" not in done.stderr
+    assert b"UnicodeEncodeError" not in done.stderr
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stdout.isascii()
+    assert arguments[0] == "history" or done.stdout
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.help], ids=lambda each: each.name)
+def test_every_help_is_written_in_ascii_too(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    out = io.TextIOWrapper(written, encoding="ascii")
+    never_fail([out])
+    monkeypatch.setattr(sys, "stdout", out)
+    with contextlib.suppress(SystemExit):
+        run([command.name, "--help"])
+    out.flush()
+    assert written.getvalue()
+    assert written.getvalue().isascii()
+
+
+@given(st.text(st.characters(), max_size=30), st.sampled_from(["ascii", "latin-1", "cp437", "utf-8"]))
+def test_no_text_fails(text: str, encoding: str) -> None:
+    register()
+    assert text.encode(encoding, HANDLER).decode(encoding)[:0] == ""
+    if text.isascii():
+        assert text.encode(encoding, HANDLER) == text.encode()
