@@ -5,19 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 
+# COMPREPLY goes onto the line as it is: each line of the answer is one of its elements, neither parted nor expanded.
 BASH = """\
 # kac completion for bash: put into ~/.bashrc:  source <(kac completion bash)
 _kac() {
-    local line="${COMP_LINE:0:COMP_POINT}" found
-    local word="${COMP_WORDS[COMP_CWORD]}"
-    found=$(kac __complete bash "$line" "$word" 2>/dev/null)
-    if [[ $found == :files ]]; then
-        COMPREPLY=($(compgen -f -- "${word#[=:]}"))
-        return
-    fi
-    local IFS=$'\\n'
-    COMPREPLY=($found)
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
+    local each
+    COMPREPLY=()
+    while IFS= read -r each; do
+        COMPREPLY+=("$each")
+    done < <(kac __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
+    if [[ ${COMPREPLY[0]-} == :files ]]; then
+        COMPREPLY=()
+        compopt -o default
+    elif [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
         compopt -o nospace
     fi
 }
@@ -28,26 +28,26 @@ ZSH = """\
 #compdef kac
 # kac completion for zsh: put into ~/.zshrc, after compinit:  source <(kac completion zsh)
 _kac() {
-    local -a lines with without
-    lines=("${(@f)$(kac __complete zsh "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    local -a lines keys values shown
+    local each
+    lines=("${(@f)$(kac __complete zsh "${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null)}")
     if [[ ${lines[1]} == :files ]]; then
+        compset -P '--*='
         _files
         return
     fi
-    local line text
-    for line in $lines; do
-        [[ -z $line ]] && continue
-        text=${line%%$'\\t'*}
-        if [[ $text == *= ]]; then
-            without+=("$text")
-        elif [[ $line == *$'\\t'* ]]; then
-            with+=("${text//:/\\\\:}:${line#*$'\\t'}")
+    for each in "${lines[@]}"; do
+        if [[ -z $each ]]; then
+            continue
+        elif [[ $each == *= ]]; then
+            keys+=("$each")
         else
-            with+=("${text//:/\\\\:}")
+            values+=("${each%%$'\\t'*}")
+            shown+=("${each/$'\\t'/  -- }")
         fi
     done
-    (( ${#without} )) && compadd -S '' -- $without
-    (( ${#with} )) && _describe -t values kac with
+    (( ${#keys} )) && compadd -S '' -a keys
+    (( ${#values} )) && compadd -l -d shown -a values
 }
 compdef _kac kac
 """
@@ -55,8 +55,7 @@ compdef _kac kac
 FISH = """\
 # kac completion for fish: kac completion fish > ~/.config/fish/completions/kac.fish
 function __kac_complete
-    set -l words (commandline -opc) (commandline -ct)
-    set -l found (kac __complete fish $words[2..-1] 2>/dev/null)
+    set -l found (kac __complete fish (commandline -cp | string collect) 2>/dev/null)
     if test "$found" = ":files"
         __fish_complete_path (commandline -ct)
     else

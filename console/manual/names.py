@@ -6,13 +6,43 @@ import argparse
 import asyncio
 import os
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.manual.words import ENTITY_KINDS, Kind
-
 if TYPE_CHECKING:
     from console.commands.session import Session
+
+
+class Kind(Enum):
+    """What a word of the line is."""
+
+    FILE = "a file"
+    TOPIC = "a topic"
+    BROKER = "a broker's id"
+    GROUP = "a group"
+    METRICS = "client metrics"
+    USER = "a user"
+    CLIENT = "a client id"
+    IP = "an ip"
+    PRINCIPAL = "a principal"
+    CONTEXT = "a context"
+    KEY = "a config's key"
+    ASSIGNMENT = "a config's key, and = behind it"
+    NOTHING = "unknown"
+
+
+ENTITY_KINDS = {
+    "topics": Kind.TOPIC,
+    "brokers": Kind.BROKER,
+    "broker-loggers": Kind.BROKER,
+    "groups": Kind.GROUP,
+    "client-metrics": Kind.METRICS,
+    "users": Kind.USER,
+    "clients": Kind.CLIENT,
+    "ips": Kind.IP,
+}
+"""Entity type as kafka-configs spells it -> what its names are."""
 
 PATIENCE = 2.0
 """Seconds after which nobody waits for a completion any more."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli import COMMANDS
-from console.manual.complete import _split, _taken, candidates
+from console.manual.complete import FILES, candidates
 from console.manual.completion import SCRIPTS
+from console.manual.names import Kind, names
 from console.manual.page import page
 from console.manual.parsers import commands, help_of
-from console.manual.words import Kind, wanted
+from console.present.sanitize import is_harmless
+from tests.support.loaded_modules import loaded_by
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,87 +44,87 @@ def test_groff_has_nothing_against_it() -> None:
     assert "the admin console for Apache Kafka" in done.stdout
 
 
+CLUSTER = {
+    Kind.TOPIC: ["alpha", "beta"],
+    Kind.GROUP: ["billing"],
+    Kind.USER: ["alice"],
+    Kind.PRINCIPAL: ["User:alice"],
+    Kind.CONTEXT: ["prod"],
+    Kind.KEY: ["retention.ms", "retention.bytes", "b"],
+    Kind.ASSIGNMENT: ["retention.ms", "retention.bytes"],
+}
+
+
+def completed(line: str, word: str = "", shell: str = "fish") -> list[str]:
+    """What a line can go on with, in a small cluster; without what each is."""
+    found = candidates(shell, f"kac {line}", word, lambda kind, _words, _command: CLUSTER.get(kind, []))
+    return [each.partition("\t")[0] for each in found]
+
+
 @pytest.mark.parametrize(
-    ("line", "kind", "start", "typed"),
+    ("line", "found"),
     [
-        ("", Kind.LISTED, "", ""),
-        ("to", Kind.LISTED, "", "to"),
-        ("-c pr", Kind.CONTEXT, "", "pr"),
-        ("-b h:1 topics --to", Kind.LISTED, "", "--to"),
-        ("topics --topic a", Kind.TOPIC, "", "a"),
-        ("topics --topic=a", Kind.TOPIC, "--topic=", "a"),
-        ("topics --create --config ret", Kind.ASSIGNMENT, "", "ret"),
-        ("topics --create --config retention.ms=5", Kind.NOTHING, "", "retention.ms=5"),
-        ("configs --add-config a=b,c=d,re", Kind.ASSIGNMENT, "a=b,c=d,", "re"),
-        ("configs --delete-config a,b", Kind.KEY, "a,", "b"),
-        ("configs --entity-type users --entity-name a", Kind.USER, "", "a"),
-        ("configs --entity-name a", Kind.NOTHING, "", "a"),
-        ("configs --entity-type ", Kind.LISTED, "", ""),
-        ("configs --add-config-file x", Kind.FILE, "", "x"),
-        ("run -f x", Kind.FILE, "", "x"),
-        ("acls --add --allow-principal User:", Kind.PRINCIPAL, "", "User:"),
-        ("nothing --topic a", Kind.NOTHING, "", "a"),
+        ("-c pr", ["prod"]),
+        ("-b h:1 topics --to", ["--topic"]),
+        ("topics --topic a", ["alpha"]),
+        ("topics --topic=a", ["--topic=alpha"]),
+        ("-b h:1 topics --topic ", ["alpha", "beta"]),
+        ("topics --create --config retention.m", ["retention.ms="]),
+        ("topics --create --config retention.ms=5", []),
+        ("configs --add-config a=b,c=d,retention.m", ["a=b,c=d,retention.ms="]),
+        ("configs --delete-config a,b", ["a,b"]),
+        ("configs --entity-type users --entity-name a", ["alice"]),
+        ("configs --entity-type groups --entity-name ", ["billing"]),
+        ("configs --entity-name a", []),
+        ("configs --add-config-file x", [FILES]),
+        ("run -f x", [FILES]),
+        ("run --file=x", [FILES]),
+        ("acls --add --allow-principal User:", ["User:alice"]),
+        ("nothing --topic a", []),
+        ("snap", ["snapshot"]),
+        ("topics --output=c", ["--output=csv"]),
+        ("configs --entity-type broker", ["brokers", "broker-loggers"]),
+        ("completion ", list(SCRIPTS)),
+        ("lake d", ["doctor", "demo"]),
+        ("", [command.name for command in COMMANDS if not command.name.startswith("_")]),
     ],
 )
-def test_what_is_wanted(line: str, kind: Kind, start: str, typed: str) -> None:
-    found = wanted(line.split(" "))
-    assert (found.kind, found.start, found.typed) == (kind, start, typed)
+def test_what_a_line_can_go_on_with(line: str, found: list[str]) -> None:
+    assert completed(line) == found
 
 
-def test_words_that_are_listed() -> None:
-    assert candidates(["snap"]) == [("snapshot", "print the whole state as JSON")]
-    assert [text for text, _ in candidates(["completion", ""])] == list(SCRIPTS)
-    assert [text for text, _ in candidates(["topics", "--output=c"])] == ["--output=csv"]
-    assert [text for text, _ in candidates(["configs", "--entity-type", "broker"])] == ["brokers", "broker-loggers"]
-    assert "--if-not-exists" in [text for text, _ in candidates(["topics", "--"])]
-    assert [text for text, _ in candidates(["quotas", "--user", "a", "--add-config", "pro"])] == ["producer_byte_rate="]
-    names = [text for text, _ in candidates([""])]
-    assert names == [command.name for command in COMMANDS if not command.name.startswith("_")]
+def test_options_come_with_their_help() -> None:
+    found = candidates("zsh", "kac groups --gr", "", lambda *_: [])
+    assert found == ["--group\tits name"]
+    assert "--if-not-exists" in completed("topics --")
 
 
-@given(st.lists(st.text(alphabet="ab-=:'\" ", max_size=6), max_size=4))
-def test_any_line_is_split_and_nothing_is_lost(words: list[str]) -> None:
-    found = _split(" ".join(["kac", *words]))
-    assert found
-    assert 0 <= _taken(found[-1], "b") <= len(found[-1])
+def test_a_quota_has_the_keys_of_its_entity() -> None:
+    found = candidates("fish", "kac quotas --user a --add-config pro", "", names)
+    assert found == ["producer_byte_rate="]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "words", "reply"),
-    [
-        ("kac snap", ["kac", "snap"], ["snapshot"]),
-        ("kac topics --output=c", ["kac", "topics", "--output", "=", "c"], ["csv"]),
-        ("kac topics --output=", ["kac", "topics", "--output", "="], ["table", "json", "yaml", "csv"]),
-        ("kac configs --entity-type gr", ["kac", "configs", "--entity-type", "gr"], ["groups"]),
-        (
-            "kac quotas --alter --user a --add pro",
-            ["kac", "quotas", "--alter", "--user", "a", "--add", "pro"],
-            ["producer_byte_rate="],
-        ),
-        ("kac run -f console/cl", ["kac", "run", "-f", "console/cl"], ["console/cli.py"]),
-    ],
-)
-def test_bash_completes(line: str, words: list[str], reply: list[str]) -> None:
-    """With bash itself, which parts words at = and : in its own way."""
-    script = f"""
-        kac() {{ {sys.executable} -m console "$@"; }}
-        source /dev/stdin <<'EOF_SCRIPT'
-{SCRIPTS["bash"]}
-EOF_SCRIPT
-        COMP_LINE=$1; COMP_POINT=${{#1}}; shift
-        COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 ))
-        compopt() {{ :; }}
-        _kac
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    done = subprocess.run(
-        ["bash", "-c", script, "bash", line, *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=60,
-    )
-    assert (done.stdout.split(), done.stderr) == (reply, "")
+@given(st.text("ab-=:'\" \\$(#\n", max_size=20), st.text("ab=:'\"\\", max_size=4), st.sampled_from(list(SCRIPTS)))
+def test_any_line_is_completed_or_left(line: str, word: str, shell: str) -> None:
+    for found in candidates(shell, f"kac groups --group={line}", word, lambda *_: ["ab", "a=b", "-", "b'a"]):
+        assert found
+        assert is_harmless(found.partition("\t")[0])
+
+
+# What bash replaces is cut off before the quoting: of a name that is quoted as a whole, the cut would take the quotes.
+@given(st.text(max_size=6), st.text(max_size=6), st.sampled_from(["", "=", ":", "@"]))
+def test_for_bash_the_rest_of_a_name_is_quoted(start: str, rest: str, part: str) -> None:
+    name = f"{start}{part}{rest}"
+    typed = shlex.quote(f"{start}{part}") if start else part
+    for found in candidates("bash", f"kac groups --group {typed}", typed if start else "", lambda *_: [name]):
+        done = subprocess.run(
+            ["bash", "-c", f"printf %s {found}"], capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True
+        )
+        assert done.stdout.decode() == (name if start else name[len(part) :])
+
+
+def test_completion_starts_without_a_client() -> None:
+    loaded = loaded_by("__complete", "bash", "kac topics --output=", "")
+    assert loaded.code == 0
+    assert loaded.any_of("aiokafka", "kio", "textual", "prompt_toolkit", "cryptography") == set()
+    assert loaded_by("--help").any_of("argcomplete") == set()

@@ -1,0 +1,191 @@
+"""Bash, zsh and fish at a terminal: TAB, Enter, and what the command got is exactly the name, whatever the name is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from console.manual.completion import SCRIPTS
+from tests.support.terminal import Terminal
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+HOSTILE = (
+    "plain",
+    "$(touch ran)",
+    " $(touch ran) #",
+    "`touch ran`",
+    "; touch ran; #",
+    "'; touch ran; '",
+    '"; touch ran; "',
+    "|touch ran",
+    "&touch ran",
+    ">ran",
+    "$HOME",
+    "${HOME}",
+    "a b  c",
+    "it's",
+    'say "x"',
+    "back\\slash",
+    "\\",
+    "=",
+    "a=b=c",
+    "a:b",
+    "a=b:c@d,e",
+    "@x",
+    "~",
+    "~root",
+    "=ls",
+    "-rf",
+    "--help",
+    "*",
+    "?",
+    "[a-z]",
+    "{a,b}",
+    "!!",
+    "!touch",
+    "a!b",
+    "^a^b",
+    "#x",
+    "%1",
+    "(x)",
+    "<(touch ran)",
+    "日本 語",
+    "\u00e9'\u20ac",
+    "trailing ",
+)
+"""Names that every shell has to complete, whether they stand alone or behind other letters."""
+UNSAFE = ("a\nb", "a\n$(touch ran)\nb", "\x1b]0;x\x07", "\u202etouch", "a\tb", "\r", "\x01", "\x7f", "a\x0bb")
+"""Names that none is given."""
+START = {
+    "bash": ("bash", "--norc", "-i"),
+    "zsh": ("zsh", "-f", "-i"),
+    "fish": ("fish", "--no-config", "-i"),
+}
+SETUP = {
+    "bash": "PS1='rea''dy>'; bind 'set enable-bracketed-paste off'; source ./kac.bash",
+    "zsh": "PS1='rea''dy>'; autoload -Uz compinit; compinit -u -D; source ./kac.zsh",
+    "fish": "set -g fish_autosuggestion_enabled 0; function fish_prompt; echo -n rea; echo -n 'dy>'; end; "
+    "source ./kac.fish",
+}
+KAC = """\
+#!/bin/sh
+cd '{here}'
+if [ "$1" = __complete ]; then exec '{python}' answer.py "$@"; fi
+echo >> ran
+printf '%s\\0' "$@" > got
+echo "ended:$(wc -l < ran)."
+"""
+ANSWER = """\
+import json, sys
+sys.path.insert(0, {root!r})
+from console.manual.complete import candidates
+with open("names.json") as file:
+    names = json.load(file)
+_, _, shell, line, word = (*sys.argv, "")[:5]
+print("\\n".join(candidates(shell, line, word, lambda *_: names)))
+"""
+
+
+class Shell:
+    """A shell at a terminal, with the completion as an operator has it, and a kac that writes down what it got."""
+
+    def __init__(self, shell: str, where: Path) -> None:
+        self.name, self.where, self.work = shell, where, where / "work"
+        self.work.mkdir()
+        (where / "bin").mkdir()
+        program = where / "bin" / "kac"
+        program.write_text(KAC.format(python=sys.executable, here=str(where)), encoding="utf-8")
+        (where / "answer.py").write_text(ANSWER.format(root=str(ROOT)), encoding="utf-8")
+        program.chmod(0o755)
+        (self.work / f"kac.{shell}").write_text(SCRIPTS[shell], encoding="utf-8")
+        environment = {
+            "PATH": f"{where / 'bin'}:/usr/bin:/bin",
+            "HOME": str(where),
+            "XDG_CONFIG_HOME": str(where / "config"),
+            "XDG_DATA_HOME": str(where / "data"),
+            "TERM": "dumb" if shell == "bash" else "xterm",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
+        self.terminal = Terminal(
+            ("setsid", "-c", *START[shell]), cwd=self.work, environment=environment, columns=200, rows=50
+        )
+        self.terminal.send(SETUP[shell] + "\r")
+        self.terminal.wait_for("ready>", 60)
+        (self.work / f"kac.{shell}").unlink()
+        self._ran = 0
+
+    def got(self, typed: str, names: Sequence[str]) -> list[str]:
+        """What kac gets after TAB and Enter, in a cluster with these names."""
+        (self.where / "names.json").write_text(json.dumps(list(names)), encoding="utf-8")
+        self._ran += 1
+        self.terminal.send(f"kac {typed}\t\r")
+        self.terminal.wait_for(f"ended:{self._ran}.", 60)
+        assert list(self.work.iterdir()) == []
+        return (self.where / "got").read_bytes().decode().split("\0")[:-1]
+
+
+@pytest.fixture(params=list(START))
+def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
+    """Each of the shells that is installed; where brokers have to run, each has to be."""
+    if shutil.which(request.param) is None:
+        assert not os.environ.get("KAC_REQUIRE_BROKERS"), f"{request.param} is not installed"
+        pytest.skip(f"{request.param} is not installed")
+    found = Shell(request.param, tmp_path)
+    with found.terminal:
+        yield found
+
+
+def test_a_name_behind_an_equals_sign_arrives_as_it_is(shell: Shell) -> None:
+    for name in HOSTILE:
+        assert shell.got("groups --group=", [name]) == ["groups", f"--group={name}"]
+
+
+def test_a_name_that_is_a_word_arrives_as_it_is(shell: Shell) -> None:
+    for name in HOSTILE:
+        # One like an option would be read as an option; fish does not quote a home.
+        offered = not name.startswith("-") and not (shell.name == "fish" and name.startswith("~"))
+        typed = ["groups", "--group", *([name] if offered else [])]
+        assert shell.got("groups --group ", [name]) == typed
+
+
+def test_a_name_of_which_a_part_is_typed_arrives_as_it_is(shell: Shell) -> None:
+    for name in HOSTILE:
+        assert shell.got("groups --group=zz", [f"zz{name}", "other"]) == ["groups", f"--group=zz{name}"]
+
+
+def test_what_could_harm_a_terminal_or_end_a_line_is_not_offered(shell: Shell) -> None:
+    for name in UNSAFE:
+        assert shell.got("groups --group=zz", [f"zz{name}"]) == ["groups", "--group=zz"]
+        assert shell.got("groups --group=", [name]) == ["groups", "--group="]
+
+
+def test_what_is_typed_in_parts_and_in_quotes_goes_on(shell: Shell) -> None:
+    names = ["zz$(touch ran) #", "other name", "a:b=c d"]
+    for typed in ("--group=zz\\$", "--group='zz$(to", '--group="zz', "--group zz\\$\\(touch\\ ", "--group 'zz"):
+        assert shell.got(f"groups {typed}", names)[-1].removeprefix("--group=") == names[0]
+    assert shell.got("groups --group a:b=", names)[-1] == names[2]
+    assert shell.got("groups --group=a:", names)[-1] == f"--group={names[2]}"
+    assert shell.got("configs --entity-type groups --entity-name ot", names)[-1] == names[1]
+
+
+def test_several_names_complete_to_what_they_share(shell: Shell) -> None:
+    got = shell.got("groups --group=z", ["zz$(touch ran)a", "zz$(touch ran)b", "other"])
+    assert got == ["groups", "--group=zz$(touch ran)"]
+
+
+def test_a_pipe_and_a_context_before_it_do_not_confuse(shell: Shell) -> None:
+    assert shell.got("-c prod groups --group zz", ["zz;touch ran"]) == [
+        "-c",
+        "prod",
+        "groups",
+        "--group",
+        "zz;touch ran",
+    ]
