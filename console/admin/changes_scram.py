@@ -128,12 +128,14 @@ def salt(mechanism: ScramMechanism, iterations: int, password: Secret) -> tuple[
 
 
 def _refusals(request: AlterScram) -> dict[ScramUser, Outcome]:
+    from console.wire.scram import MAX_ITERATIONS, MIN_ITERATIONS
+
     outcomes: dict[ScramUser, Outcome] = {}
     for user, (iterations, password) in request.upserts.items():
         if user.mechanism not in _DIGESTS:
             message = f"no mechanism {user.mechanism}"
             outcomes[user] = refused(user, "UNSUPPORTED_SASL_MECHANISM", message, "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
-        elif iterations < 1:
+        elif not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
             outcomes[user] = refused(
                 user, "UNACCEPTABLE_CREDENTIAL", f"{iterations} iterations", "Give between 4096 and 16384 iterations."
             )

@@ -18,6 +18,7 @@ from console.admin.errors import (
 from console.admin.settings import ConnectionSettings
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
+from console.wire.scram import NotTheBroker
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
@@ -61,8 +62,11 @@ def lacks_mechanism(error: Exception) -> bool:
 
 
 def refused_credentials(error: Exception) -> bool:
-    """Whether the broker looked at the credentials and refused them."""
-    return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_REFUSED
+    """Whether the broker looked at the credentials and refused them, or is not the broker that knows them."""
+    if not isinstance(error, ConnectFailed):
+        return False
+    cause = _root(error)
+    return isinstance(cause, NotTheBroker) or getattr(cause, "errno", None) == _SASL_REFUSED
 
 
 def not_a_broker(address: Address) -> AdminError:
@@ -163,6 +167,15 @@ def _sasl_error(
     cause: BaseException, where: str, settings: ConnectionSettings, mechanisms: Sequence[str]
 ) -> AdminError:
     mechanism = settings.sasl.mechanism if settings.sasl is not None else "SASL"
+    if isinstance(cause, NotTheBroker):
+        return AuthenticationFailed(
+            Failure(
+                "NOT_THE_BROKER",
+                f"{where} is not the broker you think, for {mechanism}: {cause}",
+                "Don't try again before you know who answers there: check the address, DNS and tunnels, and use "
+                "SASL_SSL with the authority of the brokers' certificates.",
+            )
+        )
     code = getattr(cause, "errno", None)
     if code == _SASL_MECHANISM:
         there = f"; it has {', '.join(mechanisms)}" if mechanisms else ""

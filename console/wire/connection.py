@@ -15,6 +15,7 @@ from console.wire.carried import Build, CarriedRequest, Exchange, RawResponse
 from console.wire.frames import MalformedFrame, decode_body
 from console.wire.proposals.api_keys import HIGHEST, LOWEST
 from console.wire.schemas import api_key, response_type, version_range
+from console.wire.scram import ScramAuthenticator
 
 _conn = import_aiokafka_conn()
 
@@ -78,6 +79,15 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def authenticator_oauth(self) -> BearerAuthenticator:
         """As aiokafka's, for one that hears refusals."""
         return BearerAuthenticator(sasl_oauth_token_provider=self._sasl_oauth_token_provider)
+
+    def authenticator_scram(self) -> ScramAuthenticator:
+        """As aiokafka's, for one that checks what the server says."""
+        return ScramAuthenticator(
+            loop=self._loop,
+            sasl_plain_password=self._sasl_plain_password,
+            sasl_plain_username=self._sasl_plain_username,
+            sasl_mechanism=self._sasl_mechanism,
+        )
 
     @property
     def stage(self) -> Stage:
