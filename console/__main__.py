@@ -11,12 +11,25 @@ OPEN_FILES = 65_536
 
 def main() -> int:
     """Run the command line of this process; the result is its exit code."""
-    from console.cli import run
+    from console.cli import FAILED, run
     from console.present.plain_output import never_fail, standard_streams
 
     set_limits()
     never_fail(standard_streams())
-    return run([_as_typed(word) for word in sys.argv[1:]])
+    try:
+        return run([_as_typed(word) for word in sys.argv[1:]])
+    except Exception:
+        import logging
+        import os
+
+        from console.log_file import INTERNAL, open_log
+        from console.terminal import complain
+
+        if not logging.getLogger().handlers:
+            open_log(os.environ)
+        logging.getLogger("console").exception("kac itself failed")
+        complain(INTERNAL)
+        return FAILED
 
 
 def _as_typed(word: str) -> str:

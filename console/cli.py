@@ -152,14 +152,18 @@ def _listing() -> str:
 def _no_such(name: str) -> int:
     from difflib import get_close_matches
 
+    from console.terminal import complain
+
     near = get_close_matches(name, [command.name for command in COMMANDS if command.help], n=1)
     hint = f"did you mean {near[0]}?" if near else "see kac --help"
-    print(f"kac: there is no command {name!r}: {hint}", file=sys.stderr)  # noqa: T201
+    complain(f"there is no command {name!r}: {hint}")
     return USAGE
 
 
 def _version() -> int:
     from importlib.metadata import version
 
-    print(f"kac {version('kafka-admin-console')}")  # noqa: T201
+    from console.terminal import put
+
+    put(f"kac {version('kafka-admin-console')}\n")
     return 0

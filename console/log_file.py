@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from console.safe_files import open_private
+from console.terminal import OneLineEach
+
+INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 MAX_BYTES = 2_000_000
 KEPT = 3
 
@@ -16,6 +21,17 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/kac`, or `~/.local/state/kac`: log, history and journal live there."""
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "state")
     return Path(base) / "kac"
+
+
+class PrivateLog(RotatingFileHandler):
+    """A rotated log whose files are 0600, and never behind a link of another user."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = open_private(Path(self.baseFilename), os.O_APPEND | os.O_WRONLY)
+        return open(descriptor, "a", encoding=self.encoding)  # noqa: PTH123 - a descriptor, not a Path
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - a name of logging's
+        """A full disk is no reason to write a traceback over the screen."""
 
 
 def open_log(environ: Mapping[str, str]) -> str | None:
@@ -29,14 +45,16 @@ def open_log(environ: Mapping[str, str]) -> str | None:
     for name in ("aiokafka", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)
     try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = directory / "kac.log"
-        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-        handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
+        os.close(open_private(path, os.O_APPEND | os.O_WRONLY))
+        handler = PrivateLog(path, maxBytes=MAX_BYTES, backupCount=KEPT, encoding="utf-8", delay=True)
+        for number in range(1, KEPT + 1):
+            if (rotated := directory / f"kac.log.{number}").exists():
+                os.close(open_private(rotated, os.O_RDONLY))
     except OSError as error:
         # Without a handler, logging would print to the screen.
         root.addHandler(logging.NullHandler())
         return f"no log file: {error.strerror} ({directory})"
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     return None

@@ -1,41 +1,95 @@
-"""Text made fit for terminal cells: harmless, measured, cut and padded.
+"""Text made fit for terminal cells: harmless, measured, cut and padded. The one place that decides all four.
 
-Nothing here parses markup: a text is a text. Widths are those of Rich, which Textual draws with.
+Nothing here parses markup: a text is a text. Widths are those of Rich, which Textual draws with; Rich is loaded once a
+text is not ASCII.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Literal
-
-from rich.cells import cell_len, get_character_cell_size
 
 Align = Literal["left", "right"]
 ELLIPSIS = "…"
 
-
-def clean(text: str) -> str:
-    """Return `text` with what a terminal could act upon replaced.
-
-    C0 controls become their pictures (`␊`), everything else unprintable (C1, bidi and zero-width formatting,
-    lone surrogates, unassigned) becomes `�`. Printable text comes back as the same object.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else _stand_in(char) for char in text)
+# Printable to Python, yet drawn with no width or none that terminals agree on: Hangul fillers, the grapheme joiner,
+# Mongolian and emoji variation selectors, the braille blank (Unicode's Default_Ignorable_Code_Point), skin tones.
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
+)
+_MARKS_IN_A_ROW = 2
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def _stand_in(char: str) -> str:
+def is_visible(char: str) -> bool:
+    """Whether a character shows itself and moves nothing else: no control, formatting, bidirectional, zero-width,
+    private or unassigned character, no lone surrogate, and no separator but the plain space."""
+    return char.isprintable() and not _UNSEEN.match(char)
+
+
+def escaped(char: str) -> str:
+    """A character as an escape: ``\\n``, ``\\x1b``, ``\\u202e``, ``\\U000e0041``."""
     code = ord(char)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "\u2421"
-    return "\ufffd"
+    if char in _NAMED:
+        return _NAMED[char]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _joins(char: str) -> bool:
+    """Whether a character is drawn into the cell before it: combining marks, and the vowels and tails of Hangul."""
+    return (
+        unicodedata.category(char) in ("Mn", "Me", "Mc") or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7ff"
+    )
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """Return `text` with everything invisible made visible, cut to `limit` characters.
+
+    Control characters, escape sequences, bidirectional marks and overrides, zero-width and unassigned characters become
+    escapes such as ``\\x1b`` and ``\\u202e``; more than two combining marks on one letter likewise. What is left
+    neither moves the cursor nor reorders the line, and takes the width that `cell_width` returns. Plain text comes back
+    as the same object.
+    """
+    if text.isascii() and text.isprintable():
+        return text if limit is None or len(text) <= limit else text[: limit - 1] + ELLIPSIS
+    most = len(text) * len(r"\U00000000") if limit is None else limit
+    shown: list[str] = []
+    length = marks = 0
+    for char in text[: most + 1]:
+        # A mark without a letter before it would join what stands left of the text.
+        marks = marks + 1 if _joins(char) else 0
+        stray = marks > _MARKS_IN_A_ROW or (marks and not shown)
+        piece = char if is_visible(char) and not stray else escaped(char)
+        length += len(piece)
+        if length > most:
+            shown.append(ELLIPSIS)
+            break
+        shown.append(piece)
+    result = "".join(shown)
+    if len(result) > most:
+        return result[: most - 1] + ELLIPSIS
+    return text if result == text else result
 
 
 def cell_width(text: str) -> int:
-    """Return how many cells `text` takes."""
-    return len(text) if text.isascii() else cell_len(text)
+    """Return how many cells a cleaned `text` takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _char_width(char: str) -> int:
+    if char.isascii():
+        return 1
+    from rich.cells import get_character_cell_size
+
+    return get_character_cell_size(char)
 
 
 def truncate(text: str, width: int) -> str:
@@ -45,16 +99,29 @@ def truncate(text: str, width: int) -> str:
     """
     if width <= 0:
         return ""
-    if text.isascii():
-        return text if len(text) <= width else text[: width - 1] + ELLIPSIS
-    if cell_len(text) <= width:
+    if cell_width(text) <= width:
         return text
     taken = 0
     for index, char in enumerate(text):
-        taken += get_character_cell_size(char)
+        taken += _char_width(char)
         if taken > width - 1:
             return text[:index] + ELLIPSIS
     return text
+
+
+def truncate_middle(text: str, width: int) -> str:
+    """Cut the middle out of `text` for at most `width` cells, for names whose ends tell them apart."""
+    if cell_width(text) <= width or width < 5:
+        return truncate(text, width)
+    tail_width = (width - 1) // 2
+    tail: list[str] = []
+    used = 0
+    for char in reversed(text):
+        if used + _char_width(char) > tail_width:
+            break
+        used += _char_width(char)
+        tail.append(char)
+    return truncate(text, width - used) + "".join(reversed(tail))
 
 
 def fit(text: str, width: int, align: Align = "left") -> str:

@@ -6,6 +6,7 @@ import sys
 from typing import Protocol
 
 from console.model.secret import Secret
+from console.terminal import ask, ask_secret
 
 
 class Asking(Protocol):
@@ -45,11 +46,9 @@ class Terminal:
 
     async def line(self, prompt: str) -> str:
         """One line; asked on standard error."""
-        print(prompt, end="", file=sys.stderr, flush=True)  # noqa: T201
+        ask(prompt)
         return sys.stdin.readline().strip()
 
     async def secret(self, prompt: str) -> Secret:
         """A secret, typed unseen."""
-        from getpass import getpass
-
-        return Secret(getpass(f"{prompt}: "))
+        return Secret(ask_secret(f"{prompt}: "))

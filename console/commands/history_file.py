@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from console.log_file import state_directory
+from console.safe_files import PRIVATE, open_private, write_whole
 
 KEPT = 500
 """Commands that are kept."""
@@ -34,9 +35,9 @@ class HistoryFile:
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._cut(self.read())
-            _write(self._path, os.O_APPEND, text + "\n")
+            with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
         except OSError:
             return
 
@@ -44,15 +45,7 @@ class HistoryFile:
         """Begin the file anew with its last half where it has grown full; put in place at once, never half written."""
         if len(commands) < KEPT:
             return
-        new = self._path.with_suffix(".new")
-        _write(new, os.O_TRUNC, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]))
-        new.replace(self._path)
-
-
-def _write(path: Path, how: int, text: str) -> None:
-    """Write text to a file that nobody else may read."""
-    with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY | how, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)
+        write_whole(self._path, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]), PRIVATE)
 
 
 def history_file(environ: Mapping[str, str]) -> HistoryFile:

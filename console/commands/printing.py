@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TextIO
 
 from console.commands.results import Data, Result, to_data
+from console.terminal import stdout
 
 
 @dataclass
@@ -15,7 +15,7 @@ class Printer:
     """Prints results. output: ``text`` or ``json``."""
 
     output: str = "text"
-    out: TextIO = field(default_factory=lambda: sys.stdout)
+    out: TextIO = field(default_factory=stdout)
 
     def __call__(self, result: Result) -> None:
         """Print one."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +36,8 @@ from console.commands.statements import (
 )
 from console.model.secret import Secret
 from console.plan.effects.risks import NAMES, Risk
+from console.safe_files import read_stdin, read_text
+from console.terminal import complain, stderr
 
 if TYPE_CHECKING:
     from console.commands.secret_values import SecretSlot
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from console.plan.effects.retention import Deletion
 
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
+LARGEST_SCRIPT = 64 << 20
+"""Bytes of a script."""
 LONGEST_SHOWN = 2_000
 """Characters of a line that is repeated with an error."""
 
@@ -62,8 +65,8 @@ def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
     if texts is not None:
         return "\n".join(texts)
     try:
-        return sys.stdin.read() if file == "-" else Path(file or "").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        return read_stdin(LARGEST_SCRIPT) if file == "-" else read_text(Path(file or ""), LARGEST_SCRIPT)
+    except (OSError, ValueError):
         return None
 
 
@@ -311,13 +314,6 @@ class Runner:
                 raise CommandError("not applied", "", statement.span)
 
 
-def complain(text: str) -> None:
-    """One line for the operator, on standard error; whatever is in it does no harm there."""
-    from console.present.sanitize import clean
-
-    print(f"kac: {clean(text, 2_000)}", file=sys.stderr)  # noqa: T201
-
-
 def say_error(error: LanguageError, text: str) -> None:
     """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated."""
     from console.commands.redact import redact
@@ -334,4 +330,4 @@ def say_error(error: LanguageError, text: str) -> None:
     mark = ""
     if shown == line:
         mark = f"\n  {' ' * cell_width(clean(line[: error.span.column - 1], LONGEST_SHOWN))}^"
-    print(f"  {clean(shown, LONGEST_SHOWN)}{mark}", file=sys.stderr)  # noqa: T201
+    stderr().write(f"  {clean(shown, LONGEST_SHOWN)}{mark}\n")

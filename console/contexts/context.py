@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from console.admin.settings import ConnectionSettings
+from widgets.cells import clean
 
 OWN = "kac"
 COMMAND_LINE = "command line"
@@ -15,7 +16,7 @@ COMMAND_LINE = "command line"
 
 def printable(text: str) -> str:
     """A text from a file with control characters and marks that turn the writing written as escapes."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return clean(text)
 
 
 class ContextError(Exception):

@@ -79,12 +79,14 @@ def _plan_file(names: list[str]) -> PlanFile | None:
     """The plan where a single file is one; None where it is none, or can't be read as a text at all. Raises
     FileProblem, a ValueError."""
     from console.files.plan_file import is_plan, read_plan
+    from console.files.reading import LARGEST
+    from console.safe_files import read_text
 
     if len(names) != 1 or not Path(names[0]).is_file():
         return None
     try:
-        text = Path(names[0]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_text(Path(names[0]), LARGEST)
+    except (OSError, ValueError):
         return None
     return read_plan(text, names[0]) if is_plan(text) else None
 

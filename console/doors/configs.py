@@ -52,5 +52,4 @@ def _run_old(argv: Sequence[str]) -> int:
     if found is None:
         complain("USE_OLD_COMMAND=true, but there is no kafka-configs on PATH: put Kafka's bin there, or unset it")
         return FAILED
-    sys.stdout.flush()
     os.execv(found, [found, *argv])  # noqa: S606  # the operator's own command, with the arguments they typed

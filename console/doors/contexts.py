@@ -6,6 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from console.terminal import put
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """None."""
@@ -16,5 +18,5 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
     from console.commands.contexts_listing import listing
     from console.contexts import load
 
-    print(listing(load(os.environ, Path.home())))  # noqa: T201
+    put(f"{listing(load(os.environ, Path.home()))}\n")
     return 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import gc
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.doors.file_options import written
 from console.doors.opening import DONE, FAILED, complain
 from console.doors.working import with_session
+from console.safe_files import PRIVATE
+from console.terminal import put
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -37,9 +38,8 @@ def run(options: argparse.Namespace) -> int:
         title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
         text = yaml_text(wanted_of(known), title)
         if options.output is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-        elif not written(options.output, text):
+            put(text)
+        elif not written(options.output, text, PRIVATE):
             return FAILED
         return FAILED if missing else DONE
 

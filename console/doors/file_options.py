@@ -61,12 +61,12 @@ def read(names: list[str]) -> Read | None:
         return None
 
 
-def written(path: Path, text: str) -> bool:
-    """Write a file, whole or not at all; False after saying why it can't be."""
-    new = path.with_name(path.name + ".new")
+def written(path: Path, text: str, mode: int) -> bool:
+    """Write a file as `console.safe_files.write_whole` does; False after saying why it can't be."""
+    from console.safe_files import write_whole
+
     try:
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
+        write_whole(path, text, mode)
     except OSError as error:
         complain(f"can't write {path}: {error.strerror or error}")
         return False

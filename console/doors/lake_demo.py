@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from console.contexts.lake_place import LAKE, lake_place
 from console.doors.opening import DONE, FAILED, complain, open_log_file
+from console.terminal import put
 
 if TYPE_CHECKING:
     from console.history.store import Lake
@@ -42,8 +42,7 @@ def run(options: argparse.Namespace) -> int:
     size = sum(file.stat().st_size for each in made.clusters for file in each.request_logs.values())
     code = with_spark(options, made.lake.where, _take_in_and_build, lambda _: size)
     if code == DONE:
-        sys.stdout.write(_how_to_go_on(made))
-        sys.stdout.flush()
+        put(_how_to_go_on(made))
     return code
 
 

@@ -6,7 +6,6 @@ import argparse
 import json
 import logging
 import os
-import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.doors.lake_place import lake_of_options
 from console.doors.opening import DONE, FAILED, USAGE, complain, open_log_file
+from console.terminal import put
 
 if TYPE_CHECKING:
     from console.history.jobs.report import Report
@@ -208,10 +208,9 @@ def _told(options: argparse.Namespace, report: Report) -> int:
     from console.present.sanitize import clean
 
     if options.output == "json":
-        sys.stdout.write(json.dumps(report_data(report)) + "\n")
+        put(json.dumps(report_data(report)) + "\n")
     else:
-        sys.stdout.write("".join(f"{clean(line)}\n" for line in report_lines(report)))
-    sys.stdout.flush()
+        put("".join(f"{clean(line)}\n" for line in report_lines(report)))
     return DONE
 
 

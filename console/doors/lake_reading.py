@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.doors.opening import DONE, FAILED, USAGE, complain
+from console.terminal import put, stdout
 
 if TYPE_CHECKING:
     from console.commands.results import Table
@@ -169,11 +169,11 @@ def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -
     if output == "csv":
         from console.commands.nouns.output import write
 
-        write([table], "csv", sys.stdout)
+        write([table], "csv", stdout())
         return
     from console.commands.printing import Printer
     from console.present.sanitize import clean
 
     Printer(output)(table)
     if output == "text" and (lines := notes()):
-        sys.stdout.write("".join(f"{line}\n" for line in ("", *map(clean, lines))))
+        put("".join(f"{line}\n" for line in ("", *map(clean, lines))))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from console.doors.file_options import written
 from console.doors.lake_reading import Opened, read_lake, window
 from console.doors.opening import DONE, FAILED, USAGE, complain
+from console.safe_files import SHARED
+from console.terminal import put
 
 STDOUT = "-"
 
@@ -35,9 +36,9 @@ def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | N
         complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake build` makes its tables")
         return FAILED
     if options.html == STDOUT:
-        sys.stdout.write(page(reports))
+        put(page(reports))
         return DONE
-    if not written(Path(options.html), page(reports)):
+    if not written(Path(options.html), page(reports), SHARED):
         return FAILED
     changes = sum(len(report.changes) for report in reports)
     complain(f"{options.html}: {changes:,} changes of {', '.join(report.cluster_id for report in reports)}")

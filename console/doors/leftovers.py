@@ -6,6 +6,7 @@ import argparse
 
 from console.doors.opening import DONE
 from console.doors.working import with_session
+from console.terminal import put
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +24,11 @@ def run(options: argparse.Namespace) -> int:
     async def work(session: Session) -> int:
         found = await read_leftovers(session)
         if options.script:
-            print("\n".join(map(command, found)))  # noqa: T201
+            put("".join(f"{command(each)}\n" for each in found))
             return DONE
         Printer(options.output)(leftovers_table(found, session.snapshot))
         if found and options.output == "text":
-            print("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)")  # noqa: T201
+            put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
         return DONE
 
     return with_session(options, "leftovers", work)

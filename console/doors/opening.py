@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context
 
+__all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
+
 DONE, FAILED, USAGE = 0, 1, 2
 """Exit codes that all commands share."""
-
-
-def complain(text: str) -> None:
-    """One line for the operator, on standard error."""
-    print(f"kac: {text}", file=sys.stderr)  # noqa: T201
 
 
 def context_of(options: argparse.Namespace) -> Context | None:

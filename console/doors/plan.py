@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from console.doors.diff import add_difference_options, tell_difference
 from console.doors.file_options import written
 from console.doors.opening import complain
+from console.safe_files import PRIVATE
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -40,4 +41,4 @@ def _kept(session: Session, path: Path) -> bool:
     except ValueError as error:
         complain(str(error))
         return False
-    return written(path, text)
+    return written(path, text, PRIVATE)

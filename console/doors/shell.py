@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.doors.opening import USAGE, client_of, context_of, open_log_file
+from console.terminal import put
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
@@ -63,7 +64,7 @@ def _interactive(context: Context, options: argparse.Namespace) -> int:
             Configured(os.environ, Path.home()),
             lambda completer, toolbar: Line(completer, toolbar, history=history, vi=vi),
         )
-        print(greeting(context))  # noqa: T201
+        put(f"{greeting(context)}\n")
         return await shell.run()
 
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from console.doors.opening import USAGE, client_of, complain, context_of, open_log_file
+from console.terminal import stdout
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,6 @@ def run(options: argparse.Namespace) -> int:
     open_log_file()
     client = client_of(context)
     try:
-        return print_snapshot(client, context, sys.stdout, overrides=options.overrides, complain=complain)
+        return print_snapshot(client, context, stdout(), overrides=options.overrides, complain=complain)
     finally:
         client.close()

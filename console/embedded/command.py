@@ -8,7 +8,6 @@ import ipaddress
 import logging
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 from console.embedded.scenarios.scenario import NAMES, members
 from console.embedded.spec import LOOPBACK, ClusterSpec
 from console.embedded.versions.release import RELEASE_NAMES
+from console.terminal import OneLineEach, complain, put
 
 if TYPE_CHECKING:
     from console.embedded.faults.faults import Fault
@@ -55,7 +55,9 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
         return _complain(str(error), USAGE)
     if not _is_loopback(options.host):
         _complain(f"warning: listening on {options.host}: whoever reaches it can change this cluster", 0)
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    handler = logging.StreamHandler()
+    handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     from console.embedded.storage.state_file import StateFileError
 
     try:
@@ -123,7 +125,7 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
                 cluster.faults.add(fault)
             await running.enter_async_context(cluster)
             lines.append(f"{name} {cluster.bootstrap}" if lines else cluster.bootstrap)
-        print("\n".join(lines), flush=True)  # noqa: T201
+        put("".join(f"{line}\n" for line in lines))
         await stop.wait()
 
 
@@ -149,5 +151,5 @@ def _is_loopback(host: str) -> bool:
 
 
 def _complain(text: str, code: int) -> int:
-    print(f"kac: {text}", file=sys.stderr)  # noqa: T201
+    complain(text)
     return code

@@ -68,7 +68,7 @@ def read_plan(text: str, source: str) -> PlanFile:
         return PlanFile(str(document["cluster_id"]), datetime.fromisoformat(document["made"]), staged)
     except FileProblem:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise FileProblem(
             source, None, f"the plan can't be read: {error}", "make it again with kac plan --out"
         ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -22,10 +21,12 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.values import parse_quota
+from console.safe_files import read_stdin, read_text
 
 SUFFIXES = (".yaml", ".yml")
 STDIN = "-"
-_LARGEST = 256 << 20
+LARGEST = 128 << 20
+"""Bytes of a file."""
 _ACL_TYPES = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 
 
@@ -65,7 +66,10 @@ def read_files(names: Iterable[str]) -> Read:
 def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[str, str]]:
     for name in names:
         if name == STDIN:
-            yield "standard input", sys.stdin.read()
+            try:
+                yield "standard input", read_stdin(LARGEST)
+            except ValueError as error:
+                problems.append(FileProblem("standard input", None, f"it can't be read: {error}"))
             continue
         path = FilePath(name)
         found = sorted(each for each in path.iterdir() if each.suffix in SUFFIXES) if path.is_dir() else [path]
@@ -75,9 +79,7 @@ def _texts(names: Iterable[str], problems: list[FileProblem]) -> Iterator[tuple[
             )
         for each in found:
             try:
-                if each.stat().st_size > _LARGEST:
-                    raise ValueError("it is larger than 256 MiB")
-                yield str(each), each.read_text(encoding="utf-8")
+                yield str(each), read_text(each, LARGEST)
             except (OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
                 problems.append(FileProblem(str(each), None, f"it can't be read: {why}"))

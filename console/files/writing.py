@@ -13,6 +13,7 @@ from console.model.codes import BROKER, CLIENT_METRICS, GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.units import config_value, quota
+from widgets.cells import clean, escaped
 
 DEFAULT = "<default>"
 VERSION = 1
@@ -23,7 +24,7 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n",
 
 def yaml_text(wanted: Wanted, title: str) -> str:
     """The document. title: a comment at its top, a line of any text."""
-    lines = [f"# {_one_line(title)}", f"version: {VERSION}"]
+    lines = [f"# {clean(title)}", f"version: {VERSION}"]
     for section in (_topics(wanted.topics), *_configs(wanted.configs), _quotas(wanted.quotas), _acls(wanted.acls)):
         lines += section
     return "\n".join(lines) + "\n"
@@ -76,7 +77,7 @@ def _value(key: str, value: Value) -> str:
         return "{secret: set}"
     assert isinstance(value, str)
     amount = config_value(key, value)
-    return f"{_quoted(value)}  # {_one_line(amount)}" if amount else _quoted(value)
+    return f"{_quoted(value)}  # {clean(amount)}" if amount else _quoted(value)
 
 
 def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
@@ -90,7 +91,7 @@ def _quotas(quotas: Mapping[QuotaEntity, Mapping[str, float]]) -> Iterator[str]:
         yield "    limits:"
         for key in sorted(quotas[entity]):
             amount = quota(key, quotas[entity][key])
-            yield f"      {_word(key)}: {_number(quotas[entity][key])}" + (f"  # {_one_line(amount)}" if amount else "")
+            yield f"      {_word(key)}: {_number(quotas[entity][key])}" + (f"  # {clean(amount)}" if amount else "")
 
 
 def _part(name: str | None) -> str:
@@ -145,15 +146,5 @@ def _word(text: str) -> str:
 def _quoted(text: str) -> str:
     """In double quotes, on one line; what ends lines or drives terminals is escaped."""
     quoted = json.dumps(text, ensure_ascii=False)
-    return quoted if quoted.isprintable() else "".join(map(_escaped, quoted))
-
-
-def _escaped(char: str) -> str:
-    if char.isprintable():
-        return char
-    number = ord(char)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-
-def _one_line(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
+    # A text with anything in it that does not show itself is ASCII here, as it is in `kac … --output yaml`.
+    return quoted if clean(text) == text else "".join(char if " " <= char <= "~" else escaped(char) for char in quoted)

@@ -3,9 +3,12 @@ a script that begins a job."""
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+
+from console.safe_files import write_whole
 
 SCRIPT_NAME = "kac_lake.py"
 SCRIPT = '''\
@@ -26,16 +29,13 @@ _LEFT_OUT = ("__pycache__", ".mypy_cache")
 def write_package(file: Path) -> tuple[Path, Path]:
     """The zip, whole or not at all, and the script beside it. The same product gives the same bytes. OSError."""
     file = file.absolute()
-    scratch = file.with_name(f".{file.name}.new")
-    try:
-        with zipfile.ZipFile(scratch, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in members():
-                archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-        scratch.replace(file)
-    finally:
-        scratch.unlink(missing_ok=True)
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    write_whole(file, whole.getvalue())
     script = file.with_name(SCRIPT_NAME)
-    script.write_text(SCRIPT, encoding="utf-8")
+    write_whole(script, SCRIPT)
     return file, script
 
 

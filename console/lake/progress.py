@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 
 from console.lake.session import Said
 from console.present.sanitize import clean
+from console.terminal import drawn_on
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -37,7 +37,7 @@ class Shown(Protocol):
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Shown]:
     """For the context, on standard error where no stream is named."""
-    stream = stream or sys.stderr
+    stream = stream or drawn_on("stderr")
     if not stream.isatty():
         yield Lines(stream)
         return
@@ -90,14 +90,14 @@ class Lines:
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
         """Each of them."""
-        self._write(f"{what} {done}/{total}: {clean(text)}", f"{what} {done}")
+        self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
         now = time.monotonic()
         if about == self._said and now - self._at < SECONDS_BETWEEN_LINES:
             return
         self._said, self._at = about, now
-        self._stream.write(f"{text}\n")
+        self._stream.write(f"{clean(text)}\n")
         self._stream.flush()
 
 
@@ -124,12 +124,13 @@ class Bar:
     def count(self, what: str, done: int, total: int, text: str) -> None:
         """Each of them above the bar."""
         self._show(what, what, done, total, f"{done}/{total}")
-        self._above(f"{what} {done}/{total}: {clean(text)}")
+        self._above(f"{what} {done}/{total}: {text}")
 
     def _above(self, text: str) -> None:
-        self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._bars.console.print(clean(text), markup=False, highlight=False, soft_wrap=True)
 
     def _show(self, of: str, text: str, done: float, total: float | None, counts: str) -> None:
+        text, counts = clean(text), clean(counts)
         if self._task is None or of != self._of:
             if self._task is not None:
                 self._bars.remove_task(self._task)

@@ -16,6 +16,7 @@ from console.lake.java import Java, NoJava, find_java
 from console.lake.machine import MIB, Machine, this_machine
 from console.lake.package import write_package
 from console.log_file import state_directory
+from console.safe_files import open_private, private_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -190,10 +191,10 @@ def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
     """Spark's log, 0600; the former one is kept once when it has grown."""
     path = spark_log(environ)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(path.parent)
         if path.exists() and path.stat().st_size > MOST_LOG:
             path.replace(path.with_suffix(".log.1"))
-        descriptor = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
     except OSError as error:
         raise NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
     with os.fdopen(descriptor, "ab") as log:

@@ -12,7 +12,6 @@ import io
 import logging
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from argcomplete.lexers import split_line
 from console.manual.names import ENTITY_KINDS, Kind
 from console.manual.parsers import CommandHelp, OptionHelp, commands, help_of, top
 from console.present.sanitize import is_harmless
+from console.terminal import drawn_on
 
 FILES = ":files"
 """The only line where the shell itself is to complete the names of files."""
@@ -64,8 +64,9 @@ def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
     shell, line, word = (*argv, "", "", "")[:3]
     from console.manual.names import names
 
-    sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
-    sys.stdout.write("".join(f"{found}\n" for found in candidates(shell, line, word, names)))
+    out = drawn_on("stdout")  # a tab parts a candidate from its help
+    out.reconfigure(errors="surrogateescape")  # type: ignore[attr-defined]
+    out.write("".join(f"{found}\n" for found in candidates(shell, line, word, names)))
     return 0
 
 

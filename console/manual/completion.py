@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
+
+from console.terminal import put
 
 # COMPREPLY goes onto the line as it is: each line of the answer is one of its elements, neither parted nor expanded.
 BASH = """\
@@ -81,5 +82,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0."""
-    sys.stdout.write(SCRIPTS[options.shell])
+    put(SCRIPTS[options.shell])
     return 0

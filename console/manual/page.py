@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from console.cli import EXAMPLES
 from console.manual.parsers import CommandHelp, OptionHelp, commands, help_of, top
+from console.terminal import put
 
 _FILES = (
     ("~/.config/kac/config.toml", "contexts: which clusters there are; kac contexts lists them"),
@@ -95,4 +95,4 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(page())
+    put(page())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import re
 from collections.abc import Callable, Iterable
 
 from prompt_toolkit import PromptSession
@@ -14,7 +14,7 @@ from prompt_toolkit.history import History
 from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
-from prompt_toolkit.output import Output
+from prompt_toolkit.output import Output, create_output
 from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import is_dumb_terminal
@@ -26,6 +26,7 @@ from console.commands.verbs import Where
 from console.model.secret import Secret
 from console.shell.completing import ShellCompleter
 from console.shell.continued import is_complete
+from console.terminal import drawn_on, harmless
 
 STYLE = Style.from_dict(
     {
@@ -90,8 +91,7 @@ class Line:
     ) -> None:
         self._completer = completer
         self._toolbar = toolbar
-        if output is None and is_dumb_terminal():
-            output = PlainTextOutput(sys.stdout)  # the usual one begins with escape sequences even there
+        output = _harmless(output or _output())
         self._prompt: PromptSession[str] = PromptSession(
             history=KeptHistory(history),
             completer=completer,
@@ -139,6 +139,24 @@ class Line:
         chosen = state.current_completion if state is not None else None
         text = self._completer.helps.get(chosen.text, "") if chosen is not None else ""
         return FormattedText([("", f" {text}")] if text else self._toolbar())
+
+
+def _output() -> Output:
+    stdout = drawn_on("stdout")
+    # The usual one begins with escape sequences even on a dumb terminal.
+    return PlainTextOutput(stdout) if is_dumb_terminal() else create_output(stdout)
+
+
+def _harmless(output: Output) -> Output:
+    """An output whose texts do nothing: what prompt_toolkit itself has to say to a terminal goes by `write_raw`, line
+    ends excepted."""
+    write = output.write
+
+    def written(data: str) -> None:
+        write("".join(part if part in ("\r", "\n") else harmless(part) for part in re.split(r"([\r\n])", data)))
+
+    output.write = written  # type: ignore[method-assign]
+    return output
 
 
 def _keys() -> KeyBindings:

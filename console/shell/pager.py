@@ -9,6 +9,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from console.terminal import harmless, put
+
 MARGIN = 2
 """Lines that the prompt and the bar below it take."""
 
@@ -34,13 +36,11 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     command = pager(environ) if sys.stdout.isatty() else None
     if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
         try:
-            # The text went through console.present.sanitize: nothing in it can drive the terminal.
             subprocess.run(  # noqa: S603 - the operator's own pager
-                command, input=text, encoding=sys.stdout.encoding, errors=sys.stdout.errors, check=False
+                command, input=harmless(text), encoding=sys.stdout.encoding, errors=sys.stdout.errors, check=False
             )
         except OSError:
             pass
         else:
             return
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    put(text)

@@ -16,7 +16,7 @@ from console.commands.errors import LanguageError
 from console.commands.grammar import parse
 from console.commands.outstanding import NOTHING, Outstanding
 from console.commands.printing import Printer
-from console.commands.run import complain, say_error
+from console.commands.run import say_error
 from console.commands.session import Session
 from console.commands.verbs import Where
 from console.contexts import ContextError
@@ -27,6 +27,7 @@ from console.shell.continued import joined
 from console.shell.line import Line
 from console.shell.pager import show
 from console.shell.runner import EntryRunner
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context

@@ -20,12 +20,14 @@ from console.commands.events import PlanChanged, Progress, SessionEvent, Snapsho
 from console.contexts.choice import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
+from console.log_file import INTERNAL
 from console.plan.edits import Edit
 from console.present.changed import Changed, changes
 from console.present.failures import failure_text, staged_text
 from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
+from console.terminal import for_clipboard
 from console.tui import chrome, keymap
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
@@ -37,7 +39,7 @@ from console.tui.lake import LakeOnScreen
 from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
 from console.tui.panes.view import View, bindings
 from console.tui.places import Place, pane
-from console.tui.reading import INTERNAL, Reading
+from console.tui.reading import Reading
 from console.tui.text_lines import TextLines
 from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets.lean_driver import LeanDriver
@@ -53,6 +55,9 @@ if TYPE_CHECKING:
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
+
+LONGEST_COPY = 100_000
+"""Characters that are copied; a config value has at most 32,767."""
 
 
 class Console(KeysInOrder["Context"]):
@@ -193,8 +198,12 @@ class Console(KeysInOrder["Context"]):
         if not text:
             self.say("there is nothing to copy here", "muted")
             return
-        self.copy_to_clipboard(text)
+        self.copy_to_clipboard(clean(text, LONGEST_COPY))
         self.say(f"copied: {clean(text, 200)}", "muted")
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy lines through the terminal (OSC 52), as they may be pasted into one."""
+        super().copy_to_clipboard(for_clipboard(text))
 
     def do_undo(self) -> None:
         """Take back the last change to the plan."""

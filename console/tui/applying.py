@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from console.tui.screens.confirm import Confirm
 
 log = logging.getLogger(__name__)
-
 MOST_LINES = 10
 """Lines of one kind in a question."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
+from console.terminal import put
 from console.tui.chrome import signs
 from console.tui.help import LETTERS, MOVES
 from console.tui.keymap import (
@@ -86,4 +86,4 @@ def _table(title: str, rows: Iterator[tuple[str, str, str]]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(keys_page())
+    put(keys_page())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.tui.live import REST, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said
@@ -29,7 +30,6 @@ OLD_AFTER = 60.0
 """Seconds that a background sweep may take before what it reads shows its age."""
 WHOLE_REST = 20
 """Metadata for all topics, and all ACLs, are read no oftener than this many times what it last took."""
-INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 
 log = logging.getLogger(__name__)
 

@@ -191,7 +191,7 @@ def test_each_form_says_the_same() -> None:
     assert data["topics"] == [{"name": "a\x1b", "partitions": 3, "x": None, "internal": False}]
     assert yaml.safe_load(written("yaml", TABLE)) == data
     (row,) = csv.DictReader(io.StringIO(written("csv", TABLE)))
-    assert row == {"name": "a\x1b", "partitions": "3", "x": "", "internal": "false"}
+    assert row == {"name": "a\\x1b", "partitions": "3", "x": "", "internal": "false"}
     detail = Detail("t", {"name": "a"}, parts={"partitions": TABLE})
     assert json.loads(written("json", detail))["partitions"] == data["topics"]
     assert written("csv", detail) == written("csv", TABLE)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from console.present.sanitize import ELLIPSIS, cell_width, clean, fit, fit_middle, pad
+from widgets import cells
 
 anything = st.text(st.characters(), max_size=60)
 
@@ -86,3 +87,29 @@ def test_cuts_show_that_they_cut() -> None:
 def test_widths_are_those_that_the_screen_is_drawn_with(text: str) -> None:
     shown = clean(text)
     assert cell_width(shown) == cell_len(shown)
+
+
+def test_every_character_takes_the_cells_that_it_is_said_to_take() -> None:
+    """One measure for columns, cuts and the screen: over all of Unicode, but every 97th ideograph and syllable."""
+    alike = (range(0x4E00, 0xA000), range(0xAC00, 0xD7A4), range(0x20000, 0x110000))
+    for code in range(0x110000):
+        if code % 97 and any(code in each for each in alike):
+            continue
+        shown = clean("a" + chr(code))
+        if shown.isascii():
+            continue  # an escape, or plain
+        assert cell_width(shown) == cell_len(shown), hex(code)
+        assert sum(map(cell_width, shown)) == cell_width(shown), hex(code)
+
+
+def test_there_is_one_cleaning_for_rows_and_for_what_draws_them() -> None:
+    for code in range(0x3000):
+        char = chr(code)
+        assert cells.clean(char) == clean(char), hex(code)
+
+
+@given(st.text(st.sampled_from("a日é\u0301👍🇩🇪가\u0e33ﾞ"), max_size=12), st.integers(0, 12))
+def test_a_text_is_as_wide_as_its_characters(text: str, width: int) -> None:
+    shown = clean(text)
+    assert sum(map(cell_width, shown)) == cell_width(shown)
+    assert cell_width(fit(shown, width)) <= width

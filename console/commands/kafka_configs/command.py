@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from console.commands.data_forms import yaml_text
 from console.commands.kafka_configs.options import OPTIONS, usage
 from console.commands.kafka_configs.reader import Arguments, UsageError, by_spelling, read
 from console.commands.kafka_configs.request import ConfigsRequest, request_of
@@ -16,6 +17,7 @@ from console.commands.kafka_configs.values import check_keys, parse_added, parse
 from console.commands.sensitive import looks_sensitive
 from console.model.failure import Failure
 from console.present.sanitize import clean
+from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
     from console.commands.applying import ApplyReport
@@ -40,8 +42,8 @@ class ConfigsCommand:
 
     context: Callable[[Arguments], Context | None]
     connect: Callable[[Context], Closing]
-    out: TextIO = field(default_factory=lambda: sys.stdout)
-    err: TextIO = field(default_factory=lambda: sys.stderr)
+    out: TextIO = field(default_factory=stdout)
+    err: TextIO = field(default_factory=stderr)
     interactive: bool = False
     form: str = KAFKA
 
@@ -228,9 +230,7 @@ class ConfigsCommand:
 
             self.out.write(json.dumps(forms.as_data(blocks), indent=2) + "\n")
         elif self.form == "yaml":
-            import yaml
-
-            self.out.write(yaml.safe_dump(forms.as_data(blocks), sort_keys=False, allow_unicode=True))
+            self.out.write(yaml_text(forms.as_data(blocks)))
         else:
             self.out.write(forms.csv_text(blocks))
 

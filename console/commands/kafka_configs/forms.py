@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from console.commands import data_forms
 from console.commands.kafka_configs.described import (
     Absent,
     Described,
@@ -137,12 +136,10 @@ def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
 
 def csv_text(found: Sequence[Block]) -> str:
     """A row for each config; the default's name is ``<default>``, what is hidden is empty."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("entity", "name", "value", "sensitive", "read_only", "default", "source"))
+    rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
     for block in found:
         entity = ",".join(f"{kind}={_name(name)}" for kind, name in block.entity)
         for line in block.lines:
             flags = (_flag(line.sensitive), _flag(line.read_only), _flag(line.default))
-            writer.writerow((entity, line.name, line.value or "", *flags, line.source or ""))
-    return out.getvalue()
+            rows.append((entity, line.name, line.value or "", *flags, line.source or ""))
+    return data_forms.csv_text(rows)

@@ -22,6 +22,7 @@ from console.model.secret import Secret
 from console.plan.effects.risks import NAMES, risks
 from console.present.failures import failure_text
 from console.present.sanitize import clean
+from console.terminal import ask_secret, stderr, stdout
 
 if TYPE_CHECKING:
     from console.commands.applying import ApplyReport
@@ -40,8 +41,8 @@ class NounCommand:
     noun: Noun
     given: argparse.Namespace
     interactive: bool = False
-    out: TextIO = field(default_factory=lambda: sys.stdout)
-    err: TextIO = field(default_factory=lambda: sys.stderr)
+    out: TextIO = field(default_factory=stdout)
+    err: TextIO = field(default_factory=stderr)
 
     def run(self, context: Callable[[], Context | None], connect: Callable[[Context], Closing]) -> int:
         """0 done, 1 failed, 2 not understood and nothing done."""
@@ -160,11 +161,9 @@ class NounCommand:
             raise CommandError("nothing was changed")
 
     async def _ask(self, slot: SecretSlot) -> Secret:
-        from getpass import getpass
-
         if not self.interactive:
             raise CommandError(f"{slot.prompt}: there is no terminal to ask on", "give --password-file FILE")
-        return Secret(getpass(f"{slot.prompt}: "))
+        return Secret(ask_secret(f"{slot.prompt}: "))
 
     def _complain_of(self, error: LanguageError) -> None:
         # Without its place, which is one in a text that nobody wrote.

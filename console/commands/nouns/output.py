@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from console.commands.data_forms import csv_text, yaml_text
 from console.commands.results import Data, Detail, Result, Table, to_data
 from console.language.quoting import DEFAULT_NAME
 from console.model.quota import CLIENT_ID, IP, USER
@@ -32,9 +33,7 @@ def _document(data: Data, form: str) -> str:
         import json
 
         return json.dumps(data, indent=2) + "\n"
-    import yaml
-
-    return yaml.safe_dump(_plain(data), sort_keys=False, allow_unicode=True)
+    return yaml_text(_plain(data))
 
 
 def _plain(data: Data) -> object:
@@ -49,16 +48,9 @@ def _plain(data: Data) -> object:
 
 
 def _csv(result: Result) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     rows = [_flat(row) for row in _rows(result)]
     columns = sorted(dict.fromkeys(key for row in rows for key in row), key=lambda key: key not in _ENTITY)
-    writer.writerow(columns)
-    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
-    return out.getvalue()
+    return csv_text([columns, *([_cell(row.get(column)) for column in columns] for row in rows)])
 
 
 def _flat(row: Mapping[str, Data]) -> dict[str, Data]:

@@ -14,6 +14,7 @@ from console.contexts.bootstrap import parse_bootstrap
 from console.contexts.client_files import read_file
 from console.contexts.context import BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
 from console.contexts.references import open_to_others
+from console.history.bounded_yaml import UnsafeYaml, events, expanded
 from console.model.secret import Secret
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
@@ -28,9 +29,18 @@ def parse_yaml(path: Path) -> Table:
     """The mapping that a YAML file holds, empty for an empty file. Raises ContextError with the line of a mistake."""
     import yaml
 
+    # Every scalar stays the text it is, as for the Go tools: a password 0123 is no number, a context `off` no bool.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        # Every scalar stays the text it is, as for the Go tools: a password 0123 is no number, a context `off` no bool.
-        value = yaml.load(read_file(path), Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))  # noqa: S506
+        text = read_file(path)
+        for _ in events(text, anchors=True):
+            pass
+        node = yaml.compose(text, Loader=loader)
+        if node is not None:
+            expanded(node)
+        value = yaml.load(text, Loader=loader)  # noqa: S506
+    except UnsafeYaml as error:
+        raise ContextError(f"{Place(path, error.line)}: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         why = getattr(error, "problem", None) or "it can't be read"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from console.embedded.state.change_log import ChangeLog
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.storage.codecs import CODECS
 from console.embedded.storage.unlogged import encode_unlogged, restore_unlogged
+from console.safe_files import PRIVATE, write_whole
 
 FORMAT = "kac cluster state 1"
 
@@ -44,18 +44,8 @@ def write(path: Path, content: bytes) -> None:
 
     Raises StateFileError; then the file is as it was.
     """
-    new = path.with_name(f".{path.name}.new")
     try:
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_whole(path, content, PRIVATE)
     except OSError as error:
         raise StateFileError(f"can't write the state to {path}: {error.strerror or error}") from error
 

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from ..bounded_yaml import UnsafeYaml, events
+
 if TYPE_CHECKING:
     import yaml
 
@@ -130,7 +132,11 @@ def rules_of(text: str, file: str, under: str) -> Iterator[Node]:
     except ImportError as error:
         raise FileError(f"{file} can't be read without PyYAML: pip install pyyaml") from error
     try:
+        for _ in events(text):
+            pass
         root = yaml.compose(text, yaml.SafeLoader)
+    except UnsafeYaml as error:
+        raise FileError(f"{file}, line {error.line}: {error}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", line {mark.line + 1}"

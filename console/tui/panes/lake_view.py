@@ -13,12 +13,12 @@ from textual.app import ComposeResult
 from textual.worker import Worker
 
 from console.commands.lake_filter import LakeFilter, lake_filter
+from console.log_file import INTERNAL
 from console.present.failures import failure_text
 from console.present.names import plural
 from console.present.sanitize import cell_width, clean
 from console.present.spans import Line
 from console.tui.panes.view import TableView
-from console.tui.reading import INTERNAL
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.filtered_rows import BadQuery, parse_query
 

@@ -1,0 +1,156 @@
+"""Files that kac writes: whole or not at all, never through another user's link, private where secrets may be."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+PRIVATE, SHARED = 0o600, 0o666
+"""Modes of new files: for their owner alone, or as the umask has it."""
+MAX_LINKS = 40
+"""Links that lead to one another, as in the kernel."""
+
+
+class UntrustedPath(OSError):
+    """A link, file or folder that belongs to another user stands where something is to be written."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(errno.EPERM, what, str(path))
+
+
+def write_whole(path: Path, content: str | bytes, mode: int = SHARED) -> None:
+    """Write a file, whole or not at all: a new file beside it, on the disk, is renamed into its place.
+
+    An existing file of this user keeps its mode; a new one gets `mode` (less the umask). A symbolic link is followed
+    where it belongs to this user or to root, and stays a link. Devices, pipes and what /dev/stdout stands for are
+    written into.
+
+    Raises:
+        UntrustedPath: a link or pipe of another user.
+        OSError: it can't be written; a regular file is as it was.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    target = resolved(path)
+    found = _status(target)
+    if found is None or stat.S_ISREG(found.st_mode):
+        own = found is not None and found.st_uid == os.geteuid()
+        _replace(target, data, stat.S_IMODE(found.st_mode) if found is not None and own else _new_mode(mode))
+        return
+    if not _trusted(found):
+        raise UntrustedPath(target, "it belongs to another user")
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOCTTY), "wb") as file:
+        file.write(data)
+
+
+def read_text(path: Path, most: int) -> str:
+    """A file's text in UTF-8, at most so many bytes of it; also of a pipe. Raises OSError, and ValueError for what is
+    larger or no such text."""
+    with path.open("rb") as file:
+        return _text(file.read(most + 1), most)
+
+
+def read_stdin(most: int) -> str:
+    """Standard input likewise."""
+    return _text(sys.stdin.buffer.read(most + 1), most) if hasattr(sys.stdin, "buffer") else sys.stdin.read(most)
+
+
+def _text(data: bytes, most: int) -> str:
+    if len(data) > most:
+        raise ValueError(f"it is larger than {most >> 20} MiB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is no text in UTF-8") from None
+
+
+def resolved(path: Path) -> Path:
+    """Where a path leads, its last part not being a link any more, unless it is one of /proc, which stands for an open
+    file. Raises UntrustedPath for a link of another user."""
+    target = path.absolute()
+    for _ in range(MAX_LINKS):
+        found = _status(target)
+        if found is None or not stat.S_ISLNK(found.st_mode):
+            return target
+        if not _trusted(found):
+            raise UntrustedPath(target, "it is a link of another user")
+        if os.path.realpath(target.parent).startswith("/proc/"):
+            return target
+        target = target.parent / target.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file that its owner alone may read, with its folder; made where it is not there. flags: of os.open.
+    Returns the descriptor.
+
+    Raises:
+        UntrustedPath: the file, its folder or a link to it belongs to another user, or it is no regular file.
+        OSError: it can't be opened.
+    """
+    private_folder(path.parent)
+    target = resolved(path)
+    descriptor = os.open(target, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, PRIVATE)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            raise UntrustedPath(target, "it is no regular file of this user")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            os.fchmod(descriptor, PRIVATE)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that its owner alone may enter, and its parents; an existing one of this user becomes so. Raises
+    UntrustedPath where it belongs to another user, OSError."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        raise UntrustedPath(path, "the folder belongs to another user")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        path.chmod(0o700)
+
+
+def _replace(target: Path, data: bytes, mode: int) -> None:
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    scratch = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        scratch.replace(target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
+    with suppress(OSError):  # some filesystems know no fsync of folders
+        folder = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _new_mode(mode: int) -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mode & ~mask
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except FileNotFoundError:
+        return None
+
+
+def _trusted(found: os.stat_result) -> bool:
+    return found.st_uid in (os.geteuid(), 0)

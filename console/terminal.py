@@ -1,0 +1,104 @@
+"""The one way of text out of this process: standard output, standard error, the log and the clipboard.
+
+Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its own
+where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from typing import TextIO, cast
+
+from widgets.cells import clean
+
+LONGEST_COMPLAINT = 4_000
+"""Characters of a line for the operator."""
+_PLAIN = re.compile(r"[\n\x20-\x7e]*")
+
+
+def harmless(text: str) -> str:
+    """The same lines, in each of them everything invisible made visible (`widgets.cells.clean`)."""
+    return text if _PLAIN.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
+
+
+class Harmless:
+    """A stream that writes `harmless` text."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write it; the number of characters that were given."""
+        self._stream.write(harmless(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write them all."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Hand on what is kept back."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal shows it."""
+        return self._stream.isatty()
+
+
+def stdout() -> TextIO:
+    """Standard output."""
+    return cast(TextIO, Harmless(sys.stdout))
+
+
+def stderr() -> TextIO:
+    """Standard error."""
+    return cast(TextIO, Harmless(sys.stderr))
+
+
+def put(text: str) -> None:
+    """Write lines to standard output, at once."""
+    out = stdout()
+    out.write(text)
+    out.flush()
+
+
+def complain(text: str) -> None:
+    """One line for the operator, on standard error."""
+    stderr().write(f"kac: {clean(text, LONGEST_COMPLAINT)}\n")
+
+
+def ask(prompt: str) -> None:
+    """A question on standard error; the cursor stays behind it."""
+    err = stderr()
+    err.write(clean(prompt, LONGEST_COMPLAINT))
+    err.flush()
+
+
+def ask_secret(prompt: str) -> str:
+    """A line that is typed unseen."""
+    from getpass import getpass
+
+    return getpass(clean(prompt, LONGEST_COMPLAINT))
+
+
+def drawn_on(stream: str) -> TextIO:
+    """``stdout`` or ``stderr`` for a library that draws with escape sequences of its own (Rich's bars, prompt_toolkit).
+    The texts that it draws have to be harmless before."""
+    return cast(TextIO, {"stdout": sys.stdout, "stderr": sys.stderr}[stream])
+
+
+def for_clipboard(text: str) -> str:
+    """Lines as they may be pasted into a terminal: what would act there is an escape, and no line ends are added."""
+    return harmless(text).rstrip("\n")
+
+
+class OneLineEach(logging.Formatter):
+    """Log records that begin a line; what goes on below is indented, so that no text in it can look like a record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's lines."""
+        return "\n    ".join(map(clean, super().format(record).split("\n")))

@@ -1,0 +1,172 @@
+"""Nothing is written to a terminal but through `console.terminal`, and no way around it is left in the code."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.commands.data_forms import csv_cell, csv_text, yaml_text
+from console.terminal import Harmless, OneLineEach, for_clipboard, harmless
+from tests.support.hostile_text import HOSTILE, acted_upon
+
+ROOT = Path(__file__).parents[2]
+WRITER = ROOT / "console" / "terminal.py"
+ON_EXECUTORS = ROOT / "console" / "history"
+"""Runs without the rest of the product, where no terminal is."""
+STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
+ASKED_ONLY = {"isatty", "fileno"}
+CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
+FORMATTERS = {"Formatter"}
+
+
+def sources() -> list[Path]:
+    found = [path for room in ("console", "widgets", "themes") for path in sorted((ROOT / room).rglob("*.py"))]
+    assert WRITER in found
+    return [path for path in found if path != WRITER and ON_EXECUTORS not in path.parents]
+
+
+def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    asked = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr in ASKED_ONLY}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="sys"), attr=name) if name in STREAMS and id(node) not in asked:
+                yield node.lineno, f"sys.{name}"
+            case ast.ImportFrom(module="sys", names=names) if STREAMS & {each.name for each in names}:
+                yield node.lineno, "from sys import …"
+            case ast.ImportFrom(module="getpass", names=names) if "getpass" in {each.name for each in names}:
+                yield node.lineno, "getpass"
+            case ast.Call(func=ast.Name(id=name)) if name in CALLS | FORMATTERS:
+                yield node.lineno, name
+            case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id="logging" | "traceback" | "warnings"))) if (
+                name in CALLS | FORMATTERS | {"warn"}
+            ):
+                yield node.lineno, f"logging.{name}"
+            case ast.Call(func=ast.Attribute(attr="write", value=ast.Name(id="os")), args=[ast.Constant(), *_]):
+                yield node.lineno, "os.write"
+
+
+HANDLED = {
+    ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
+    ("console/present/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
+    ("console/present/plain_output.py", "sys.stderr"),
+}
+
+
+def test_nothing_writes_around_the_writer() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {what}"
+        for path in sources()
+        for line, what in bypasses(ast.parse(path.read_text(encoding="utf-8")))
+        if (str(path.relative_to(ROOT)), what) not in HANDLED
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('x')", "import sys; sys.stdout.write('x')", "import sys; out = sys.stderr", "from sys import stdout",
+        "from getpass import getpass", "import logging; logging.Formatter('x')", "import os; os.write(1, b'x')",
+        "import sys; json.dump({}, sys.__stdout__)",
+    ],
+)  # fmt: skip
+def test_a_way_around_is_seen(code: str) -> None:
+    assert list(bypasses(ast.parse(code)))
+
+
+def test_asking_a_stream_is_no_way_around() -> None:
+    assert not list(bypasses(ast.parse("import sys; sys.stdout.isatty(); sys.stderr.fileno()")))
+
+
+hostile = st.text(st.characters(), max_size=30) | st.sampled_from(HOSTILE)
+
+
+@given(st.lists(hostile, max_size=4))
+def test_what_is_written_has_lines_and_nothing_that_acts(texts: list[str]) -> None:
+    out = io.StringIO()
+    Harmless(out).write("\n".join(texts))
+    assert acted_upon(out.getvalue()) == ""
+    assert harmless(out.getvalue()) == out.getvalue()
+
+
+@given(hostile, hostile)
+def test_a_record_of_the_log_can_not_look_like_two(message: str, error: str) -> None:
+    formatter = OneLineEach("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    forged = f"{message}\n2026-01-01 00:00:00,000 INFO console: all is well"
+    try:
+        raise ValueError(f"{error}\n2026-01-01 00:00:00,000 INFO console: all is well")
+    except ValueError as raised:
+        record = logging.LogRecord("x", logging.ERROR, "f", 1, "%s", (forged,), (ValueError, raised, None))
+    written = formatter.format(record)
+    assert acted_upon(written) == ""
+    first, *others = written.split("\n")
+    assert "ERROR x: " in first
+    assert all(line.startswith("    ") for line in others)
+
+
+@given(hostile)
+def test_what_is_pasted_is_harmless(text: str) -> None:
+    assert acted_upon(for_clipboard(text)) == ""
+    assert not for_clipboard(text + "\n").endswith("\n")
+
+
+# -- YAML, JSON, CSV ---------------------------------------------------------------------------------------------------
+
+values = hostile | st.integers() | st.booleans() | st.none()
+data = st.recursive(
+    values, lambda of: st.lists(of, max_size=3) | st.dictionaries(hostile, of, max_size=3), max_leaves=8
+)
+
+
+@given(data)
+def test_yaml_reads_back_and_shows_all_that_is_in_it(given_: object) -> None:
+    text = yaml_text(given_)
+    assert acted_upon(text) == ""
+    assert harmless(text) == text
+    assert yaml.safe_load(text) == given_
+
+
+@given(data)
+def test_json_goes_through_the_writer_unchanged(given_: object) -> None:
+    text = json.dumps(given_, indent=2)
+    assert harmless(text) == text
+    assert json.loads(text) == given_
+
+
+@given(st.lists(st.lists(hostile, min_size=2, max_size=2), max_size=4))
+def test_csv_has_a_line_for_each_row_and_no_formulas(rows: list[list[str]]) -> None:
+    text = csv_text(rows)
+    assert acted_upon(text) == ""
+    assert harmless(text) == text
+    assert text.count("\n") == len(rows)
+    for cell in (cell for row in csv.reader(io.StringIO(text)) for cell in row):
+        assert cell[:1] not in ("=", "@", "\uff1d", "\uff20", "\t", "\r")
+        if cell[:1] in ("+", "-"):
+            float(cell)
+
+
+@pytest.mark.parametrize("number", ["-1", "+1", "-1.5", "-1e9", "0", "-.5", "104857600", "-9223372036854775808"])
+def test_a_number_stays_one(number: str) -> None:
+    assert csv_cell(number) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"), ("-1+cmd|' /C calc'!A0", "'-1+cmd|' /C calc'!A0"), ("@SUM(A1)", "'@SUM(A1)"), ("+a", "'+a"),
+        ("\t=1", "'\\t=1"), ("\r=1", "'\\r=1"), ("-", "'-"), ("-Infinity", "'-Infinity"), ("\uff1d1", "'\uff1d1"),
+        ("a=1", "a=1"), ("", ""), ("a\x1b[2J\nb", "a\\x1b[2J\\nb"), ("-1\n", "'-1\\n"),
+    ],
+)  # fmt: skip
+def test_what_a_spreadsheet_would_run_is_text(text: str, cell: str) -> None:
+    assert csv_cell(text) == cell
