@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 
 from console.commands.access import OPERATIONS_OF
 from console.commands.query_lists import COLUMNS
 from console.commands.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
 from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.terminal import put
 
 _INTRODUCTION = """\
 # Commands
@@ -91,4 +91,4 @@ def _codes(words: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    put(reference())
