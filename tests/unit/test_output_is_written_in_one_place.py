@@ -24,7 +24,7 @@ WRITER = ROOT / "console" / "terminal.py"
 ON_EXECUTORS = ROOT / "console" / "history"
 """Runs without the rest of the product, where no terminal is."""
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
-ASKED_ONLY = {"isatty", "fileno"}
+ASKED_ONLY = {"isatty", "fileno", "encoding", "errors"}
 CALLS = {"print", "input", "getpass", "basicConfig", "write_through", "print_formatted_text", "print_exc"}
 FORMATTERS = {"Formatter"}
 
@@ -59,6 +59,8 @@ HANDLED = {
     ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
     ("console/present/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
     ("console/present/plain_output.py", "sys.stderr"),
+    ("console/doors/terminal.py", "sys.stdout"),  # asks whether they are terminals
+    ("console/doors/terminal.py", "sys.stderr"),
 }
 
 
