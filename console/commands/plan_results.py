@@ -22,7 +22,7 @@ from console.plan.units import duration_text
 from console.present import names
 from console.present.deletions import deletion_text
 from console.present.failures import failure_text, how_to_settle
-from console.present.values import side_text
+from console.present.values import origin, side_text
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
@@ -98,7 +98,7 @@ def _deletion_data(found: Deletion | None) -> Data:
 def with_source(target: Target, key: str, side: Side) -> str:
     """A side of a change, and where its value comes from."""
     text = side_text(target, key, side)
-    return f"{text} ({names.source(side.source)})" if side.source is not None else text
+    return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
 
 
 def side_data(side: Side) -> Mapping[str, Data]:

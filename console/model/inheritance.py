@@ -61,6 +61,13 @@ def in_terms_of(key: str, name: str, value: str | None) -> str | None:
     return str(number * theirs // ours) if number >= 0 else "-1"  # without limit in every unit
 
 
+def given_as(key: str, name: str, value: str | None) -> str:
+    """``log.retention.hours=168`` for a value of ``retention.ms`` that was given so, in another unit; else ``""``."""
+    if value is None or not name or _FACTORS.get(name, 1) == _FACTORS.get(key, 1):
+        return ""
+    return f"{name}={in_terms_of(name, key, value)}"
+
+
 def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
     """What topics inherit for a key on each broker whose configs were read, by broker id; empty for a key that no
     broker's setting changes."""
@@ -157,14 +164,19 @@ class Inheritance:
 
     def _below_cluster_default(self, key: str) -> Inherited:
         """Each broker falls back to its own file or to the default; told only where those that were read agree."""
-        below = PRECEDENCE[2:]
-        found = set()
-        for configs in self._sets(BROKER):
-            entry = configs.get(key)
-            rest = [s for s in entry.synonyms if s.source in below] if entry is not None else []
-            hidden = entry is not None and entry.hidden
-            found.add(Inherited(rest[0].value, rest[0].source, rest[0].name, hidden) if rest else NOTHING)
+        found = {_below(configs.get(key), key) for configs in self._sets(BROKER)}
         return found.pop() if len(found) == 1 else UNKNOWN
+
+
+def _below(entry: ConfigEntry | None, key: str) -> Inherited:
+    """What a broker's key is without any dynamic value."""
+    if entry is None:
+        return NOTHING
+    for synonym in entry.synonyms:
+        if synonym.source in PRECEDENCE[2:]:
+            value = in_terms_of(key, synonym.name, synonym.value)
+            return Inherited(value, synonym.source, synonym.name, entry.hidden)
+    return NOTHING
 
 
 def _told(entry: ConfigEntry, resource: ConfigResource) -> Inherited | None:

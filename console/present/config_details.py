@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping
 
 from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override
-from console.model.inheritance import Inheritance, Inherited
+from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
 from console.present import names
@@ -18,6 +18,7 @@ from console.present.spans import Line
 from console.present.units import config_value, key_unit
 from console.present.values import config_text, side_text, with_unit
 
+_SHORT = 60
 _MODES = {
     UpdateMode.RESTART: "needs a restart with a new server.properties",
     UpdateMode.CLUSTER_WIDE: "cluster-wide or per broker",
@@ -67,7 +68,8 @@ def beneath(resource: ConfigResource, entry: ConfigEntry, snapshot: Snapshot, br
     if below.source is None:
         return [*said, ("nothing", "")]
     value = with_unit(entry.name, below.value, entry.sensitive or below.hidden)
-    there = f" {clean(below.name)}" if below.name not in ("", entry.name) else ""
+    name = given_as(entry.name, below.name, below.value) or below.name
+    there = f" {clean(name)}" if name not in ("", entry.name) else ""
     return [*said, (value, ""), (f" from {names.source(below.source, broker)}{there}", "muted")]
 
 
@@ -85,7 +87,14 @@ def chain(entry: ConfigEntry, broker: int | None) -> Line:
 
 def _link(entry: ConfigEntry, synonym: Synonym, broker: int | None) -> str:
     name = f"{clean(synonym.name)} " if synonym.name != entry.name else ""
-    return f"{names.source(synonym.source, broker)} {name}{config_text(synonym.value, entry.sensitive, 60)}"
+    return f"{names.source(synonym.source, broker)} {name}{_synonym_text(entry, synonym)}"
+
+
+def _synonym_text(entry: ConfigEntry, synonym: Synonym) -> str:
+    """A value in another unit than the entry's is said in words too."""
+    if key_unit(synonym.name) != key_unit(entry.name):
+        return with_unit(synonym.name, synonym.value, entry.sensitive)
+    return config_text(synonym.value, entry.sensitive, _SHORT)
 
 
 def documentation(text: str, width: int) -> list[Line]:

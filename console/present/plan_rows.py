@@ -20,7 +20,7 @@ from console.present.failures import failure_text
 from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line, Span
-from console.present.values import side_human, side_text
+from console.present.values import origin, side_human, side_text
 
 _LETTERS: dict[Status, Span] = {
     Status.VALID: ("✓", "ok"),
@@ -101,7 +101,7 @@ def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: in
     """A side of a change, and where its value comes from."""
     line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
     if side.source is not None:
-        line.append((f" ({names.source(side.source, broker)})", "muted"))
+        line.append((f" ({origin(key, side, names.source(side.source, broker))})", "muted"))
     return line
 
 

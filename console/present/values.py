@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.config import ConfigEntry
+from console.model.inheritance import given_as
 from console.model.quota import QuotaEntity
 from console.plan.diff import Side
 from console.present.names import HIDDEN, NOTHING
@@ -57,6 +58,14 @@ def side_text(target: Target, key: str, side: Side) -> str:
     if isinstance(target, Acl):
         return clean(side.value)
     return config_text(side.value)
+
+
+def origin(key: str, side: Side, source: str) -> str:
+    """Where a side's value comes from: ``default``, ``log.retention.hours=168, default`` if it is given in another
+    unit there."""
+    value = side.value if isinstance(side.value, str) else None
+    given = given_as(key, side.name, value)
+    return f"{clean(given, 120)}, {source}" if given else source
 
 
 def side_human(target: Target, key: str, side: Side) -> str:

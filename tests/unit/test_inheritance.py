@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.commands.plan_results import with_source
 from console.model.broker_layers import TOPIC_SYNONYMS, broker_synonyms, chain, layers_of, listener_base, names_touched
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, ConfigSource
 from console.model.config import (
@@ -19,8 +20,21 @@ from console.model.config import (
     broker_resource,
     topic_resource,
 )
-from console.model.inheritance import UNKNOWN, Inheritance, Inherited, by_broker, differing, from_broker, in_terms_of
+from console.model.inheritance import (
+    UNKNOWN,
+    Inheritance,
+    Inherited,
+    by_broker,
+    differing,
+    from_broker,
+    given_as,
+    in_terms_of,
+)
 from console.model.snapshot import Snapshot
+from console.plan.diff import diff
+from console.plan.edits import UnsetConfig
+from console.plan.plan import EMPTY, stage
+from console.plan.values import LONG
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, B1, B2 = topic_resource("t1"), topic_resource("t2"), broker_resource(1), broker_resource(2)
@@ -181,3 +195,33 @@ def test_what_a_broker_tells_of_each_name_is_taken_from_its_entries() -> None:
     assert list(layers("log.retention.hours")) == []
     assert from_broker("retention.ms", ConfigSet((entry,))).value == "5"
     assert from_broker("retention.ms", ConfigSet(())) == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("key", "weaker", "given", "inherited"),
+    [
+        ("log.retention.ms", "log.retention.hours", "168", "604800000"),
+        ("log.retention.ms", "log.retention.minutes", "90", "5400000"),
+        ("log.retention.minutes", "log.retention.hours", "168", "10080"),
+        ("log.roll.ms", "log.roll.hours", "168", "604800000"),
+        ("log.roll.jitter.ms", "log.roll.jitter.hours", "2", "7200000"),
+        ("log.retention.ms", "log.retention.hours", "-1", "-1"),
+    ],
+)
+@pytest.mark.parametrize("resource", [B1, CLUSTER_DEFAULT])
+def test_what_is_given_in_another_unit_is_converted_and_named(
+    resource: ConfigResource, key: str, weaker: str, given: str, inherited: str
+) -> None:
+    """As brokers describe it: the weaker name stands after the override, in its own unit."""
+    source = DYNAMIC_DEFAULT if resource.is_cluster_default else DYNAMIC_BROKER
+    told = ConfigEntry(
+        key, "5", source, type=LONG, synonyms=(Synonym(key, "5", source), Synonym(weaker, given, STATIC))
+    )
+    own = ConfigEntry(key, "5", source, type=LONG, synonyms=(Synonym(key, "5", source),))
+    configs = {B1: ConfigSet((told,)), B2: ConfigSet((told,)), CLUSTER_DEFAULT: ConfigSet((own,))}
+    snapshot = replace(ModelCluster(topics={"t": 1}).describe(), configs=configs)
+    found = Inheritance(snapshot).without_override(resource, key)
+    assert (found.value, found.source, found.name) == (inherited, STATIC, weaker)
+    assert given_as(key, found.name, found.value) == f"{weaker}={given}"
+    (group,) = diff(stage(EMPTY, [UnsetConfig(resource, key)], snapshot).plan, snapshot)
+    assert with_source(resource, key, group.lines[0].new) == f"{inherited} ({weaker}={given}, static broker)"

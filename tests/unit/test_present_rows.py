@@ -287,7 +287,7 @@ def test_details_tell_type_chain_and_what_lies_beneath() -> None:
         "Without the override: 259200000 (3 d) from cluster <default> log.retention.ms"
     )
     assert plain(chain(RETENTION, 1)) == (
-        "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168"
+        "topic 86400000 ▸ cluster <default> log.retention.ms 259200000 ▸ default log.retention.hours 168 (7 d)"
     )
     assert beneath(ORDERS, SEGMENT, snapshot(), 1) == []
     pending = rows_of(SetConfig(ORDERS, "retention.ms", "604800000"))[0]
