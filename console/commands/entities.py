@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from console.commands.reader import Expected, Reader, Role, What
 from console.commands.statements import Entity, Name, Subject
 from console.commands.words import Word
 from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.numbers import is_natural
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 
 INT_MAX = 2**31 - 1
-_NUMBER = re.compile(r"[0-9]{1,10}")
 
 ACL_TYPES = {
     "topic": AclResourceType(2),
@@ -106,7 +104,7 @@ def _broker_number(reader: Reader, word: Word, label: str) -> int:
 
 def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | None:
     """The number in plain digits within the bounds, None for anything else."""
-    if _NUMBER.fullmatch(text) is None:
+    if not is_natural(text):
         return None
     number = int(text)
     return number if lowest <= number <= highest else None

@@ -34,6 +34,7 @@ from console.commands.statements import (
     UseContext,
     View,
 )
+from console.model.numbers import is_natural
 from console.model.secret import Secret
 from console.plan.effects.risks import NAMES, Risk
 from console.safe_files import read_stdin, read_text
@@ -265,7 +266,7 @@ class Runner:
         from console.commands.past import stage_revert
         from console.commands.plan_results import stage_table
 
-        if not change.isascii() or not change.isdigit():
+        if not is_natural(change):
             raise CommandError("a change is called by its number", "history shows them", statement.span)
         report = await stage_revert(self.session, int(change))
         self.failed += bool(report.staging.refused)

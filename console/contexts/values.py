@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from console.contexts.context import ContextError, Place, Surroundings, printable
 from console.contexts.references import References, is_reference, open_to_others, whole_reference
+from console.model.numbers import is_natural
 from console.model.secret import Secret
 
 
@@ -88,7 +89,7 @@ class Values:
         text = self.text(key)
         if text is None:
             return None
-        if not text.isascii() or not text.isdigit():
+        if not is_natural(text):
             raise self.error(key, f"it is a number of milliseconds, not {text!r}")
         return int(text) / 1000
 

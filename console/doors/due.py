@@ -6,12 +6,15 @@ import argparse
 
 from console.doors.opening import DONE, FAILED
 from console.doors.working import with_session
+from console.model.numbers import natural_number, option
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac due``."""
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
-    parser.add_argument("--forget", metavar="CHANGE", type=int, help="what this change set for a time is to stay")
+    parser.add_argument(
+        "--forget", metavar="CHANGE", type=option(natural_number), help="what this change set for a time is to stay"
+    )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 

@@ -18,6 +18,7 @@ from console.doors.lake_reading import (
 )
 from console.doors.opening import DONE, USAGE, complain
 from console.model.changes import Status
+from console.model.numbers import is_natural, natural_number, option
 
 LIMIT = 500
 _OF_A_LAKE = ("lake", "cluster", "entity", "since", "until", "key", "principal", "limit")
@@ -38,7 +39,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
     parser.add_argument("--principal", metavar="WHO", help="only what this principal did, or may have done")
-    parser.add_argument("--limit", metavar="N", type=int, help=f"so many changes, the latest (default {LIMIT})")
+    parser.add_argument(
+        "--limit", metavar="N", type=option(natural_number), help=f"so many changes, the latest (default {LIMIT})"
+    )
     add_lake(parser)
     parser.add_argument("--journal", action="store_true", help="the changes applied from this host, from its journal")
     parser.add_argument(
@@ -108,7 +111,7 @@ def _entity(text: str) -> tuple[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
+    return is_natural(text) and len(text) < 19
 
 
 async def _ask_why() -> str:

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from console.doors.opening import FAILED, USAGE, complain
+from console.model.numbers import decimal_number, natural_number, option
 
 JOBS = {
     "collect": ("console.doors.lake_collect", "look at clusters, and write down what has changed since the last look"),
@@ -102,15 +103,5 @@ def _given(options: argparse.Namespace) -> list[str]:
     return [name for name, value in vars(options).items() if name in known and value not in (None, [])]
 
 
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
-
-
-def _ratio(text: str) -> float:
-    number = float(text)
-    if not 0 <= number <= 1:
-        raise argparse.ArgumentTypeError("from 0 to 1")
-    return number
+_count = option(natural_number, lowest=1)
+_ratio = option(decimal_number, 0, 1)

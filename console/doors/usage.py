@@ -6,6 +6,7 @@ import argparse
 
 from console.doors.lake_reading import Opened, add_lake, add_output, add_window, print_table, read_lake, window
 from console.doors.opening import DONE
+from console.model.numbers import natural_number, option
 
 KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 _NOTE = "rates are estimates from request logs: bytes of records, without headers"
@@ -16,7 +17,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
     parser.add_argument("--principal", metavar="USER", help="only pairs of this user")
-    parser.add_argument("--limit", metavar="N", type=int, default=30, help="so many pairs, the hottest (default 30)")
+    parser.add_argument(
+        "--limit", metavar="N", type=option(natural_number), default=30, help="so many pairs, the hottest (default 30)"
+    )
     add_lake(parser)
     add_output(parser)
 

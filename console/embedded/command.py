@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from console.embedded.scenarios.scenario import NAMES, members
 from console.embedded.spec import LOOPBACK, ClusterSpec
 from console.embedded.versions.release import RELEASE_NAMES
+from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import OneLineEach, complain, put
 
 if TYPE_CHECKING:
@@ -29,14 +30,24 @@ _STANDARD_INPUT = 0
 
 def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
     """The options of ``kac cluster``, and of ``kac demo`` with another scenario where none is named."""
-    parser.add_argument("--port", type=int, default=0, metavar="N", help="the first broker's port (default: any free)")
+    parser.add_argument(
+        "--port",
+        type=option(natural_number),
+        default=0,
+        metavar="N",
+        help="the first broker's port (default: any free)",
+    )
     parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=f"where to listen (default: {LOOPBACK})")
-    parser.add_argument("--brokers", type=int, default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)")
+    parser.add_argument(
+        "--brokers", type=option(natural_number), default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)"
+    )
     parser.add_argument("--scenario", choices=NAMES, default=scenario, help=f"what is in it (default: {scenario})")
     parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="which Kafka to be like")
     parser.add_argument("--state", type=Path, metavar="FILE", help="keep the state over restarts")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help="as api=create_topics,cut=after")
-    parser.add_argument("--propagation-delay", type=float, default=0.0, metavar="SECONDS", help="how long brokers lag")
+    parser.add_argument(
+        "--propagation-delay", type=option(decimal_number), default=0.0, metavar="SECONDS", help="how long brokers lag"
+    )
     parser.add_argument("--no-forwarding", action="store_true", help="only the controller takes changes of topics")
     parser.add_argument("--no-proposals", action="store_true", help="speak the formats of released Kafka only")
     parser.add_argument("--still", action="store_true", help="nobody else changes anything")

@@ -19,6 +19,7 @@ from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import Target
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, topic_resource
+from console.model.numbers import is_natural
 from console.model.quota import QuotaEntity
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text
@@ -111,7 +112,7 @@ def _entities(part: FilePart, document: Document, read: Read) -> Iterator[FilePr
     sections = {"brokers": part.brokers, "groups": part.groups, "client-metrics": part.client_metrics}
     for type_, section in SECTIONS.items():
         for name, given_configs in sections[section].items():
-            if section == "brokers" and name != DEFAULT and not name.isdecimal():
+            if section == "brokers" and name != DEFAULT and not is_natural(name):
                 line = document.line((section, name))
                 yield FileProblem(document.source, line, f"{name!r} is no broker's id", f"write a number or {DEFAULT}")
                 continue

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from console.model.numbers import natural_number
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -22,11 +24,15 @@ Configs = dict[str, ConfigValue]
 Entities = dict[str, Configs | None]
 
 
+def _natural(value: object) -> object:
+    return natural_number(value) if isinstance(value, str) else value
+
+
 class TopicPart(_Part):
     """A topic."""
 
-    partitions: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
-    replication: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    partitions: Annotated[int, BeforeValidator(_natural), Field(ge=1, le=1_000_000)] | None = None
+    replication: Annotated[int, BeforeValidator(_natural), Field(ge=1, le=10_000)] | None = None
     configs: Configs | None = None
 
 

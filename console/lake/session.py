@@ -16,6 +16,7 @@ from console.lake.java import Java, NoJava, find_java
 from console.lake.machine import MIB, Machine, this_machine
 from console.lake.package import write_package
 from console.log_file import state_directory
+from console.model.numbers import is_natural
 from console.safe_files import open_private, private_folder
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def memory(machine: Machine) -> str:
 def cores(master: str, machine: Machine) -> int:
     """How many a local master takes: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
     number = master.removeprefix("local").strip("[]").split(",")[0].strip()
-    return machine.cores if number == "*" else int(number) if number.isdigit() else 1
+    return machine.cores if number == "*" else int(number) if is_natural(number) else 1
 
 
 def partitions(cores: int, input_bytes: int | None) -> int:

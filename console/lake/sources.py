@@ -26,6 +26,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from console.files.errors import FileProblem, FileProblems
 from console.files.nodes import Document, read_yaml
 from console.history.cluster_ids import id_problem
+from console.model.numbers import is_natural
 
 if TYPE_CHECKING:
     from console.history.jobs.inputs import Inputs
@@ -117,7 +118,7 @@ def given_sources(
     by_broker: dict[int, list[str]] = {}
     for each in request_logs:
         broker, equals, pattern = each.partition("=")
-        if not (equals and pattern and broker.isdigit()):
+        if not (equals and pattern and is_natural(broker)):
             raise ValueError(f"--request-log {each}: write BROKER=FILES, as --request-log '1=/logs/kafka-request.log*'")
         by_broker.setdefault(int(broker), []).append(_path(pattern, folder))
     if by_broker and cluster_id is None and not metadata_logs:
@@ -182,7 +183,7 @@ class _Reader:
     def _request_log(self, at: tuple[str | int, ...], log: Any, zone: str) -> RequestFiles:
         read = self._mapping(at, log, _REQUEST_LOG)
         broker = self._text((*at, "broker"), read.get("broker"))
-        if not broker.isdigit():
+        if not is_natural(broker):
             self._wrong(
                 (*at, "broker"), "broker is missing here" if not broker else f"{broker!r} is no broker's id", ""
             )
@@ -190,7 +191,7 @@ class _Reader:
         if not patterns:
             self._wrong((*at, "files"), "files is missing here", "as /logs/kafka-request.log*")
         own = self._zone((*at, "timezone"), read.get("timezone"), zone)
-        return RequestFiles(int(broker) if broker.isdigit() else 0, patterns, own)
+        return RequestFiles(int(broker) if is_natural(broker) else 0, patterns, own)
 
     def _zone(self, at: tuple[str | int, ...], value: Any, default: str) -> str:
         zone = self._text(at, value)

@@ -6,10 +6,10 @@ Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the check
 from __future__ import annotations
 
 import math
-import re
 
 from console.model.codes import ConfigType
 from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.model.numbers import has_number_form, is_decimal, is_whole
 from console.plan.units import Unit, has_unit, parse_amount, unit_of
 
 BOOLEAN = ConfigType(1)
@@ -20,8 +20,6 @@ DOUBLE = ConfigType(6)
 LIST = ConfigType(7)
 
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
-_INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _ALLOWED_SUFFIX = {"request_percentage": "%", "controller_mutation_rate": "/s", CONNECTION_CREATION_RATE: "/s"}
 
 _LONG_MAX = 2**63 - 1
@@ -78,7 +76,7 @@ def _amount(key: str, unit: Unit, text: str) -> int:
 def _whole(key: str, type_: ConfigType, unit: Unit, text: str) -> str:
     if unit is not Unit.NONE and has_unit(text):
         written = str(_amount(key, unit, text))
-    elif _INTEGER.fullmatch(text):
+    elif is_whole(text):
         written = text
     else:
         counted = f" of {unit.value}" if unit is not Unit.NONE else ""
@@ -93,7 +91,7 @@ def _whole(key: str, type_: ConfigType, unit: Unit, text: str) -> str:
 def _decimal(key: str, unit: Unit, text: str) -> str:
     if unit is not Unit.NONE and has_unit(text):
         return str(_amount(key, unit, text))
-    if not _DECIMAL.fullmatch(text) or math.isinf(float(text)):
+    if not is_decimal(text):
         raise ValueError(f"{key} is a number such as 0.5, not {_quoted(text)}")
     return text
 
@@ -105,9 +103,9 @@ def canonical(type_: ConfigType, text: str) -> str:
     match type_:
         case _ if type_ == BOOLEAN:
             return stripped.lower()
-        case _ if type_ in _BITS and _INTEGER.fullmatch(stripped):
+        case _ if type_ in _BITS and is_whole(stripped):
             return str(int(stripped))
-        case _ if type_ == DOUBLE and _DECIMAL.fullmatch(stripped):
+        case _ if type_ == DOUBLE and is_decimal(stripped):
             return java_double(float(stripped))
         case _ if type_ == LIST and stripped:
             return ",".join(items_of(text))
@@ -165,7 +163,7 @@ def parse_quota(key: str, text: str) -> float:
 
 
 def _number(key: str, text: str, example: str) -> float:
-    if not _DECIMAL.fullmatch(text):
+    if not has_number_form(text):
         raise ValueError(f"{key} is a number above 0 (for instance {example}), not {_quoted(text)}")
     return float(text)
 

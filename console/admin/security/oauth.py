@@ -18,6 +18,7 @@ from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Un
 from console.admin.security.tls import client_context
 from console.admin.settings import SaslSettings, TlsSettings
 from console.model.failure import Failure
+from console.model.numbers import is_natural
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is asked for anew (sasl.login.refresh.window.factor)."""
@@ -156,7 +157,7 @@ def _headers(sasl: SaslSettings) -> dict[str, str]:
 
 def _timeout(options: Mapping[str, str], limit: float) -> float:
     """The shortest of the limit and sasl.login.{connect,read}.timeout.ms."""
-    given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if options.get(key, "").isdigit()]
+    given = [options[key] for key in ("connect.timeout.ms", "read.timeout.ms") if is_natural(options.get(key, ""))]
     return min([limit, *(int(text) / 1000 for text in given if int(text))])
 
 

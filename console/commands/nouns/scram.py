@@ -6,6 +6,7 @@ import argparse
 
 from console.commands.nouns.noun import Noun, Statements, need
 from console.language.quoting import quote
+from console.model.numbers import natural_number, option
 
 EXAMPLES = """\
 examples:
@@ -19,7 +20,7 @@ examples:
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--user", metavar="NAME", help="whose")
     parser.add_argument("--mechanism", choices=("SCRAM-SHA-256", "SCRAM-SHA-512"), type=str.upper, help="which")
-    parser.add_argument("--iterations", metavar="N", type=int, help="4096 to 16384; without it 4096")
+    parser.add_argument("--iterations", metavar="N", type=option(natural_number), help="4096 to 16384; without it 4096")
     parser.add_argument("--password-file", metavar="FILE", help="the password is its text; without it you are asked")
 
 

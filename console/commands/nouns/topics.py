@@ -6,6 +6,7 @@ import argparse
 
 from console.commands.nouns.noun import Noun, OptionsError, Statements, need, pairs
 from console.language.quoting import quote, quote_pattern
+from console.model.numbers import natural_number, option
 
 EXAMPLES = """\
 examples:
@@ -19,8 +20,10 @@ examples:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", metavar="NAME", help="its name; with --list and --describe also a pattern, as svc-*")
-    parser.add_argument("--partitions", metavar="N", type=int, help="how many, in all")
-    parser.add_argument("--replication-factor", metavar="N", type=int, help="replicas of each partition")
+    parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
+    parser.add_argument(
+        "--replication-factor", metavar="N", type=option(natural_number), help="replicas of each partition"
+    )
     parser.add_argument(
         "--replica-assignment", metavar="1:2,2:3", help="brokers of each partition, the preferred leader first"
     )

@@ -11,6 +11,8 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
+from console.model.numbers import natural_number, option
+
 from ..store import Lake, LakeError
 from ..store.sweep import KEEP
 from .hadoop import HadoopFilesystem
@@ -22,7 +24,9 @@ def parser(job: str, description: str) -> argparse.ArgumentParser:
     """With what all jobs take."""
     made = argparse.ArgumentParser(prog=f"kac-lake-{job}", description=description)
     made.add_argument("lake", help="the lake: a path, or a URI as s3a://bucket/lake")
-    made.add_argument("--keep", type=int, default=KEEP, help="versions to keep (default: %(default)s)")
+    made.add_argument(
+        "--keep", type=option(natural_number), default=KEEP, help="versions to keep (default: %(default)s)"
+    )
     return made
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from console.model.numbers import decimal_number, option
+
 from ..cluster_ids import id_problem
 from ..store import Lake
 from ..store.sweep import KEEP
@@ -99,7 +101,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Under `spark-submit`: the report as JSON on standard output; 0, or 1 with why on standard error."""
     options = parser(JOB, "Takes in what is new in logs and journals.")
     options.add_argument("inputs", help="a JSON file, or the JSON itself: metadata_logs, request_logs, journals")
-    options.add_argument("--max-bad-ratio", type=float, default=MAX_BAD_RATIO, help="(default: %(default)s)")
+    options.add_argument(
+        "--max-bad-ratio", type=option(decimal_number, 0, 1), default=MAX_BAD_RATIO, help="(default: %(default)s)"
+    )
     given = options.parse_args(argv)
     try:
         text = given.inputs if given.inputs.lstrip().startswith("{") else Path(given.inputs).read_text("utf-8")

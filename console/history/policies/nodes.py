@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
+from console.model.numbers import decimal_number
+
 from ..bounded_yaml import UnsafeYaml, events
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ class Node:
                 f"{self.yaml.value!r} is no number" if isinstance(self.yaml.value, str) else "here has to be a number"
             )
         try:
-            return float(self.text())
+            return decimal_number(self.text())
         except ValueError:
             self.fail(f"{self.yaml.value} is no decimal number")
 

@@ -30,6 +30,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from console.model.numbers import is_natural
+
 from ..kraft.decoder import ROW_SCHEMA, Trouble
 from ..kraft.plan import SPLIT_BYTES, LogPlan, Split, plan_log
 from ..kraft.read import read_splits
@@ -182,7 +184,7 @@ def _number(given: Mapping[str, str], name: str) -> int | None:
     text = given.get(name)
     if text is None:
         return None
-    if not text.isdecimal() or (name == "partitions" and not int(text)):
+    if not is_natural(text) or (name == "partitions" and not int(text)):
         raise ValueError(f"kraft_log: the option {name} is no whole number: {text[:40]!r}")
     return int(text)
 
