@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from console.language.sensitive import without_secrets
 from console.safe_files import open_private
 from console.terminal import OneLineEach
 
@@ -21,6 +22,14 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/kac`, or `~/.local/state/kac`: log, history and journal live there."""
     base = environ.get("XDG_STATE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".local" / "state")
     return Path(base) / "kac"
+
+
+class WithoutSecrets(OneLineEach):
+    """Takes out what a broker's words or a traceback may repeat of a command."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's lines."""
+        return without_secrets(super().format(record), "…")
 
 
 class PrivateLog(RotatingFileHandler):
@@ -55,6 +64,6 @@ def open_log(environ: Mapping[str, str]) -> str | None:
         # Without a handler, logging would print to the screen.
         root.addHandler(logging.NullHandler())
         return f"no log file: {error.strerror} ({directory})"
-    handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(WithoutSecrets("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     return None

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from console.commands.redact import redact
 from console.log_file import state_directory
 from console.safe_files import PRIVATE, open_private, write_whole
 
@@ -28,10 +29,12 @@ class HistoryFile:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
-        return [line for line in lines if line.strip()][-KEPT:]
+        # Also out of what was kept when less was known to be a secret.
+        return [redact(line) for line in lines if line.strip()][-KEPT:]
 
     def add(self, text: str) -> None:
-        """Remember a command, from which secrets have been taken out."""
+        """Remember a command, without its secrets."""
+        text = redact(text)
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return
         try:

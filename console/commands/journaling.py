@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from console.commands.opening_journal import journal_of
 from console.commands.sending import StepResult, api_name
-from console.commands.sensitive import looks_sensitive
 from console.journal.errors import JournalError
 from console.journal.file import JournalFile
 from console.journal.identity import origin, who
 from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending
+from console.language.sensitive import looks_sensitive
 from console.model.changes import AlterConfigs, Outcome
 from console.model.config import topic_resource
 from console.model.failure import Failure

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import NamedTuple, NoReturn
 
 from console.commands.errors import ParseError, did_you_mean
-from console.commands.sensitive import looks_sensitive
 from console.commands.statements import Subject
 from console.commands.verbs import Where
 from console.commands.words import Places, RawStatement, Span, Word
+from console.language.sensitive import looks_sensitive
 from console.present.sanitize import clean
 
 

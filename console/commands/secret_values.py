@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from console.commands.errors import CommandError
-from console.commands.sensitive import looks_sensitive
 from console.commands.statements import Alter, Assign, Create, FromFile, ScramSet, SecretSource, Statement
 from console.commands.unparse import subject_text
 from console.commands.words import NOWHERE, Span
 from console.language.quoting import quote_beside_equals
+from console.language.sensitive import looks_sensitive
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret

@@ -10,8 +10,10 @@ from typing import NamedTuple
 from console.files.of_snapshot import wanted_of
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.language.quoting import quote_beside_equals
+from console.language.sensitive import looks_sensitive
 from console.model.changes import NewTopic, Target
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import (
     AddAcl,
@@ -82,7 +84,8 @@ def _topic(name: str, wanted: WantedTopic, snapshot: Snapshot) -> Iterator[Edit 
     resource = topic_resource(name)
     there = snapshot.topics.get(name)
     if there is None:
-        given = {key: value for key, value in (wanted.configs or {}).items() if isinstance(value, str)}
+        values = (wanted.configs or {}).items()
+        given = {key: _sent(key, value, None) for key, value in values if isinstance(value, str)}
         yield CreateTopic(NewTopic(name, wanted.partitions or -1, wanted.replication or -1, configs=given))
         for key, value in (wanted.configs or {}).items():
             if value is HIDDEN:
@@ -108,10 +111,15 @@ def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Sn
             if key not in own:
                 yield _secret(resource, key)
         elif not _is_that(own.get(key), str(value)):
-            yield SetConfig(resource, key, str(value))
+            yield SetConfig(resource, key, _sent(key, str(value), own.get(key)))
     for key in own:
         if key not in values:
             yield UnsetConfig(resource, key)
+
+
+def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
+    """A value as an edit has it: what a file holds all the same of secrets is shown nowhere."""
+    return Secret(value) if looks_sensitive(key) or (entry is not None and entry.sensitive) else value
 
 
 def _is_that(entry: ConfigEntry | None, value: str) -> bool:

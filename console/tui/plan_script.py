@@ -5,6 +5,7 @@ from __future__ import annotations
 from console.commands.entities import ACL_TYPES
 from console.commands.unparse import subject_text
 from console.language.quoting import quote, quote_beside_equals, quoted
+from console.language.sensitive import looks_sensitive
 from console.model.acl import Acl
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
@@ -83,7 +84,7 @@ def _key(key: str, resource: ConfigResource | None = None) -> str:
 
 
 def _assign(key: str, value: str | Secret, resource: ConfigResource | None = None) -> str:
-    text = ASK if isinstance(value, Secret) else quote(value) if value else ""
+    text = ASK if isinstance(value, Secret) or looks_sensitive(key) else quote(value) if value else ""
     return f"{_key(key, resource)}={text}"
 
 

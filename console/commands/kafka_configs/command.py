@@ -14,7 +14,7 @@ from console.commands.kafka_configs.options import OPTIONS, usage
 from console.commands.kafka_configs.reader import Arguments, UsageError, by_spelling, read
 from console.commands.kafka_configs.request import ConfigsRequest, request_of
 from console.commands.kafka_configs.values import check_keys, parse_added, parse_deleted
-from console.commands.sensitive import looks_sensitive
+from console.language.sensitive import looks_sensitive
 from console.model.failure import Failure
 from console.present.sanitize import clean
 from console.terminal import stderr, stdout
