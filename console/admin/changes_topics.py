@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from console.admin.changes_delivery import Answer, Look, deliver, refuse_duplica
 from console.admin.error_codes import THROTTLING_QUOTA_EXCEEDED, error_name
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER
-from console.admin.topics import Progress, describe_topics, wait_for_leaders
+from console.admin.topics import Progress, describe_topics, topic_id_text, wait_for_leaders
 from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status
 from console.model.cluster import Topic, TopicListing
 from console.model.failure import Failure
@@ -42,8 +43,11 @@ async def create_topics(
             validate_only=validate_only,
         )
 
+    seen: dict[str, str | None] = {}
+
     async def look(names: Sequence[str]) -> Mapping[str, Status]:
         listing = await describe_topics(link, names)
+        seen.update((name, topic.topic_id) for name, topic in listing.topics.items())
         return {name: created(topics[name], listing) for name in names}
 
     secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
@@ -53,6 +57,12 @@ async def create_topics(
     if not validate_only:
         wanted = {name: _partitions(topic) for name, topic in topics.items()}
         outcomes |= await _with_leaders(link, outcomes, wanted, request.timeout_ms, on_progress)
+        made = {**seen, **call.topic_ids}
+        outcomes |= {
+            name: replace(outcome, topic_id=made.get(name))
+            for name, outcome in outcomes.items()
+            if outcome.status is Status.APPLIED
+        }
     return tuple(outcomes[name] for name in topics)
 
 
@@ -162,7 +172,7 @@ def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
 
 class _Call:
     """One of the three calls. What a controller_mutation_rate quota holds back is waited for and sent again, within the
-    request's own time: it was not applied (KIP-599)."""
+    request's own time: it was not applied (KIP-599). topic_ids: what the answers say of the topics (KIP-516)."""
 
     def __init__(
         self,
@@ -180,6 +190,7 @@ class _Call:
         self._check = check
         self._secrets = secrets
         self._throttle = 0.0
+        self.topic_ids: dict[str, str] = {}
 
     async def deliver(self, names: Sequence[str], look: Look[str]) -> dict[str, Outcome]:
         loop = asyncio.get_running_loop()
@@ -208,6 +219,9 @@ class _Call:
         results = next(
             getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
         )
+        for result in results:
+            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):
+                self.topic_ids[result.name] = topic_id_text(topic_id)
         return {result.name: (result.error_code, getattr(result, "error_message", None)) for result in results}
 
 

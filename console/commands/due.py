@@ -61,7 +61,7 @@ async def take_back(session: Session, tell: Callable[[Result], None]) -> bool:
 async def _take_back(
     session: Session, past: History, number: int, some: tuple[Due, ...], tell: Callable[[Result], None]
 ) -> bool:
-    report = await stage_opposites(session, opposites(past.changes[number], [due.place.edit for due in some]))
+    report = await stage_opposites(session, past, opposites(past.changes[number], [due.place.edit for due in some]))
     staged = {staged.reverts for staged in report.staging.added}
     for due in some:
         if due.place not in staged and not report.staging.refused and not report.notes:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import islice
 
 from console.commands.past import RevertReport
-from console.commands.plan_results import conflict_row, side_data, with_source
+from console.commands.plan_results import conflict_reasons, conflict_row, side_data, with_source
 from console.commands.results import Column, Data, Row, Table
 from console.commands.statements import Entity
 from console.journal.history import Change, Due, History, State
@@ -146,8 +146,8 @@ def revert_tables(report: RevertReport, stage: Table) -> Iterable[Table]:
     if report.moved:
         rows = tuple(map(conflict_row, report.moved))
         columns = tuple(map(Column, ("Entity", "Key", "Left", "Theirs", "Mine")))
-        note = "apply stops here unless it is given --force"
-        yield Table("moved", columns, rows, title="changed by somebody since that change:", notes=(note,))
+        notes = (*conflict_reasons(report.moved), "apply stops here unless it is given --force")
+        yield Table("moved", columns, rows, title="not as that change left it:", notes=notes)
 
 
 _OPEN_STATES = (

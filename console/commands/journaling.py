@@ -69,7 +69,7 @@ class Recording:
 
 
 def _ended(outcome: Outcome) -> Ended:
-    return Ended(outcome.status, outcome.failure)
+    return Ended(outcome.status, outcome.failure, outcome.topic_id)
 
 
 async def record(

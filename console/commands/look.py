@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from console.model import refresh
 from console.model.acl import Acl, filter_for
-from console.model.cluster import ScramCredential
+from console.model.cluster import ScramCredential, TopicListing
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
@@ -40,13 +40,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What edits touch, each in the order in which it first comes."""
+    """What edits touch, each in the order in which it first comes. homes: the other topics that have to be there."""
 
     resources: tuple[ConfigResource, ...]
     topics: tuple[str, ...]
     entities: tuple[QuotaEntity, ...]
     acls: tuple[Acl, ...]
     users: tuple[str, ...]
+    homes: tuple[str, ...]
 
 
 def touched(edits: Iterable[Edit]) -> Touched:
@@ -56,12 +57,14 @@ def touched(edits: Iterable[Edit]) -> Touched:
     created = {topic_resource(edit.topic.name) for edit in all_ if isinstance(edit, CreateTopic)}
     resources = {edit.resource: None for edit in all_ if isinstance(edit, ConfigEdit) and edit.resource not in created}
     resources |= {topic_resource(edit.name): None for edit in all_ if isinstance(edit, DeleteTopic)}
+    named = dict.fromkeys(edit.target for edit in all_ if isinstance(edit, TopicEdit))
     return Touched(
         tuple(resources),
-        tuple(dict.fromkeys(edit.target for edit in all_ if isinstance(edit, TopicEdit))),
+        tuple(named),
         tuple(dict.fromkeys(edit.entity for edit in all_ if isinstance(edit, QuotaEdit))),
         tuple(dict.fromkeys(edit.acl for edit in all_ if isinstance(edit, AclEdit))),
         tuple(dict.fromkeys(edit.user.user for edit in all_ if isinstance(edit, ScramEdit))),
+        tuple(resource.name for resource in resources if resource.type == TOPIC and resource.name not in named),
     )
 
 
@@ -77,8 +80,8 @@ async def look(session: Session, edits: Iterable[Edit]) -> Snapshot:
     snapshot = session.snapshot
     run = session.client.run
     listing, described, quotas, acls, scram = await asyncio.gather(
-        _if(what.topics, run(topics.describe_topics, list(what.topics)) if what.topics else None),
-        _if(what.resources, run(configs.describe_configs, list(what.resources)) if what.resources else None),
+        run(topics.describe_topics, [*what.topics, *what.homes]) if what.topics or what.homes else _nothing(),
+        run(configs.describe_configs, list(what.resources)) if what.resources else _nothing(),
         _quotas(session, what.entities),
         _acls(session, what.acls),
         _scram(session, what.users),
@@ -89,8 +92,12 @@ async def look(session: Session, edits: Iterable[Edit]) -> Snapshot:
     if described is not None:
         snapshot = refresh.with_configs(snapshot, described, at, described_by=described.described_by)
     if listing is not None:
-        snapshot = refresh.with_topics(snapshot, listing, whole=False, at=at)
-        denied = any(failure.name not in refresh.GONE for failure in listing.failures.values())
+        snapshot = _with_homes(snapshot, listing, what.homes)
+    if listing is not None and what.topics:
+        failures = {name: failure for name, failure in listing.failures.items() if name in set(what.topics)}
+        of_these = TopicListing({n: t for n, t in listing.topics.items() if n in set(what.topics)}, failures)
+        snapshot = refresh.with_topics(snapshot, of_these, whole=False, at=at)
+        denied = any(failure.name not in refresh.GONE for failure in failures.values())
         snapshot = _marked(snapshot, "topics", read=not denied, at=at)
     if what.entities:
         rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in set(what.entities)}
@@ -113,8 +120,17 @@ def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snaps
     return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
 
 
-async def _if(wanted: Sequence[object], read: Awaitable[T] | None) -> T | None:
-    return await read if wanted and read is not None else None
+def _with_homes(snapshot: Snapshot, listing: TopicListing, homes: Sequence[str]) -> Snapshot:
+    """With the topics whose configs are edited as they are now; without those that could not be described, of which
+    nothing is known. Whether a topic is there is for its configs to say: another broker described them."""
+    if not homes:
+        return snapshot
+    others = {name: topic for name, topic in snapshot.topics.items() if name not in set(homes)}
+    return replace(snapshot, topics={**others, **{n: listing.topics[n] for n in homes if n in listing.topics}})
+
+
+async def _nothing() -> None:
+    return None
 
 
 async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues] | None:

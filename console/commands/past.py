@@ -21,10 +21,10 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
-from console.plan.edits import CreateTopic, Slot
+from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
-from console.plan.staged import UNREAD, Place, Staged, Was
+from console.plan.staged import UNREAD, Place, Staged, Was, home, topic_id_of
 from console.plan.verdicts import verdicts
 from console.present import names
 from console.present.failures import how_to_settle
@@ -242,23 +242,48 @@ def _opposite(change: Change, place: int, new: frozenset[ConfigResource]) -> Bac
     note = f"{what}: {back.loss}" if back.loss else ""
     if back.edit is None:
         return Back(None, note or f"{what}: can't be taken back")
-    return Back(Staged(back.edit, back.left, reverts=Place(change.number, place)), note)
+    topic_id = change.topic_ids.get(place, entry.staged.topic_id)
+    return Back(Staged(back.edit, back.left, reverts=Place(change.number, place), topic_id=topic_id), note)
 
 
-async def stage_opposites(session: Session, backs: Sequence[Back]) -> RevertReport:
-    """Stage what takes edits back, as one step to undo. Raises Refused in a read-only context, AdminError."""
+async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
+    """Stage what takes edits back, as one step to undo. Each is bound to what its edit made: where another topic has
+    taken the place, a later change was there, or that can't be told of something that is deleted, an apply stops. past:
+    the changes, by which later ones are known. Raises Refused in a read-only context, AdminError."""
     session.refuse_if_read_only()
     wanted = {back.staged.edit.slot: back.staged for back in backs if back.staged is not None}
     await read_again(session, (staged.edit for staged in wanted.values()))
+    if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := home(staged.edit)) is not None)):
+        await session.read_topics(homes)
     staging = session.stage([staged.edit for staged in wanted.values()])
     upon: dict[Slot, Staged] = {}
     for added in staging.added:
         asked = wanted[added.edit.slot]
-        upon[added.edit.slot] = replace(added, was=_base(asked.was, added.was), reverts=asked.reverts)
+        upon[added.edit.slot] = replace(
+            added,
+            was=_base(asked.was, added.was),
+            reverts=asked.reverts,
+            topic_id=asked.topic_id,
+            doubt=_doubt(past, asked, session.snapshot),
+        )
     session.replan(rebase(session.plan, upon))
     report = replace(staging, plan=session.plan, added=tuple(upon.values()))
     moved = tuple(c for c in conflicts(upon.values(), session.snapshot) if c.now is not UNREAD)
     return RevertReport(report, tuple(back.note for back in backs if back.note), moved)
+
+
+def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
+    """Why what takes an edit back may meet something else than what that made; ``""`` where nothing speaks for it."""
+    assert back.reverts is not None
+    number = back.reverts.change
+    later = past.touched_later(number, back.edit.slot)
+    if later is not None:
+        return f"change {later.number} of {later.intent.at:%Y-%m-%d %H:%M} UTC touched it since change {number}"
+    if isinstance(back.edit, DeleteTopic) and (back.topic_id is None or topic_id_of(back.edit, snapshot) is None):
+        return f"whether this is the topic that change {number} created is unknown: no id of it is known"
+    if isinstance(back.edit, DeleteScram):
+        return f"whether this is still the credential that change {number} set can't be seen: brokers tell no password"
+    return ""
 
 
 def _base(left: Was, now: Was) -> Was:
@@ -271,7 +296,7 @@ async def stage_revert(session: Session, number: int) -> RevertReport:
     if past.unfinished():
         await settle_unfinished(session, past)
         past = await read_history(session)
-    return await stage_opposites(session, opposites(_change(past, number)))
+    return await stage_opposites(session, past, opposites(_change(past, number)))
 
 
 def _change(past: History, number: int) -> Change:

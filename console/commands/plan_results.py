@@ -183,7 +183,14 @@ def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
 
 def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:
     """Conflicts under a title."""
-    return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, found)), title=title, notes=(note,) if note else ())
+    some = tuple(found)
+    notes = (*conflict_reasons(some), *((note,) if note else ()))
+    return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=notes)
+
+
+def conflict_reasons(found: Iterable[Conflict]) -> list[str]:
+    """What is wrong with the places of conflicts, beside their values."""
+    return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in found if conflict.why]
 
 
 def conflict_row(conflict: Conflict) -> Row:
@@ -191,7 +198,7 @@ def conflict_row(conflict: Conflict) -> Row:
     edit = conflict.staged.edit
     sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
     texts = (with_source(edit.target, edit.key, side) for side in sides.values())
-    data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key}
+    data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key, "why": conflict.why or None}
     return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
 
 

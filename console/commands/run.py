@@ -269,7 +269,7 @@ class Runner:
         if not is_natural(change):
             raise CommandError("a change is called by its number", "history shows them", statement.span)
         report = await stage_revert(self.session, int(change))
-        self.failed += bool(report.staging.refused)
+        self.failed += bool(report.staging.refused) or not report.staging.added
         for table in revert_tables(report, stage_table(report.staging, self.session.snapshot)):
             self.printer(table)
 

@@ -34,9 +34,14 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
     """The file's text. Raises ValueError for a plan with a secret: none is ever written."""
     if any(map(_has_secret, plan.staged)):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
-    edits = [{"edit": edit_json(staged.edit), "was": was_json(staged.was)} for staged in plan.staged]
+    edits = [_edit(staged) for staged in plan.staged]
     document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
     return json.dumps({**document, "edits": edits}, indent=1, ensure_ascii=True) + "\n"
+
+
+def _edit(staged: Staged) -> dict[str, Any]:
+    data: dict[str, Any] = {"edit": edit_json(staged.edit), "was": was_json(staged.was)}
+    return data if staged.topic_id is None else {**data, "topic_id": staged.topic_id}
 
 
 def _has_secret(staged: Staged) -> bool:
@@ -76,11 +81,14 @@ def read_plan(text: str, source: str) -> PlanFile:
 
 def _staged(data: dict[str, Any]) -> Staged:
     edit = edit_of(data["edit"])
-    return Staged(edit, was_of(edit, data["was"]))
+    return Staged(edit, was_of(edit, data["was"]), topic_id=data.get("topic_id"))
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
     """What somebody changed since the plan was made. plan: the same edits, staged upon what is there now."""
-    before = {staged.edit.slot: staged.was for staged in file.staged}
-    upon = [replace(staged, was=before.get(staged.edit.slot, staged.was)) for staged in plan.staged]
+    before = {staged.edit.slot: staged for staged in file.staged}
+    upon = []
+    for staged in plan.staged:
+        then = before.get(staged.edit.slot, staged)
+        upon.append(replace(staged, was=then.was, topic_id=then.topic_id))
     return conflicts(upon, snapshot)

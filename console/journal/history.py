@@ -141,12 +141,15 @@ class History:
         return tuple(change for change in self.changes.values() if change.interrupted and not change.told)
 
     def touched_later(self, number: int, slot: Slot) -> Change | None:
-        """The first change after this one that may have changed the same place, and was not taken back; None if
-        none."""
+        """The first change after this one that may have changed the same place, and was neither taken back
+        nor takes a later one back; None if none."""
         for change in self.changes.values():
             if change.number > number:
                 for place in change.in_state(State.APPLIED, State.UNKNOWN, State.UNDER_WAY):
-                    if place not in change.undone and change.entries[place].staged.edit.slot == slot:
+                    staged = change.entries[place].staged
+                    if staged.edit.slot != slot or place in change.undone:
+                        continue
+                    if staged.reverts is None or staged.reverts.change <= number:
                         return change
         return None
 

@@ -172,6 +172,8 @@ def _entry(entry: Entry) -> Json:
         data["until"] = _time(entry.until)
     if staged.reverts is not None:
         data["reverts"] = list(staged.reverts)
+    if staged.topic_id is not None:
+        data["topic_id"] = staged.topic_id
     if entry.overridden:
         data["overridden"] = True
     if entry.overrides:
@@ -183,7 +185,7 @@ def _entry_of(data: Json) -> Entry:
     edit = edit_of(data["edit"])
     until = _when(data["until"]) if "until" in data else None
     reverts = _place(data["reverts"]) if "reverts" in data else None
-    staged = Staged(edit, was_of(edit, data["was"]), data.get("lasts_ms"), reverts)
+    staged = Staged(edit, was_of(edit, data["was"]), data.get("lasts_ms"), reverts, data.get("topic_id"))
     secret = bool(data["edit"].get("secret"))
     return Entry(staged, until, bool(data.get("overridden")), data.get("overrides", {}), secret)
 

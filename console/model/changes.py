@@ -169,11 +169,12 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How it went for one target of one request. VALID and UNCHECKED are answers to validate-only: the latter where the
-    protocol has none for this change."""
+    protocol has none for this change. topic_id: of the topic that was created, None if unknown."""
 
     target: Target
     status: Status
     failure: Failure | None = None
+    topic_id: str | None = None
 
     @property
     def ok(self) -> bool:

@@ -12,7 +12,7 @@ from console.plan.edits import CreateTopic, Slot
 from console.plan.found import found, moved, own_moved, wanted
 from console.plan.plan import Plan
 from console.plan.sides import Side, after, before
-from console.plan.staged import UNREAD, Staged, Was
+from console.plan.staged import UNREAD, Staged, Was, home, topic_id_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Conflict:
     """An edit whose place is not as it was when it was staged.
 
     was: what was read then; theirs: what is there now, unknown where it could not be read again; mine: what the edit
-    makes of it. now: what was found, by which a conflict that was seen is told from one that came since.
+    makes of it. now, topic_id: what was found, and the topic of it, by which a conflict that was seen is told from one
+    that came since. why: what is wrong with the place though its value may be as it was, in words; ``""`` if nothing.
     """
 
     staged: Staged
@@ -28,6 +29,8 @@ class Conflict:
     theirs: Side
     mine: Side
     now: Was
+    topic_id: str | None = None
+    why: str = ""
 
 
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
@@ -47,19 +50,23 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
     for each in all_:
         edit, was = each.edit, each.was
         now = found(edit, fresh, acls)
-        if was is UNREAD or edit.target in new:
+        if edit.target in new:
+            continue
+        topic_id = topic_id_of(edit, fresh)
+        another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
+        why = f"topic {home(edit)} was deleted and created again since" if another else each.doubt
+        if was is UNREAD and not why:
             continue
         lost = now is UNREAD
-        if lost or (moved(edit, was, now) and wanted(edit, now) is not True):
-            yield Conflict(
-                each, before(edit, was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance), now
-            )
+        if lost or ((why or moved(edit, was, now)) and wanted(edit, now) is not True):
+            sides = before(edit, was, inheritance), before(edit, now, inheritance), after(edit, now, inheritance)
+            yield Conflict(each, *sides, now, topic_id, why)
 
 
 def changed_since(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """The conflicts in whose place something was changed itself; what an edit inherits may have changed."""
     return tuple(
-        c for c in conflicts(staged, fresh) if c.now is UNREAD or own_moved(c.staged.edit, c.staged.was, c.now)
+        c for c in conflicts(staged, fresh) if c.why or c.now is UNREAD or own_moved(c.staged.edit, c.staged.was, c.now)
     )
 
 
@@ -81,16 +88,21 @@ def left_over(found_: Iterable[Conflict], accepted: Iterable[Conflict]) -> tuple
 
 
 def _same(one: Conflict, other: Conflict | None) -> bool:
-    return other is not None and one.staged == other.staged and not moved(one.staged.edit, one.now, other.now)
+    if other is None or one.staged != other.staged or one.topic_id != other.topic_id:
+        return False
+    return not moved(one.staged.edit, one.now, other.now)
 
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
-    """The same edits upon what is there now, where that was read: what a journal has to restore."""
+    """The same edits upon what is there now, where that was read, and for the topics that are there now: what a journal
+    has to restore. Whatever was doubtful of them was gone over."""
     acls = frozenset(fresh.acls)
     made = []
     for each in staged:
         now = found(each.edit, fresh, acls)
-        made.append(each if now is UNREAD else replace(each, was=now))
+        topic_id = topic_id_of(each.edit, fresh) or each.topic_id
+        was = each.was if now is UNREAD else now
+        made.append(replace(each, was=was, topic_id=topic_id, doubt=""))
     return tuple(made)
 
 

@@ -10,7 +10,7 @@ from console.model.changes import Outcome, Target
 from console.model.codes import TOPIC
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, CreateTopic, Edit, Slot
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject
+from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject, topic_id_of
 
 __all__ = [
     "EMPTY",
@@ -101,8 +101,8 @@ def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int |
             continue
         slot = verdict.edit.slot
         existing = draft.at(slot)
-        if isinstance(verdict, Staged) and lasts_ms is not None:
-            verdict = replace(verdict, lasts_ms=lasts_ms)
+        if isinstance(verdict, Staged):
+            verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, snapshot))
         if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
             dropped.append(Dropped(verdict.edit, "is staged already"))
             continue

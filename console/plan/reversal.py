@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from console.model.changes import NewTopic
-from console.model.cluster import Topic
+from console.model.cluster import ScramCredential, Topic
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
 from console.model.secret import Secret
@@ -74,7 +74,7 @@ def reversal(staged: Staged, overrides: Mapping[str, str] = _NONE) -> Reversal:
             return Reversal(None, UNREAD, "partitions can't be taken away again")
         case UpsertScram(user=user):
             if was is None:
-                return Reversal(DeleteScram(user), UNREAD)
+                return Reversal(DeleteScram(user), ScramCredential(user.mechanism, edit.iterations))
             return Reversal(None, UNREAD, "the former password is nowhere kept")
         case _:
             return Reversal(None, None, "the password is nowhere kept")

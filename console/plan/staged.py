@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.cluster import ScramCredential, Topic
+from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, topic_resource
-from console.plan.edits import Edit
+from console.model.snapshot import Snapshot
+from console.plan.edits import ConfigEdit, DeleteTopic, Edit, GrowTopic
 
 
 class Unread(Enum):
@@ -39,13 +41,17 @@ class Staged:
     """An edit, and what was read in its place when it was staged.
 
     lasts_ms: how long it is to hold once it is applied, in milliseconds; None for good. reverts: the edit of an applied
-    change that it takes back.
+    change that it takes back. topic_id: of the topic that it is meant for, None if unknown or of another kind; one of
+    the same name may have taken its place. doubt: why its place may not be what it is meant for, in words; ``""`` where
+    nothing speaks for that. It is not sent before an operator goes over the doubt.
     """
 
     edit: Edit
     was: Was
     lasts_ms: int | None = None
     reverts: Place | None = None
+    topic_id: str | None = None
+    doubt: str = ""
 
 
 class Dropped(NamedTuple):
@@ -64,6 +70,20 @@ class Refused(NamedTuple):
 
 
 Verdict = Staged | Dropped | Refused
+
+
+def home(edit: Edit) -> str | None:
+    """The name of the topic that has to be there for an edit; None for edits of other things, and for its creation."""
+    if isinstance(edit, DeleteTopic | GrowTopic):
+        return edit.name
+    return edit.resource.name if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC else None
+
+
+def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
+    """The id of that topic in a snapshot; None if unknown."""
+    name = home(edit)
+    topic = snapshot.topics.get(name) if name is not None else None
+    return topic.topic_id if topic is not None else None
 
 
 def subject(target: Target) -> Target:

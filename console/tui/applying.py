@@ -195,7 +195,8 @@ def conflict_lines(conflict: Conflict) -> list[Line]:
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
         meaning = "changed" if word == "theirs" else ""
         sides += [(f"  {word} ", "muted"), (with_source(edit.target, edit.key, side), meaning)]
-    return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], sides]
+    why: list[Line] = [[(f"  {clean(conflict.why, 300)}", "danger")]] if conflict.why else []
+    return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], *why, sides]
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:

@@ -132,8 +132,12 @@ class Past:
             raise CommandError("a change is called by its number", ":history shows them", span)
         report = await stage_revert(self._app.session, int(change))
         text, meaning = staged_text(report.staging)
+        if not report.staging.added:
+            meaning = "failed"
         if report.moved:
             text, meaning = f"{text}; somebody changed {len(report.moved)} of it since: apply will ask", "failed"
+            if why := next((conflict.why for conflict in report.moved if conflict.why), ""):
+                text = f"{text}; {clean(why, 300)}"
         for note in report.notes:
             text, meaning = f"{text}; {clean(note, 300)}", "failed"
         self._app.say(text, meaning)

@@ -22,7 +22,7 @@ from console.commands.past import stage_revert
 from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Delay, Meanwhile
+from console.embedded.faults.effects import Delay, Fail, Meanwhile
 from console.embedded.faults.faults import Fault
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -93,6 +93,30 @@ def test_a_change_its_history_and_its_revert(kac: Kac, cluster: ThreadedCluster)
     assert refused.code == 1
     assert "its changes are 1 to 2" in refused.complaints
     assert kac("run", "-e", "revert x").code == 1
+
+
+def test_a_revert_that_does_nothing_is_no_success(kac: Kac, cluster: ThreadedCluster) -> None:
+    """And a change of which nothing was applied has no way back to offer."""
+    gone = Fault(Fail(7), api="incremental_alter_configs", nth=2, times=1)
+    cluster.call(lambda c: c.faults.add(gone))
+    failed = kac("run", "-e", "set topic orders retention.ms=1d; apply --yes")
+    cluster.call(lambda c: c.faults.clear())
+    assert failed.code == 1
+    assert "takes it back" not in failed.out
+    assert "change 1: outcome unknown" in failed.out
+    assert "kac history --settle 1" in failed.out
+    refused = kac("run", "-e", "revert 1")
+    assert refused.code == 1
+    assert "its outcome is unknown" in refused.out
+    assert kac("history", "--settle", "1", "not-applied", "--why", "the broker said so").code == 0
+    refused = kac("run", "-e", "revert 1; apply --yes")
+    assert refused.code == 1
+    assert "nothing to take back, it is not applied" in refused.out
+    assert kac("run", "-e", "set topic orders retention.ms=1d; apply --yes").code == 0
+    cluster.call(lambda c: c.state.replace_config(ORDERS, {}))
+    nothing = kac("run", "-e", "revert 2; apply --yes")
+    assert nothing.code == 1
+    assert "not needed: topic orders retention.ms" in nothing.out
 
 
 def test_what_was_set_for_a_time(kac: Kac, cluster: ThreadedCluster) -> None:
