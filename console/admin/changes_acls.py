@@ -11,7 +11,7 @@ from console.admin.changes_delivery import Answer, deliver, refuse_duplicates
 from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER
-from console.model.acl import Acl, filter_for
+from console.model.acl import Acl, beyond_one, filter_for
 from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.failure import Failure
 
@@ -44,8 +44,10 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
 
 
 async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -> tuple[Outcome, ...]:
-    """One outcome for each binding: NOT_APPLIED where there was none. Raises AdminError where nothing was sent."""
+    """One outcome for each binding: NOT_APPLIED where there was none, FAILED for one whose filter would find others
+    too, which is not sent. Raises AdminError where nothing was sent."""
     outcomes = refuse_duplicates(request.acls)
+    outcomes |= {acl: _too_broad(acl, beyond) for acl in request.acls if (beyond := beyond_one(acl))}
     sound = [acl for acl in request.acls if acl not in outcomes]
     if validate_only:
         outcomes |= {acl: Outcome(acl, Status.UNCHECKED) for acl in sound}
@@ -82,6 +84,11 @@ async def _those_of(link: Link, acls: Sequence[Acl]) -> set[Acl]:
     if unread := next((part for part in found if isinstance(part, Failure)), None):
         raise BrokerError(unread)
     return {acl for part in found if not isinstance(part, Failure) for acl in part}
+
+
+def _too_broad(acl: Acl, beyond: str) -> Outcome:
+    message = f"{beyond} would take away other ACLs too"
+    return Outcome(acl, Status.FAILED, Failure("NOT_SENDABLE", message, "Nothing was sent; name one ACL."))
 
 
 def _creation(kio: ModuleType, acl: Acl) -> Any:

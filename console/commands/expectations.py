@@ -305,7 +305,7 @@ _FIXED = {
     "operation": OPERATIONS,
     "permission": ("ALLOW", "DENY"),
     "resource_type": tuple(type_.name for type_ in OPERATIONS_OF),
-    "pattern_type": ("LITERAL", "PREFIXED"),
+    "pattern_type": ("LITERAL", "PREFIXED", "MATCH", "ANY"),
     "mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     "level": tuple(LEVELS),
     "internal": ("true", "false"),

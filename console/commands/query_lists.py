@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from console.commands.acl_filters import without_acl_filters
 from console.commands.existence import problems
 from console.commands.filters import ConfigFilter, Test, field_tests, glob_test, passes, require_names, split_fields
 from console.commands.query_quotas import entity_table, scram_table, sorted_entities
@@ -239,9 +240,12 @@ def _quota_columns(entity: QuotaEntity) -> dict[str, object]:
 
 
 def _acls(statement: List, snapshot: Snapshot) -> Table:
+    statement, affects = without_acl_filters(statement)
     tests, name_test = field_tests(statement, COLUMNS["acls"]), _names(statement)
     rows = []
     for acl in snapshot.acls:
+        if affects is not None and not affects(acl):
+            continue
         data: dict[str, Data] = {
             "resource_type": acl.resource_type.name,
             "resource_name": acl.resource_name,

@@ -90,7 +90,8 @@ _ALL = (
         "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters stand for "
         "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE may be "
         "a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which take the key's units; no limit (-1) is above "
-        "all of them. All filters have to hold. What a row has not, passes no filter.",
+        "all of them. Of ACLs, ANY is any code, and pattern_type=MATCH finds all that affect resource_name=NAME. All "
+        "filters have to hold. What a row has not, passes no filter.",
         (
             "list topics svc-*",
             "list topics cleanup.policy=compact*",
@@ -100,6 +101,7 @@ _ALL = (
             "list quotas user=alice",
             "list quotas user=<default>",
             "list acls principal=User:alice operation=WRITE",
+            "list acls resource_type=TOPIC resource_name=orders pattern_type=MATCH",
             "list groups state=Stable",
             "list loggers broker=1 level=DEBUG",
         ),

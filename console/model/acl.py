@@ -24,6 +24,28 @@ CLUSTER_NAME = "kafka-cluster"
 """The only resource name that an ACL on the cluster can have."""
 
 
+_FILTERS_ONLY = (0, 1)
+"""UNKNOWN and ANY of every code."""
+_MATCH = 2
+
+
+def beyond_one(acl: Acl) -> str:
+    """The part by which a filter made of the binding would find others too, such as ``pattern type ANY``; ``""`` for a
+    binding that stands for itself alone."""
+    codes = {
+        "resource type": acl.resource_type,
+        "pattern type": acl.pattern_type,
+        "operation": acl.operation,
+        "permission": acl.permission,
+    }
+    found = next((f"{what} {code.name}" for what, code in codes.items() if code in _FILTERS_ONLY), "")
+    if not found and acl.pattern_type == _MATCH:
+        found = f"pattern type {acl.pattern_type.name}"
+    # Values of kept plans and journals come from JSON.
+    texts: dict[str, object] = {"resource name": acl.resource_name, "principal": acl.principal, "host": acl.host}
+    return found or next((f"no {what}" for what, text in texts.items() if not isinstance(text, str)), "")
+
+
 @dataclass(frozen=True, slots=True)
 class AclFilter:
     """Which bindings to read; the defaults match all (DescribeAclsRequest: null matches any)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.model.acl import CLUSTER_NAME
+from console.model.acl import CLUSTER_NAME, beyond_one
 from console.plan.draft import Draft
 from console.plan.edits import AclEdit, AddAcl
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
@@ -19,6 +19,10 @@ def judge(edit: AclEdit, draft: Draft) -> Verdict:
     was = edit.acl if there else None if read else UNREAD
     if isinstance(edit, AddAcl):
         return _malformed(edit) or (Dropped(edit, "it exists already") if there else Staged(edit, was))
+    if beyond := beyond_one(edit.acl):
+        return Refused(
+            edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
+        )
     return Dropped(edit, "there is no such ACL") if read and not there else Staged(edit, was)
 
 

@@ -215,6 +215,10 @@ def test_the_default_and_a_name_that_looks_like_it_are_told_apart():
         ("list topics nope>=3", "columns: name"),
         ("list topics 'under_replicated=>0'", "leave the comparison out of the quotes: under_replicated=>VALUE"),
         ("list users 'quotas>1'", "leave the comparison out of the quotes"),
+        ("list acls pattern_type=PREFIX", "did you mean 'PREFIXED'?"),
+        ("list acls operation=REED", "did you mean 'READ'?"),
+        ("list acls pattern_type=MATCH resource_name=a*", "write resource_name=NAME"),
+        ("list acls pattern_type!=MATCH", "there are LITERAL, PREFIXED"),
     ],
 )
 def test_what_is_not_there_is_said(text, words):
@@ -283,6 +287,7 @@ def names(text, snapshot=SNAPSHOT, column=0):
         ("list acls principal=User:bob", ["User:bob"]),
         ("list acls operation=read", ["User:alice"]),
         ("list acls permission=deny", ["User:bob"]),
+        ("list acls permission=ANY operation=any", ["User:alice", "User:bob"]),
         ("list acls pay", ["User:bob"]),
         ("list groups", ["billing", "empty"]),
         ("list groups state=stable", ["billing"]),
@@ -313,7 +318,8 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     assert table.rows
     for column in COLUMNS[kind]:
         assert isinstance(ask(f"list {kind} {column}=*", snapshot), Table)
-        if column in NUMBERS or column in BOOLEANS:  # an error, where no value can be so
+        coded = kind == "acls" and column in ("resource_type", "pattern_type", "operation", "permission")
+        if coded or column in NUMBERS or column in BOOLEANS:  # an error, where no value can be so
             with pytest.raises(CommandError):
                 ask(f"list {kind} {column}=nothing-is-so", snapshot)
         else:

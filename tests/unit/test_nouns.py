@@ -63,6 +63,15 @@ SAID = [
     ),
     ("scram", "--alter --user alice --mechanism SCRAM-SHA-256", ["scram set alice SCRAM-SHA-256 password=?"]),
     ("scram", "--delete --user alice --mechanism SCRAM-SHA-256", ["scram delete alice SCRAM-SHA-256"]),
+    (
+        "acls",
+        "--list --topic t --group g --resource-pattern-type match",
+        [
+            "list acls resource_type=TOPIC resource_name=t pattern_type=MATCH",
+            "list acls resource_type=GROUP resource_name=g pattern_type=MATCH",
+        ],
+    ),
+    ("acls", "--list --resource-pattern-type prefixed", ["list acls pattern_type=PREFIXED"]),
     ("acls", "--list --principal User:a --topic t", ["list acls principal=User:a resource_type=TOPIC resource_name=t"]),
     (
         "acls",
@@ -121,6 +130,9 @@ def test_options_mean_statements(name: str, line: str, statements: list[str]) ->
         ("groups", "--describe"),
         ("scram", "--delete --user a"),
         ("acls", "--add"),
+        ("acls", "--remove --allow-principal User:a --topic t --resource-pattern-type match"),
+        ("acls", "--remove --allow-principal User:a --topic t --resource-pattern-type any"),
+        ("acls", "--add --allow-principal User:a --topic t --resource-pattern-type any"),
         ("acls", "--add --allow-principal User:a"),
         ("acls", "--add --allow-principal User:a --consumer --topic t"),
         ("acls", "--add --allow-principal User:a --producer --topic t --operation READ"),

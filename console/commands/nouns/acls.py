@@ -23,6 +23,7 @@ _RESOURCES = {
     "delegation_token": "delegation-token",
     "user_principal": "user",
 }
+_FILTERS = ("any", "match")
 _PRODUCER = {
     "topic": "WRITE,DESCRIBE,CREATE",
     "transactional_id": "WRITE,DESCRIBE",
@@ -48,7 +49,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-host", metavar="HOST", default="*", help="from where; without it everywhere")
     parser.add_argument("--deny-host", metavar="HOST", default="*", help="from where")
     parser.add_argument(
-        "--resource-pattern-type", choices=("literal", "prefixed"), type=str.lower, help="how names match"
+        "--resource-pattern-type",
+        choices=("literal", "prefixed", "any", "match"),
+        type=str.lower,
+        help="how names match; with --list also any, and match: all that affects the resource",
     )
     parser.add_argument("--producer", action="store_true", help="what a producer needs: of --topic, --transactional-id")
     parser.add_argument("--consumer", action="store_true", help="what a consumer needs: of --topic and --group")
@@ -65,6 +69,11 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
     if not who:
         raise OptionsError(f"--{action} needs --allow-principal or --deny-principal")
     verb = {"add": "", "remove": "revoke "}[action]
+    if given.resource_pattern_type in _FILTERS:
+        raise OptionsError(
+            f"--{action} is of one pattern, literal or prefixed; {given.resource_pattern_type} finds several: see them "
+            f"with --list --resource-pattern-type {given.resource_pattern_type}, and name each"
+        )
     grants = _grants(given)
     return tuple(
         f"{verb}{permission} {quote(principal)} {operations} on {target}{_from(host)}"
@@ -87,6 +96,9 @@ def _list(given: argparse.Namespace) -> Statements:
     ]
     if given.cluster:
         resources.append("resource_type=CLUSTER")
+    if given.resource_pattern_type is not None:
+        how = f"pattern_type={given.resource_pattern_type.upper()}"
+        resources = [f"{what} {how}" for what in resources or [""]]
     return tuple(" ".join(f"list acls {who} {what}".split()) for who in filters for what in (resources or [""]))
 
 
