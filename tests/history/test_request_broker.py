@@ -15,7 +15,7 @@ from console.admin import changes
 from console.admin.client import AdminClient
 from console.history.requests.logged import altered
 from console.history.requests.parts import BrokerLog, parts_of, read_part
-from console.history.requests.progress import Span, plan
+from console.history.requests.progress import plan
 from console.history.requests.seconds_duckdb import seconds
 from console.model.acl import Acl
 from console.model.changes import (
@@ -69,7 +69,7 @@ def lines(cluster: KafkaCluster, since: Mark) -> Iterator[list[Row]]:
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         (whole,) = plan([path], {}).spans
-        log = BrokerLog(cluster.cluster_id, broker, (Span(path, since[broker], whole.end, whole.identity),))
+        log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
         batches = [batch for part in parts_of([log]) for batch in read_part(part)]
         yield [row for batch in batches for row in batch.to_pylist()]
 
@@ -80,7 +80,7 @@ def used(cluster: KafkaCluster, since: Mark, client_id: str) -> list[Row]:
     for broker in cluster.broker_ids:
         path = str(cluster.directory / f"broker-{broker}" / "request.log")
         (whole,) = plan([path], {}).spans
-        log = BrokerLog(cluster.cluster_id, broker, (Span(path, since[broker], whole.end, whole.identity),))
+        log = BrokerLog(cluster.cluster_id, broker, plan([path], {whole.identity: {"read": since[broker]}}).spans)
         for part in parts_of([log]):
             made += [row for batch in seconds(read_part(part)) for row in batch.to_pylist() if row["api"]]
     assert not [row for row in made if row["client_id"].startswith("broker-") and row["api"] == "FETCH"]

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.requests import files
-from console.history.requests.files import blocks, whole_end
+from console.history.requests.files import opened
 from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
-from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
+from console.history.requests.parts import BrokerLog, parts_of, read_part
 from console.history.requests.progress import Plan, plan
 from console.history.requests.zone import Twice, fold_at, jump, shown_twice
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
@@ -44,8 +44,8 @@ PIECES = st.one_of(
 
 def whole(path: Path, *, alters_only: bool = False, **more: Any) -> list[dict[str, Any]]:
     """All rows of a file."""
-    part = Part("lkc-1", 1, str(path), 0, whole_end(str(path)), "UTC", None)
-    return [row for batch in read_part(part, alters_only=alters_only) for row in batch.to_pylist()]
+    parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans)])
+    return [row for part in parts for batch in read_part(part, alters_only=alters_only) for row in batch.to_pylist()]
 
 
 @given(st.lists(PIECES, max_size=12), st.lists(st.integers(0, 9000), max_size=6), st.booleans())
@@ -55,14 +55,15 @@ def test_a_file_split_anywhere_gives_each_line_once(
     content = b"".join(pieces)
     path = tmp_path_factory.mktemp("split") / ("request.log.gz" if packed else "request.log")
     path.write_bytes(gzip.compress(content) if packed else content)
-    end = whole_end(str(path))
-    assert end == len(content)
+    end = len(content)
     edges = sorted({0, end, *(cut for cut in cuts if cut < end)})
     read: list[dict[str, Any]] = []
-    for start, stop in pairwise(edges):
-        for at, text in blocks(str(path), start, stop):
-            assert content[at : at + len(text)] == text
-            read += [row for batch in lines(at, text) for row in batch.to_pylist()]
+    with opened(str(path)) as file:
+        assert file.survey([]).end == end
+        for start, stop in pairwise(edges):
+            for at, text in file.blocks(start, stop):
+                assert content[at : at + len(text)] == text
+                read += [row for batch in lines(at, text) for row in batch.to_pylist()]
     one_by_one, place = [], 0
     for line in content.splitlines(keepends=True) if b"\r" not in content else content.split(b"\n"):
         row = one_line(place, line.rstrip(b"\n"))
@@ -220,7 +221,8 @@ def test_the_hour_that_clocks_show_twice_is_told_apart_by_the_order(
 def test_where_nothing_tells_the_pass_it_is_the_earlier_one(tmp_path: Path) -> None:
     path = tmp_path / "request.log"
     path.write_bytes(log_of(in_berlin(NIGHT, range(35, 85, 5))))
-    assert fold_at(str(path), BERLIN) is None
+    with opened(str(path)) as file:
+        assert fold_at(file, BERLIN, file.size) is None
 
 
 def test_hours_that_are_shown_twice() -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 from console.model.numbers import decimal_number, option
 
 from ..cluster_ids import id_problem
+from ..requests.files import LogChangedError
 from ..store import Lake
 from ..store.sweep import KEEP
 from .arguments import lake_at, parser, submitted
@@ -27,6 +29,7 @@ from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
 from .versions import note_versions
 
 JOB = "ingest"
+ATTEMPTS = 3
 
 
 def ingest(
@@ -38,7 +41,8 @@ def ingest(
     max_bad_ratio: float = MAX_BAD_RATIO,
     keep: int = KEEP,
 ) -> Report:
-    """Takes in what was not yet: the same inputs again are no change.
+    """Takes in what was not yet: the same inputs again are no change. Where a log is rotated away while it is read,
+    nothing of the attempt holds, and all is planned again, `ATTEMPTS` times at most.
 
     max_bad_ratio: the share of lines or batches, from 0 to 1, of each kind of input that may be unreadable. What is
     unreadable is in the table `quarantine`, its secrets taken out.
@@ -46,6 +50,23 @@ def ingest(
     TooMuchIsBad: more is; nothing is taken in, and the run is among those that failed. UnreadableInput, OSError: an
     input is not what it should be, or can't be read. LakeBusy.
     """
+    left = ATTEMPTS
+    while left := left - 1:
+        with suppress(LogChangedError):
+            return _ingest(spark, lake, inputs, progress, max_bad_ratio, keep)
+    try:
+        return _ingest(spark, lake, inputs, progress, max_bad_ratio, keep)
+    except LogChangedError as changed:
+        raise UnreadableInput(
+            f"{changed}. It was tried {ATTEMPTS} times, and nothing was taken in. If logs are deleted sooner than they "
+            "are read, keep more of them; then run it again."
+        ) from changed
+
+
+def _ingest(
+    spark: SparkSession, lake: Lake, inputs: Inputs, progress: Listener, max_bad_ratio: float, keep: int
+) -> Report:
+    """An attempt. LogChangedError: a log was rotated away meanwhile; nothing of it holds."""
     began = time.monotonic()
     read = inputs.as_json()
     with lake.writing(JOB, keep=keep, inputs=read) as write:

@@ -5,15 +5,13 @@ Requests by the second add up, so lines that come late change the hours that the
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
-from glob import glob
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from ..requests import progress
+from ..requests.files import LogChangedError
 from ..requests.parts import BrokerLog
 from ..schema.bronze import ALTER_REQUEST
 from ..schema.silver import REQUEST_1S
@@ -25,44 +23,42 @@ from ..transforms.alter_request import alter_request
 from ..transforms.damaged_request import damaged_request
 from ..transforms.request_1s import merge_request_1s, request_1s
 from .inputs import RequestLog
+from .plan_request_logs import SOURCE, plan_request_logs
 from .quarantined import quarantine
 from .tables import read_table, write_partitions
-from .taken import Taken, UnreadableInput
-
-SOURCE = "request_log"
-_REMEMBERED = "request_log:"
-REMEMBERED_DAYS = 30
-"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+from .taken import Taken
 
 
 def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
-    """What is new in these logs. UnreadableInput: no file is found, a file is cut, a zone is unknown. OSError."""
-    brokers: list[BrokerLog] = []
-    unchanged = 0
-    remember: dict[str, object] = {}
-    for log in logs:
-        owner = f"{log.cluster_id}/{log.broker_id}"
-        known = {**write.manifest.inputs.get(f"{_REMEMBERED}{owner}", {}), **_planned(remember, owner)}
-        paths = _found(log)
-        try:
-            plan = progress.plan(paths, known, owner=owner)
-            remember[f"{_REMEMBERED}{owner}"] = _still_known(plan.progress, paths, owner)
-        except EOFError as wrong:
-            raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
-        unchanged += plan.unchanged
-        if plan.spans:
-            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, _zone(log)))
-    write.remember(remember)
-    if not brokers:
-        return Taken(SOURCE, "lines", unchanged=unchanged)
+    """What is new in these logs. UnreadableInput: no file is found, a file is cut or of two brokers, a zone is unknown.
+    LogChangedError: a file was rotated away while it was read, and is not found; OSError."""
+    planned = plan_request_logs(write.manifest.inputs, logs)
+    write.remember(planned.remember)
+    if not planned.logs:
+        return Taken(SOURCE, "lines", unchanged=planned.unchanged)
     seen = Observation("lines")
-    _merge(spark, write, _seconds(spark, brokers, seen))
-    counted = {name: count or 0 for name, count in seen.get.items()}
-    _append(write, ALTER_REQUEST, alter_request(request_lines(spark, brokers, alters_only=True)))
-    if counted["damaged"]:
-        quarantine(spark, write, damaged_request(request_lines(spark, brokers)))
+    with _changes_told():
+        _merge(spark, write, _seconds(spark, planned.logs, seen))
+        counted = {name: count or 0 for name, count in seen.get.items()}
+        _append(write, ALTER_REQUEST, alter_request(request_lines(spark, planned.logs, alters_only=True)))
+        if counted["damaged"]:
+            quarantine(spark, write, damaged_request(request_lines(spark, planned.logs)))
     bad = int(counted["damaged"])
-    return Taken(SOURCE, "lines", int(counted["lines"]) - bad, bad, unchanged)
+    return Taken(SOURCE, "lines", int(counted["lines"]) - bad, bad, planned.unchanged)
+
+
+@contextmanager
+def _changes_told() -> Iterator[None]:
+    """An executor's LogChangedError as itself, which Spark wraps in errors of its own."""
+    try:
+        yield
+    except LogChangedError:
+        raise
+    except Exception as wrong:
+        changed = LogChangedError.within(str(wrong))
+        if changed is None:
+            raise
+        raise changed from wrong
 
 
 def _seconds(spark: SparkSession, brokers: Sequence[BrokerLog], seen: Observation) -> DataFrame:
@@ -72,24 +68,6 @@ def _seconds(spark: SparkSession, brokers: Sequence[BrokerLog], seen: Observatio
         return request_1s_of(counted.observe(seen, *(F.sum(name).alias(name) for name in ("lines", "damaged"))))
     damaged = F.count_if(is_damaged()).alias("damaged")
     return request_1s(request_lines(spark, brokers).observe(seen, F.count(F.lit(1)).alias("lines"), damaged))
-
-
-def _still_known(known: progress.Progress, paths: Sequence[str], owner: str) -> dict[str, dict[str, int]]:
-    """What is remembered of files, less those that are long gone. seen: the last day they were, since 1970."""
-    today = int(time.time()) // 86_400
-    there = {progress.identity_of(path, owner) for path in paths}
-    dated = {
-        identity: {**each, "seen": today if identity in there else each.get("seen", today)}
-        for identity, each in known.items()
-    }
-    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
-
-
-def _planned(remember: dict[str, object], owner: str) -> dict[str, dict[str, int]]:
-    """What an entry before has planned of the same broker's log."""
-    planned = remember.get(f"{_REMEMBERED}{owner}", {})
-    assert isinstance(planned, dict)
-    return planned
 
 
 def _merge(spark: SparkSession, write: Write, rows: DataFrame) -> None:
@@ -113,18 +91,3 @@ def _append(write: Write, table: Table, rows: DataFrame) -> None:
     for partition, folders in write_partitions(write, table, rows).items():
         for folder in folders:
             write.append(table.name, partition, folder)
-
-
-def _found(log: RequestLog) -> list[str]:
-    """Files of this machine by pattern; a URI names one file."""
-    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
-    if not found:
-        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
-    return sorted(set(found))
-
-
-def _zone(log: RequestLog) -> str:
-    try:
-        return ZoneInfo(log.time_zone).key
-    except (ZoneInfoNotFoundError, ValueError) as wrong:
-        raise UnreadableInput(f"{log.time_zone!r} is no time zone; they are called Europe/Berlin or UTC.") from wrong

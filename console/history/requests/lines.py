@@ -10,6 +10,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from json import JSONDecoder
 from typing import Any
@@ -29,6 +30,7 @@ _FRAME = r'^\{"isForwarded":(?:true|false),"requestHeader":\{"requestApiKey":(?P
 _MESSAGE = b"Completed request:"
 _LOGGER = b"kafka.request.logger"
 _JSON = JSONDecoder()
+_LINE_TIME = re.compile(rb"^\[(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})\]", re.MULTILINE)
 _TIME = re.compile(rb"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})")
 
 NO_START, NO_TIME, NO_END, NO_TEXT, NO_JSON = (
@@ -150,6 +152,13 @@ def one_line(place: int, line: bytes) -> dict[str, Any] | None:
     json = text[:end]
     key = re.match(_FRAME, json)
     return {"byte_pos": place, "at": at, "api_key": int(key["key"]) if key else None, "json": json}
+
+
+def line_times(text: bytes) -> Iterator[datetime]:
+    """The times with which lines of a piece of a log begin, without a zone. It may begin and end inside lines."""
+    for found in _LINE_TIME.finditer(text):
+        with suppress(ValueError):
+            yield datetime.fromisoformat(f"{found[1].decode()} {found[2].decode()}.{found[3].decode()}000")
 
 
 def damaged(place: int, line: bytes, reason: str) -> dict[str, Any]:

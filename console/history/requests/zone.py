@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .files import BLOCK_BYTES, blocks, is_packed, opened
+from .files import BLOCK_BYTES, LogBytes
 from .lines import lines
 
 _STEP = timedelta(minutes=15)
@@ -64,15 +64,16 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
     return None
 
 
-def fold_at(path: str, zone: str) -> int | None:
+def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
     """The byte from which on a file's ambiguous times are of the second pass; None: there are none, or all are of the
-    first. Reads the whole file, but only where its time holds such an hour. Raises OSError."""
+    first. end: where what is read of it ends. Reads the whole file, but only where its time holds such an hour. Raises
+    OSError."""
     # Without zones that change there is nothing to look for.
     if zone == "UTC":
         return None
-    span = _span(path)
+    span = _span(file, end)
     twice = span and shown_twice(zone, *span)
-    return jump(_times(path), twice) if twice else None
+    return jump(_times(file, 0, end), twice) if twice else None
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> int | None:
@@ -88,24 +89,22 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> int | None:
     return 0 if inside and latest >= twice.end else None
 
 
-def _times(path: str, start: int = 0, end: int = 1 << 62) -> Iterator[tuple[int, datetime]]:
-    for at, text in blocks(path, start, end):
+def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:
+    for at, text in file.blocks(start, end):
         for batch in lines(at, text):
             timed = batch.filter(pc.is_valid(batch.column("at")))
             yield from zip(timed.column("byte_pos").to_pylist(), timed.column("at").to_pylist(), strict=True)
 
 
-def _span(path: str) -> tuple[datetime, datetime] | None:
+def _span(file: LogBytes, end: int) -> tuple[datetime, datetime] | None:
     """The times of the first and of the last line; of a packed file, what the last may be at most."""
-    first = next((at for _, at in _times(path)), None)
+    first = next((at for _, at in _times(file, 0, end)), None)
     if first is None:
         return None
-    if is_packed(path):
+    if file.is_packed:
         return first, first + _PACKED_SPAN
-    with opened(path) as file:
-        size = file.seek(0, 2)
-    latest, start = first, size
+    latest, start = first, end
     while start and latest == first:
         start = max(0, start - BLOCK_BYTES)
-        latest = max((at for _, at in _times(path, start)), default=first)
+        latest = max((at for _, at in _times(file, start, end)), default=first)
     return first, latest

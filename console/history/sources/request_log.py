@@ -98,7 +98,7 @@ class RequestLogReader(DataSourceReader):
 def parts_and_kind(options: Mapping[str, str]) -> tuple[tuple[Part, ...], bool]:
     """What the options say. Raises ValueError: they are not those of `request_lines`."""
     try:
-        parts = tuple(Part(*each) for each in json.loads(options["parts"]))
+        parts = tuple(Part.of(each) for each in json.loads(options["parts"]))
     except (KeyError, TypeError, ValueError) as wrong:
         raise ValueError(f"the option parts of {FORMAT} is not as request_lines writes it: {wrong}") from wrong
     return parts, options.get("alters_only", "false").lower() == "true"

@@ -1,0 +1,404 @@
+"""A log that rotates while it is read: every line is taken in once, or the run fails and the next takes it in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from console.history.jobs.inputs import Inputs, RequestLog
+from console.history.jobs.plan_request_logs import plan_request_logs
+from console.history.jobs.taken import UnreadableInput
+from console.history.requests import files
+from console.history.requests.files import LogChangedError, opened_as_planned
+from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
+from console.history.requests.progress import CutInPlaceError, plan
+from console.history.schema.silver import REQUEST_1S
+from console.history.store import Lake
+from tests.history.lake_rows import rows_of
+from tests.history.request_lines import produce
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def line(number: int) -> bytes:
+    """A line that is one of its kind: its time and its client's id say which."""
+    minute, milli = divmod(number * 7, 60_000)
+    text = produce(1, client_id=f"c{number}").line.replace(
+        "10:00:00,123", f"1{minute // 60 % 10}:{minute % 60:02}:00,000"
+    )
+    return text.replace(":00,000", f":{milli // 1000:02},{milli % 1000:03}").encode()
+
+
+class Broker:
+    """A broker's folder of logs, which writes, rotates, packs, copies, empties and deletes by chance."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.chance = chance
+        self.live = folder / "kafka-request.log"
+        self.live.write_bytes(b"")
+        self.written = 0
+        self.rotations = 0
+        self.held = b""
+        self.committed: Counter[str] = Counter()
+
+    def write(self) -> None:
+        """Some lines; the last of them may not be whole yet."""
+        text = self.held
+        for _ in range(self.chance.randrange(1, 9)):
+            text += line(self.written)
+            self.written += 1
+        cut = self.chance.choice([0, 0, self.chance.randrange(1, 300)])
+        text, self.held = (text[:-cut], text[-cut:]) if cut else (text, b"")
+        with self.live.open("ab") as file:
+            file.write(text)
+
+    def finish(self) -> None:
+        """End the last line."""
+        with self.live.open("ab") as file:
+            file.write(self.held)
+        self.held = b""
+
+    def rotate(self) -> None:
+        """By renaming, as log4j does: .1 becomes .2, and so on."""
+        self.finish()
+        if not self.live.stat().st_size:
+            return
+        turned = sorted(self.turned(), key=lambda path: -int(path.name.split(".")[2]))
+        for path in turned:
+            number, _, packed = path.name.removeprefix("kafka-request.log.").partition(".")
+            path.rename(path.with_name(f"kafka-request.log.{int(number) + 1}{'.' if packed else ''}{packed}"))
+        self.live.rename(self.folder / "kafka-request.log.1")
+        self.live.write_bytes(b"")
+
+    def copy_and_empty(self) -> None:
+        """As logrotate's copytruncate does; the copy has a name of its own."""
+        self.finish()
+        if not self.live.stat().st_size:
+            return
+        self.rotations += 1
+        shutil.copy(self.live, self.folder / f"kafka-request.log-{self.rotations}")
+        with self.live.open("r+b") as file:
+            file.truncate(0)
+
+    def copy(self) -> None:
+        """A copy of any file, which somebody leaves there."""
+        path = self.chance.choice([*self.turned(), self.live])
+        self.rotations += 1
+        suffix = ".gz" if path.name.endswith(".gz") else ""
+        shutil.copy(path, self.folder / f"kafka-request.log-{self.rotations}{suffix}")
+
+    def pack(self) -> None:
+        """By gzip, which writes beside, then deletes."""
+        plain = [path for path in self.turned() if not path.name.endswith(".gz")]
+        if plain:
+            path = self.chance.choice(plain)
+            whole = gzip.compress(path.read_bytes())
+            beside = path.with_name(f"{path.name}.gz")
+            if self.chance.random() < 0.3:
+                beside.write_bytes(whole[: len(whole) // 2])  # seen before it is whole
+            else:
+                beside.write_bytes(whole)
+                path.unlink()
+
+    def delete(self) -> None:
+        """A file all of whose lines are committed."""
+        for path in [*self.turned(), *self.folder.glob("kafka-request.log-*")]:
+            if self.clients(path) <= self.committed.keys() and self.chance.random() < 0.5:
+                path.unlink()
+
+    def turned(self) -> list[Path]:
+        return list(self.folder.glob("kafka-request.log.*"))
+
+    def clients(self, path: Path) -> set[str]:
+        try:
+            text = gzip.decompress(path.read_bytes()) if path.name.endswith(".gz") else path.read_bytes()
+        except EOFError:
+            return {"cut"}
+        return set(re.findall(r'"clientId":"(c\d+)"', text.decode()))
+
+    def disturb(self) -> None:
+        """One or several of all that."""
+        deeds: list[Callable[[], None]] = [
+            self.write,
+            self.write,
+            self.rotate,
+            self.copy_and_empty,
+            self.copy,
+            self.pack,
+            self.delete,
+        ]
+        for deed in self.chance.choices(deeds, k=self.chance.choice([0, 0, 1, 1, 2])):
+            deed()
+
+    def run(self, progress: dict[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+        """As `ingest` does it: plan, cut into parts, read each part twice, commit all of it or nothing."""
+        between: Callable[[], None] = (lambda: None) if quiet else self.disturb
+        patterns = (str(self.folder / "kafka-request.log*"),)
+        between()
+        found = glob(patterns[0])  # noqa: PTH207 - as the job does it
+        between()
+        made = plan(found, progress, owner="c/1")
+        between()
+        parts = parts_of([BrokerLog("c", 1, made.spans, "UTC", patterns)], at_most=3000)
+        first, second = ([name for part in parts for name in names(part, between)] for _ in range(2))
+        assert first == second
+        self.committed.update(first)
+        kept: dict[str, Any] = json.loads(json.dumps(made.progress))
+        return kept
+
+
+def names(part: Part, between: Callable[[], None]) -> Iterator[str]:
+    between()
+    for batch in read_part(Part.of(json.loads(json.dumps(part.as_list())))):
+        between()
+        for row in batch.to_pylist():
+            # What is emptied while it is read seems damaged, and then its reading fails.
+            yield row["reason"] or json.loads(row["json"])["requestHeader"]["clientId"]
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_every_line_once_whatever_happens_to_the_files(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "BLOCK_BYTES", 2000)
+    broker = Broker(tmp_path, random.Random(seed))
+    progress: dict[str, Any] = {}
+    for _ in range(8):
+        try:
+            progress = broker.run(progress)
+        except (LogChangedError, FileNotFoundError, EOFError):
+            continue  # nothing of it is committed
+    broker.finish()
+    for path in tmp_path.glob("*.gz"):
+        if "cut" in broker.clients(path):
+            path.unlink()  # gzip begins anew
+    broker.run(progress, quiet=True)
+    assert broker.committed == Counter(f"c{number}" for number in range(broker.written))
+    assert broker.written > 5
+
+
+def taken(progress: dict[str, Any], *paths: Path) -> tuple[list[str], dict[str, Any]]:
+    """The clients of the lines that are new in these files, and what to remember."""
+    made = plan([str(path) for path in paths], progress, owner="c/1")
+    parts = parts_of([BrokerLog("c", 1, made.spans, "UTC")], at_most=3000)
+    return sorted(name for part in parts for name in names(part, lambda: None)), json.loads(json.dumps(made.progress))
+
+
+def clients(*numbers: int) -> list[str]:
+    return sorted(f"c{number}" for number in numbers)
+
+
+def text(*numbers: int) -> bytes:
+    return b"".join(map(line, numbers))
+
+
+def test_files_that_begin_with_the_same_line_are_two(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.log", tmp_path / "b.log"
+    one.write_bytes(text(0, *range(1, 40)))
+    other.write_bytes(text(0, *range(50, 80)))
+    got, progress = taken({}, one, other)
+    assert got == clients(0, 0, *range(1, 40), *range(50, 80))
+    assert taken(progress, one, other)[0] == []
+    other.write_bytes(text(0, *range(50, 90)))
+    got, progress = taken(progress, other)
+    assert got == clients(*range(80, 90))
+    # A third that is shorter than what is known of either.
+    third = tmp_path / "c.log"
+    third.write_bytes(text(0, 100, 101))
+    assert taken(progress, one, other, third)[0] == clients(0, 100, 101)
+
+
+def test_a_file_that_is_emptied_and_begins_with_the_same_line_is_read_from_its_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(text(*range(50)))
+    _, progress = taken({}, path)
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(text(0, *range(50, 79)))
+    assert taken(progress, path)[0] == clients(0, *range(50, 79))
+
+
+def test_a_file_that_is_cut_and_goes_on_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(text(*range(50)))
+    _, progress = taken({}, path)
+    for more in ((), range(50, 55), range(50, 99)):
+        with path.open("r+b") as file:
+            file.truncate(len(text(*range(20))))
+            file.seek(0, os.SEEK_END)
+            file.write(text(*more))
+        with pytest.raises(CutInPlaceError, match=f"{path} was cut"):
+            taken(progress, path)
+
+
+def test_an_older_copy_is_no_news_and_a_younger_one_is(tmp_path: Path) -> None:
+    live, older, younger = tmp_path / "request.log", tmp_path / "older.log", tmp_path / "younger.log.gz"
+    older.write_bytes(text(*range(20)))
+    live.write_bytes(text(*range(50)))
+    _, progress = taken({}, live)
+    younger.write_bytes(gzip.compress(text(*range(60))))
+    got, progress = taken(progress, live, older, younger)
+    assert got == clients(*range(50, 60))
+    assert taken(progress, live, older, younger)[0] == []
+
+
+def test_what_a_former_version_remembered_is_not_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "request.log"
+    path.write_bytes(text(*range(30)))
+    _, progress = taken({}, path)
+    (identity,) = progress
+    former = {identity: {"read": len(text(*range(20))), "seen": 20_000}}
+    got, progress = taken(former, path)
+    assert got == clients(*range(20, 30))
+    assert taken(progress, path)[0] == []
+
+
+def test_what_is_packed_while_it_is_planned_waits(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "request.log.1", tmp_path / "request.log.1.gz"
+    plain.write_bytes(text(*range(30)))
+    packed.write_bytes(gzip.compress(plain.read_bytes())[:300])
+    got, progress = taken({}, plain, packed)
+    assert got == clients(*range(30))
+    plain.unlink()
+    with pytest.raises(EOFError):
+        taken(progress, packed)
+
+
+def test_a_file_is_found_where_it_was_rotated_to_and_else_it_is_an_error(tmp_path: Path) -> None:
+    live = tmp_path / "request.log"
+    live.write_bytes(text(*range(30)))
+    (span,) = plan([str(live)], {}).spans
+    elsewhere = tmp_path / "old" / "2026.gz"
+    elsewhere.parent.mkdir()
+    live.unlink()
+    with (
+        pytest.raises(LogChangedError, match=f"{live} is not the file any more"),
+        opened_as_planned(str(live), span.checks),
+    ):
+        pass
+    live.write_bytes(text(*range(40, 90)))
+    elsewhere.write_bytes(gzip.compress(text(*range(30))))
+    with opened_as_planned(str(live), span.checks, (str(tmp_path / "old" / "*"),)) as file:
+        assert file.path == str(elsewhere)
+    with (
+        pytest.raises(LogChangedError, match="changed while it was read"),
+        opened_as_planned(str(live), plan([str(live)], {}).spans[0].checks),
+    ):
+        live.write_bytes(b"")
+
+
+def log_of_broker(path: Path, address: str, minutes: range) -> RequestLog:
+    from datetime import timedelta
+
+    first = produce(1, connection=f"{address}-10.0.0.7:40652-3-0")
+    path.write_text("".join(replace(first, at=first.at + timedelta(minutes=each)).line for each in minutes))
+    return RequestLog((str(path),), "c", 1)
+
+
+def test_two_brokers_logs_under_one_id_are_refused(tmp_path: Path) -> None:
+    one = log_of_broker(tmp_path / "a.log", "10.0.0.1:9092", range(60))
+    other = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(30, 90))
+    with pytest.raises(UnreadableInput, match=r"a\.log and .*b\.log are both given as the request log of broker 1"):
+        plan_request_logs({}, [one, other])
+    with pytest.raises(UnreadableInput, match="both given"):
+        plan_request_logs({}, [RequestLog((str(tmp_path / "*.log"),), "c", 1)])
+    assert len(plan_request_logs({}, [one, replace(other, broker_id=2)]).logs) == 2
+    # One after the other they may be the same broker's, which has two listeners.
+    after = log_of_broker(tmp_path / "b.log", "10.0.0.2:9092", range(60, 90))
+    assert len(plan_request_logs({}, [one, after]).logs) == 2
+
+
+def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
+    one = log_of_broker(tmp_path / "a.log", "10.0.0.1:9092", range(60))
+    (tmp_path / "link.log").symlink_to(tmp_path / "a.log")
+    with pytest.raises(UnreadableInput, match="request log of c/1 and of c/2"):
+        plan_request_logs({}, [one, replace(one, broker_id=2, paths=(str(tmp_path / "link.log"),))])
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("with_duckdb", [True, False])
+def test_ingest_while_the_log_rotates(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_duckdb: bool
+) -> None:
+    from console.history.jobs import take_request_logs
+    from console.history.jobs.ingest import ingest
+
+    lake = Lake.create(str(tmp_path / "lake"))
+    live = tmp_path / "request.log"
+    inputs = Inputs(request_logs=(RequestLog((f"{live}*",), "c", 1),))
+    written = 0
+    deeds: list[Callable[[], object]] = []
+
+    def write(lines: int) -> None:
+        nonlocal written
+        with live.open("ab") as file:
+            file.write(text(*range(written, written + lines)))
+        written += lines
+
+    def while_it_runs(_: object) -> bool:
+        """Called between the plan and the reading."""
+        for deed in deeds:
+            deed()
+        deeds.clear()
+        return with_duckdb
+
+    def rotated() -> None:
+        live.rename(f"{live}.1")
+        write(30)
+
+    def emptied() -> None:
+        shutil.copy(live, f"{live}.2")
+        os.truncate(live, 0)
+        write(25)
+
+    def packed() -> None:
+        Path(f"{live}.3.gz").write_bytes(gzip.compress(live.read_bytes()))
+        live.unlink()
+        write(20)
+
+    def deleted() -> None:
+        live.unlink()
+
+    monkeypatch.setattr(take_request_logs, "executors_have_duckdb", while_it_runs)
+    for deed in (rotated, emptied, packed):
+        write(40)
+        deeds.append(deed)
+        ingest(spark, lake, inputs)
+        assert not lake.failed_runs(), deed
+    ingest(spark, lake, inputs)
+    assert requests_in(lake) == Counter(f"c{number}" for number in range(written))
+    # What is deleted before it is read fails the attempt, and the next one goes without.
+    write(10)
+    deeds.append(deleted)
+    assert ingest(spark, lake, inputs).rows == {}
+    (failed,) = lake.failed_runs()
+    assert f"{live} is not the file any more" in failed["message"]
+    assert requests_in(lake) == Counter(f"c{number}" for number in range(written - 10))
+    # Where it goes on like that, it says so.
+    deeds += [deleted]
+    monkeypatch.setattr("console.history.jobs.ingest.ATTEMPTS", 1)
+    write(10)
+    with pytest.raises(UnreadableInput, match="nothing was taken in"):
+        ingest(spark, lake, inputs)
+
+
+def requests_in(lake: Lake) -> Counter[str]:
+    """Requests by client."""
+    found: Counter[str] = Counter()
+    for row in rows_of(lake, "request_1s"):
+        found[row[REQUEST_1S.names.index("client_id")]] += row[REQUEST_1S.names.index("requests")]
+    return found
