@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from console.files.of_snapshot import wanted_of
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.files.writing import DEFAULT
 from console.language.quoting import quote_beside_equals
 from console.language.sensitive import looks_sensitive
 from console.model.changes import NewTopic, Target
@@ -138,7 +139,8 @@ def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
             yield from (DeleteTopic(name) for name in now.topics if _goes(name, prune) and name not in wanted.topics)
         case "configs":
             for resource, values in now.configs.items():
-                if resource not in wanted.configs and _goes(resource.name, prune):
+                name = DEFAULT if resource.is_cluster_default else resource.name
+                if resource not in wanted.configs and _goes(name, prune):
                     yield from (UnsetConfig(resource, key) for key in values)
         case "quotas":
             for entity, limits in now.quotas.items():
