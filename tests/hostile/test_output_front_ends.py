@@ -188,7 +188,7 @@ def test_a_refused_login_is_told_harmlessly(mechanism: str, tmp_path: Path, kac:
         cluster.rewrite(
             "sasl_handshake",
             lambda _, honest: replace(honest, error_code=type(honest.error_code)(33), mechanisms=(SENT,)),
-        )  # noqa: E501
+        )
         code, _, err = kac("run", "-b", cluster.bootstrap, "--command-config", str(properties), "-e", "list topics")
         assert code == 1
         assert "\\x1b[2J" in err, err
