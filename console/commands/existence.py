@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Protocol
 
 from console.commands.errors import CommandError, did_you_mean
 from console.commands.words import Span
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
 from console.model.config import ConfigResource
 from console.model.snapshot import ReadFailure, Snapshot
-from console.plan.edits import CreateTopic
-from console.plan.plan import EMPTY, Plan
+from console.plan.plan import EMPTY
 from console.present.failures import failure_text
 from console.present.sanitize import clean
 
@@ -18,7 +18,15 @@ _CANDIDATES = 2_000
 """Names that are compared for a hint: with 100,000 topics comparing all takes seconds."""
 
 
-def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Plan = EMPTY) -> None:
+class Creates(Protocol):
+    """What may create topics: a plan, or one while it is made."""
+
+    def creates_topic(self, name: str) -> bool:
+        """Whether it creates the topic."""
+        ...
+
+
+def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Creates = EMPTY) -> None:
     """Raises CommandError where a topic or broker is not there. A topic that the plan creates is."""
     if target.type == TOPIC:
         require_topic(snapshot, target.name, span, plan)
@@ -28,9 +36,9 @@ def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan:
             raise CommandError(f"there is no broker {target.name}", f"brokers: {', '.join(map(str, ids))}", span)
 
 
-def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Plan = EMPTY) -> None:
+def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:
     """Raises CommandError where the topic is not there, or could not be described."""
-    if name in snapshot.topics or created(plan, name):
+    if name in snapshot.topics or plan.creates_topic(name):
         return
     for failed in snapshot.failures:
         if failed.part == "topics" and failed.entity in ("", name):
@@ -38,11 +46,6 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Plan =
     raise CommandError(
         f"there is no topic '{clean(name, 80)}'", near(name, snapshot.topics) or "list topics shows what there is", span
     )
-
-
-def created(plan: Plan, name: str) -> bool:
-    """Whether the plan creates the topic."""
-    return any(isinstance(staged.edit, CreateTopic) and staged.edit.topic.name == name for staged in plan.staged)
 
 
 def near(name: str, names: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from types import MappingProxyType
 
 from console.commands import change_grammar
@@ -120,8 +121,8 @@ def _read_statement(places: Places, raw: RawStatement, where: Where) -> tuple[St
 
 
 def _statement(reader: Reader) -> Statement | None:
-    names = tuple(verb.name for verb in verbs_for(reader.where))
-    reader.expect(Expected(What.VERB, "a command", names))
+    names, expected = _verbs_expected(reader.where)
+    reader.expect(expected)
     first = reader.word
     if first is None:
         return None
@@ -134,6 +135,12 @@ def _statement(reader: Reader) -> Statement | None:
     reader.finish()
     start, end = first.start, reader.raw.words[-1].end
     return replace(statement, span=reader.places.span(start, end))
+
+
+@cache
+def _verbs_expected(where: Where) -> tuple[tuple[str, ...], Expected]:
+    names = tuple(verb.name for verb in verbs_for(where))
+    return names, Expected(What.VERB, "a command", names)
 
 
 def _unknown_verb(reader: Reader, word: Word, name: str) -> None:

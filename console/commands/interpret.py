@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from console.commands.access import acls_of
 from console.commands.errors import CommandError, did_you_mean
-from console.commands.existence import require, require_topic
+from console.commands.existence import Creates, require, require_topic
 from console.commands.queries import subject_of
 from console.commands.query_quotas import check_key
 from console.commands.secret_values import is_sensitive
@@ -48,7 +48,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.plan import EMPTY, Plan
+from console.plan.plan import EMPTY
 from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
 from console.present.sanitize import clean
@@ -69,7 +69,7 @@ def to_edits(
     snapshot: Snapshot,
     *,
     selected: Subject | None = None,
-    plan: Plan = EMPTY,
+    plan: Creates = EMPTY,
     secrets: Secrets | None = None,
 ) -> tuple[Edit, ...]:
     """The edits that a statement stages; `needs(statement, selected)` has been read into the snapshot.
@@ -104,7 +104,7 @@ def to_edits(
 
 
 def _alter(
-    statement: Alter, snapshot: Snapshot, selected: Subject | None, plan: Plan, secrets: Secrets
+    statement: Alter, snapshot: Snapshot, selected: Subject | None, plan: Creates, secrets: Secrets
 ) -> Iterator[Edit]:
     keys = tuple(assign.key for assign in statement.assigns)
     subject, span = subject_of(statement.entity, selected, statement.span, keys)
@@ -145,7 +145,7 @@ def _set_quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
             raise CommandError(clean(str(error), 400), "", assign.value_span) from None
 
 
-def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan: Plan) -> Iterator[Edit]:
+def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan: Creates) -> Iterator[Edit]:
     subject, span = subject_of(statement.entity, selected, statement.span, statement.keys)
     _no_key_twice(statement.keys)
     if isinstance(subject, QuotaEntity):

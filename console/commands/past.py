@@ -266,8 +266,9 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
             topic_id=asked.topic_id,
             doubt=_doubt(past, asked, session.snapshot),
         )
-    session.replan(rebase(session.plan, upon))
-    report = replace(staging, plan=session.plan, added=tuple(upon.values()))
+    plan = rebase(session.plan, upon)
+    session.replan(plan)
+    report = replace(staging, made=lambda: plan, added=tuple(upon.values()))
     moved = tuple(c for c in conflicts(upon.values(), session.snapshot) if c.now is not UNREAD)
     return RevertReport(report, tuple(back.note for back in backs if back.note), moved)
 

@@ -10,12 +10,13 @@ from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
-from console.plan.diff import DiffLine, Side, diff
+from console.plan.diff import DiffGroup, DiffLine, Side, diff, diff_of
+from console.plan.draft import Draft
 from console.plan.edits import Slot
 from console.plan.effects.effects import effects
 from console.plan.effects.retention import Deletion
 from console.plan.effects.risks import Risk, risks
-from console.plan.plan import Plan, StageReport
+from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.reversal import losses
 from console.plan.staged import Staged
 from console.plan.units import duration_text
@@ -30,21 +31,16 @@ _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"
 Deletions = Mapping[Slot, Deletion]
 
 
-def plan_table(
-    plan: Plan, snapshot: Snapshot, only: Iterable[Staged] | None = None, deletions: Deletions | None = None
-) -> Table:
-    """The staged edits, or some of them: old → new, where each comes from, and how the last check went. deletions: what
+def plan_table(plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None) -> Table:
+    """The staged edits: old → new, where each comes from, and how the last check went. deletions: what
     edits of the retention delete, where that was read (console.commands.retention_estimate)."""
     gone = deletions or {}
-    wanted = None if only is None else {staged.edit.slot for staged in only}
-    rows = tuple(
-        _diff_row(group.target, line, plan, gone)
-        for group in diff(plan, snapshot)
-        for line in group.lines
-        if wanted is None or line.staged.edit.slot in wanted
-    )
-    notes = _notes(plan, snapshot, gone) if wanted is None else ()
-    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=notes)
+    rows = _diff_rows(diff(plan, snapshot), plan, gone)
+    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone))
+
+
+def _diff_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> tuple[Row, ...]:
+    return tuple(_diff_row(group.target, line, plan, gone) for group in groups for line in group.lines)
 
 
 def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions) -> tuple[str, ...]:
@@ -117,10 +113,11 @@ def _failure_data(failure: Failure | None) -> Mapping[str, Data]:
     return {"error": failure.name, "message": failure.message, "remedy": failure.remedy}
 
 
-def stage_table(report: StageReport, snapshot: Snapshot) -> Table:
+def stage_table(report: StageReport, draft: Draft) -> Table:
     """What became of one statement's edits: staged with their diff, not needed, refused with the remedy; and what of
-    them there is no way back from."""
-    staged = plan_table(report.plan, snapshot, report.added).rows
+    them there is no way back from. draft: the plan that they are in."""
+    # Staging forgets the outcomes of what it touches, so an empty plan has as many.
+    staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
     notes = [f"not needed: {names.target(d.edit.target)} {d.edit.key}: {d.reason}" for d in report.dropped]
     notes += [
         f"! refused: {names.target(r.edit.target)} {r.edit.key}: {r.reason}. {r.remedy}".rstrip()

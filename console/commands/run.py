@@ -206,10 +206,10 @@ class Runner:
                 from console.commands.secret_values import resolve_secrets
 
                 secrets = await resolve_secrets(statement, self._ask_secret)
-                edits = to_edits(statement, session.snapshot, plan=session.plan, secrets=secrets)
+                edits = to_edits(statement, session.snapshot, plan=session.staging(), secrets=secrets)
                 report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
                 self.failed += bool(report_.refused)
-                self.printer(stage_table(report_, session.snapshot))
+                self.printer(stage_table(report_, session.staging().draft))
 
     async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
         """What a script has no use for."""
@@ -270,7 +270,7 @@ class Runner:
             raise CommandError("a change is called by its number", "history shows them", statement.span)
         report = await stage_revert(self.session, int(change))
         self.failed += bool(report.staging.refused) or not report.staging.added
-        for table in revert_tables(report, stage_table(report.staging, self.session.snapshot)):
+        for table in revert_tables(report, stage_table(report.staging, self.session.staging().draft)):
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
@@ -321,10 +321,11 @@ def say_error(error: LanguageError, text: str) -> None:
     from console.present.sanitize import cell_width, clean
 
     complain(str(error))
-    lines = text.split("\n")
-    if error.span is None or not text or error.span.line > len(lines):
+    if error.span is None or not text:
         return
-    line = lines[error.span.line - 1]
+    # By the offset: a script of many lines may have an error in each.
+    start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)
+    line = text[start:end] if end >= 0 else text[start:]
     shown = redact(line)
     if len(line) > LONGEST_SHOWN:
         return

@@ -69,7 +69,9 @@ class Session:
         self.context = context
         self.door = door
         self.snapshot = Snapshot()
-        self.plan: Plan = EMPTY
+        self._plan: Plan = EMPTY
+        self._staging: planning.Staging | None = None
+        self._made = 0  # steps of the staging that are in the plan
         self.applied: Applied | None = None
         self.retention: RetentionReading | None = None
         self._listeners: list[Callable[[SessionEvent], None]] = []
@@ -100,9 +102,22 @@ class Session:
             old, self.snapshot = self.snapshot, snapshot
             self._tell(SnapshotChanged(frozenset(parts), old, snapshot))
 
+    @property
+    def plan(self) -> Plan:
+        """What is staged. After staging it is made when it is first asked for."""
+        if self._staging is not None and self._staging.steps != self._made:
+            self._plan, self._made = self._staging.plan(), self._staging.steps
+        return self._plan
+
+    def staging(self) -> planning.Staging:
+        """The plan while edits are put into it, on what is known now."""
+        if self._staging is None or self._staging.snapshot is not self.snapshot:
+            self._staging, self._made = planning.Staging(self.plan, self.snapshot), 0
+        return self._staging
+
     def _replan(self, plan: Plan) -> None:
         if plan is not self.plan:
-            old, self.plan = self.plan, plan
+            old, self._plan, self._staging = self.plan, plan, None
             self._tell(PlanChanged(old, plan))
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -362,6 +377,8 @@ class Session:
         hold once applied, None for good. Raises Refused."""
         self.refuse_if_read_only()
         self.applied = None
+        if not self._listeners:
+            return self.staging().stage(edits, lasts_ms)
         report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)
         self._replan(report.plan)
         return report

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Flag
+from functools import cache
 from types import MappingProxyType
 
 
@@ -320,6 +321,7 @@ _ALL = (
 VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
 
 
+@cache
 def verbs_for(where: Where) -> tuple[Verb, ...]:
     """The verbs that work there, in the order of the help."""
     return tuple(verb for verb in _ALL if verb.where & where)

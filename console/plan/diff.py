@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from console.model.codes import DEFAULT_CONFIG
 from console.model.config import ConfigEntry, is_override, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan.draft import Draft
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -32,7 +34,7 @@ from console.plan.sides import NOTHING, UNKNOWN, Side, after, before, set_to
 from console.plan.staged import UNREAD, Staged, subject
 from console.plan.values import canonical
 
-__all__ = ["NOTHING", "UNKNOWN", "DiffGroup", "DiffLine", "Side", "diff"]
+__all__ = ["NOTHING", "UNKNOWN", "DiffGroup", "DiffLine", "Side", "diff", "diff_of"]
 
 
 class DiffLine(NamedTuple):
@@ -79,19 +81,21 @@ _VERBS: dict[type, str] = {
 
 def diff(plan: Plan, snapshot: Snapshot) -> tuple[DiffGroup, ...]:
     """Every change that the plan makes, against the snapshot where it was read, else against what was staged upon."""
-    inheritance = Inheritance(snapshot)
-    acls = frozenset(snapshot.acls)
-    set_apart = {staged.edit.slot for staged in plan.staged}
+    return diff_of(plan.staged, Draft(plan.staged, snapshot))
+
+
+def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
+    """The same for some of what is staged in a draft."""
     groups: dict[Target, list[DiffLine]] = {}
-    for staged in plan.staged:
+    for staged in some:
         lines = groups.setdefault(subject(staged.edit.target), [])
-        lines.append(_line(staged, snapshot, acls, inheritance))
+        lines.append(_line(staged, draft.snapshot, draft.acls, draft.inheritance))
         if isinstance(staged.edit, CreateTopic):
             topic = staged.edit.topic
             resource = topic_resource(topic.name)
             for key, value in topic.configs.items():
                 edit = SetConfig(resource, key, value)
-                if edit.slot not in set_apart:
+                if draft.at(edit.slot) is None:
                     lines.append(DiffLine(staged, "set", key, NOTHING, set_to(edit)))
     return tuple(DiffGroup(target, tuple(lines)) for target, lines in groups.items())
 

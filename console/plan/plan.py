@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import NamedTuple
 
 from console.model.changes import Outcome, Target
@@ -21,6 +22,7 @@ __all__ = [
     "Refused",
     "StageReport",
     "Staged",
+    "Staging",
     "Was",
     "discard",
     "redo",
@@ -31,11 +33,66 @@ __all__ = [
 ]
 
 
-class Moment(NamedTuple):
-    """A state of the plan to go back or forward to."""
+class _Removed(NamedTuple):
+    slot: Slot
 
-    staged: tuple[Staged, ...]
-    outcomes: Mapping[Slot, Outcome]
+
+class _Touched(NamedTuple):
+    """Outcomes of this subject are forgotten."""
+
+    subject: Target
+
+
+_Entry = Staged | _Removed | _Touched
+
+
+class Moment:
+    """A state of the plan to go back or forward to: what was staged first, and so much of what was done to it since.
+
+    The log is shared by all moments of one `Staging` and only grows, so that a moment costs the same however long the
+    plan is; its contents are made when somebody goes there.
+    """
+
+    __slots__ = ("_base", "_length", "_log", "_outcomes")
+
+    def __init__(
+        self,
+        base: tuple[Staged, ...],
+        outcomes: Mapping[Slot, Outcome],
+        log: Sequence[_Entry] = (),
+        length: int = 0,
+    ) -> None:
+        self._base = base
+        self._outcomes = outcomes
+        self._log = log
+        self._length = length
+
+    @property
+    def staged(self) -> tuple[Staged, ...]:
+        """What was staged, in order."""
+        slots = {staged.edit.slot: staged for staged in self._base}
+        for entry in self._log[: self._length]:
+            if isinstance(entry, Staged):
+                slots[entry.edit.slot] = entry
+            elif isinstance(entry, _Removed):
+                del slots[entry.slot]
+        return tuple(slots.values())
+
+    @property
+    def outcomes(self) -> Mapping[Slot, Outcome]:
+        """How the last check or apply had gone."""
+        touched = {entry.subject for entry in self._log[: self._length] if isinstance(entry, _Touched)}
+        return {slot: outcome for slot, outcome in self._outcomes.items() if subject(slot.target) not in touched}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Moment):
+            return NotImplemented
+        return (self.staged, self.outcomes) == (other.staged, other.outcomes)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Moment({self.staged!r}, {self.outcomes!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +118,10 @@ class Plan:
         """How the last check or apply went for an edit; None where there was none since it was staged."""
         return self.outcomes.get(edit.slot)
 
+    def creates_topic(self, name: str) -> bool:
+        """Whether the plan creates the topic."""
+        return any(isinstance(staged.edit, CreateTopic) and staged.edit.topic.name == name for staged in self.staged)
+
 
 EMPTY = Plan()
 
@@ -73,55 +134,101 @@ class StageReport:
     operator changed their mind. An edit may be in `replaced` and its successor in `dropped`: back to what is there.
     """
 
-    plan: Plan
+    made: Callable[[], Plan] = field(compare=False, repr=False)
     added: tuple[Staged, ...] = ()
     replaced: tuple[Staged, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     refused: tuple[Refused, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with these edits; made when it is first asked for, which takes as long as the plan is."""
+        return self.made()
+
+
+class Staging:
+    """A plan while edits are put into it, on one snapshot: each `stage` takes as long as its own edits, however many
+    are staged already."""
+
+    def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
+        # The rules are read when something is first staged, not when a console starts.
+        from console.plan.draft import Draft
+
+        self.snapshot = snapshot
+        self.draft = Draft(plan.staged, snapshot)
+        self._base = plan
+        self._log: list[_Entry] = []
+        self._steps: list[Moment] = []
+
+    @property
+    def steps(self) -> int:
+        """How many calls of `stage` have changed the plan."""
+        return len(self._steps)
+
+    def creates_topic(self, name: str) -> bool:
+        """Whether the plan creates the topic."""
+        return isinstance(self.draft.topic_edit(name), CreateTopic)
+
+    def plan(self) -> Plan:
+        """The plan as it is now."""
+        return self._after(len(self._steps), len(self._log))
+
+    def _after(self, steps: int, length: int) -> Plan:
+        if not steps:
+            return self._base
+        now = Moment(self._base.staged, self._base.outcomes, self._log, length)
+        staged = self.draft.staged if length == len(self._log) else now.staged
+        return Plan(staged, (*self._base.past, *self._steps[:steps]), (), now.outcomes)
+
+    def stage(self, edits: Iterable[Edit], lasts_ms: int | None = None) -> StageReport:
+        """Put edits into the plan; as `stage` says."""
+        from console.plan.rules import judge
+
+        draft, log = self.draft, self._log
+        before = Moment(self._base.staged, self._base.outcomes, log, len(log))
+        added: dict[Slot, Staged] = {}
+        replaced: list[Staged] = []
+        dropped: list[Dropped] = []
+        refused: list[Refused] = []
+        touched: dict[Target, None] = {}
+        for edit in edits:
+            verdict = judge(edit, draft)
+            if isinstance(verdict, Refused):
+                refused.append(verdict)
+                continue
+            slot = verdict.edit.slot
+            existing = draft.at(slot)
+            if isinstance(verdict, Staged):
+                verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, self.snapshot))
+            if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
+                dropped.append(Dropped(verdict.edit, "is staged already"))
+                continue
+            if isinstance(verdict, Staged):
+                draft.put(verdict)
+                log.append(verdict)
+                added[slot] = verdict
+            else:
+                dropped.append(verdict)
+                if existing is None:
+                    continue
+                draft.remove(slot)
+                log.append(_Removed(slot))
+                added.pop(slot, None)
+            if existing is not None:
+                replaced.append(existing)
+            touched[subject(slot.target)] = None
+        if touched:
+            log.extend(map(_Touched, touched))
+            self._steps.append(before)
+        made = cache(partial(self._after, len(self._steps), len(log)))
+        return StageReport(made, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
 
 
 def stage(plan: Plan, edits: Iterable[Edit], snapshot: Snapshot, lasts_ms: int | None = None) -> StageReport:
     """Put edits into the plan, one step to undo. What would change nothing is dropped, what contradicts the plan or
     can't be is refused, each with words; the last word on a slot counts. Outcomes of what is touched are forgotten.
     lasts_ms: how long these edits are to hold once they are applied, None for good."""
-    # The rules are read when something is first staged, not when a console starts.
-    from console.plan.draft import Draft
-    from console.plan.rules import judge
-
-    draft = Draft(plan.staged, snapshot)
-    added: dict[Slot, Staged] = {}
-    replaced: list[Staged] = []
-    dropped: list[Dropped] = []
-    refused: list[Refused] = []
-    touched: set[Target] = set()
-    for edit in edits:
-        verdict = judge(edit, draft)
-        if isinstance(verdict, Refused):
-            refused.append(verdict)
-            continue
-        slot = verdict.edit.slot
-        existing = draft.at(slot)
-        if isinstance(verdict, Staged):
-            verdict = replace(verdict, lasts_ms=lasts_ms, topic_id=topic_id_of(verdict.edit, snapshot))
-        if existing is not None and existing.edit == verdict.edit and existing.lasts_ms == lasts_ms:
-            dropped.append(Dropped(verdict.edit, "is staged already"))
-            continue
-        if isinstance(verdict, Staged):
-            draft.put(verdict)
-            added[slot] = verdict
-        else:
-            dropped.append(verdict)
-            if existing is None:
-                continue
-            draft.remove(slot)
-            added.pop(slot, None)
-        if existing is not None:
-            replaced.append(existing)
-        touched.add(subject(slot.target))
-    if touched:
-        outcomes = {slot: out for slot, out in plan.outcomes.items() if subject(slot.target) not in touched}
-        plan = _moved_on(plan, draft.staged, outcomes)
-    return StageReport(plan, tuple(added.values()), tuple(replaced), tuple(dropped), tuple(refused))
+    return Staging(plan, snapshot).stage(edits, lasts_ms)
 
 
 def undo(plan: Plan) -> Plan:

@@ -31,7 +31,7 @@ from console.model.snapshot import Snapshot
 from console.plan.compile import Facts, Step, compile_plan
 from console.plan.diff import DiffLine, diff
 from console.plan.edits import CreateTopic, SetConfig, Slot
-from console.plan.plan import EMPTY, Plan, discard, redo, stage, undo
+from console.plan.plan import EMPTY, Plan, Staging, discard, redo, stage, undo
 from console.plan.predict import predict
 from console.plan.settle import record_check, settle
 from console.plan.staged import subject
@@ -155,6 +155,31 @@ def test_stage_then_undo_gives_the_plan_back_and_redo_is_its_inverse(rng: Random
     for _ in after.past:
         everything_undone = redo(everything_undone)
     assert everything_undone == after
+
+
+@laws
+@given(rng=randoms)
+def test_staging_goes_on_as_if_each_step_began_anew(rng: Random) -> None:
+    cluster = busy_cluster(rng)
+    snapshot = cluster.describe()
+    plan = staged_on(rng, snapshot)
+    steps = compile_plan(plan, facts(snapshot))
+    plan = record_check(plan, [(step, cluster.apply(step.request)) for step in steps])
+    staging, folded, reports = Staging(plan, snapshot), plan, []
+    for _ in range(4):
+        edits = random_edits(rng, WORLD, snapshot)
+        report, alone = staging.stage(edits), stage(folded, edits, snapshot)
+        assert report == alone
+        assert staging.plan() == alone.plan
+        folded = alone.plan
+        reports.append((report, alone))
+    for report, alone in reversed(reports):
+        assert report.plan == alone.plan
+    back = staging.plan()
+    while back.past != plan.past:
+        back, folded = undo(back), undo(folded)
+        assert back == folded
+    assert (back.staged, back.outcomes) == (plan.staged, plan.outcomes)
 
 
 @laws

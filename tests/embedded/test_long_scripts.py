@@ -1,0 +1,105 @@
+"""A script's work grows with its lines, not with their square: counted in calls, which no load changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import pytest
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.commands.run import UNAPPLIED, run_script
+from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.context import Context
+from console.embedded.in_thread import ThreadedCluster, run_in_thread
+
+FEW, MANY = 500, 2_000
+SPARE = 1.25
+"""What the work for MANY lines may be above MANY / FEW times that for FEW: the start costs the same."""
+
+LINES: dict[str, Callable[[int], str]] = {
+    "one key": lambda n: f"set topic t0 retention.ms={100_000 + n}",
+    "topics": lambda n: f"set topic t{n} retention.ms={100_000 + n}",
+    "broker keys": lambda n: f"set broker 1 listener.name.l{n}.max.connections={n + 1}",
+    "quotas": lambda n: f"set user u{n} producer_byte_rate={1_000 + n}",
+    "one quota": lambda n: f"set user u producer_byte_rate={1_000 + n}",
+    "acls": lambda n: f"allow User:u{n} READ on topic t{n}",
+    "creations": lambda n: f"create topic new{n} partitions=1 retention.ms={100_000 + n}",
+    "on a new topic": lambda n: f"set topic new retention.ms={100_000 + n}" if n else "create topic new partitions=1",
+    "groups": lambda n: f"set group g{n} consumer.session.timeout.ms=50s",
+    "limited": lambda n: f"set topic t{n} retention.ms={100_000 + n} for 2h",
+    "back and forth": lambda n: f"{'unset' if n % 2 else 'set'} user u producer_byte_rate{'' if n % 2 else '=5'}",
+    "wrong": lambda n: f"set topic t{n} retention.msx=5",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ThreadedCluster]:
+    """One with a topic for each line."""
+    with run_in_thread() as running:
+        topics = "\n".join(f"create topic t{number} partitions=1 replication=1" for number in range(MANY))
+        run(running, f"{topics}\napply --yes")
+        yield running
+
+
+def run(running: ThreadedCluster, script: str) -> int:
+    context = Context("test", "tests", ConnectionSettings(parse_bootstrap(running.bootstrap)))
+
+    def connect(_context: Context) -> AdminClient:
+        client = AdminClient(context.settings)
+        client.start()
+        return client
+
+    return run_script(script, lambda: context, connect, output="text")
+
+
+def calls(running: ThreadedCluster, script: str) -> int:
+    """Calls of functions, Python's and C's, that a script makes in this thread."""
+    count = 0
+
+    def counted(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        run(running, script)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "before"),
+    [*((what, "") for what in LINES), ("topics", "check"), ("one quota", "check"), ("back and forth", "check")],
+)
+def test_four_times_the_lines_are_four_times_the_work(
+    cluster: ThreadedCluster, what: str, before: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the first lines have outcomes of a check, which later lines take away."""
+    work = {}
+    for count in (FEW, MANY):
+        lines = [LINES[what](number) for number in range(count)]
+        if before:
+            lines.insert(count // 2, before)
+        work[count] = calls(cluster, "\n".join(lines))
+        capsys.readouterr()
+    assert work[MANY] < SPARE * MANY / FEW * work[FEW]
+
+
+def test_undo_and_redo_take_steps_of_a_script_one_by_one(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"set topic t{number % 7} retention.ms={100_000 + number}" for number in range(70)]
+    capsys.readouterr()
+    assert run(cluster, "\n".join([*lines, "undo", "undo", "redo", "plan"])) == UNAPPLIED
+    shown = capsys.readouterr().out.rpartition("edits staged\n")[2].splitlines()
+    found = {
+        words[1]: words[-3] for line in shown if (words := line.split())[:1] == ["topic"] and words[-1] == "staged"
+    }
+    # The last step was taken back; the one before it too, and done again.
+    assert found == {f"t{number % 7}": str(100_000 + number) for number in range(69)}
