@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
@@ -24,6 +25,7 @@ from console.admin.routing import broker
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
+from console.model.numbers import long_number
 
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 CHUNK = 100
 """Resources in one request: a few milliseconds of a broker's time, so that others get theirs."""
 IN_FLIGHT = 4
+
+log = logging.getLogger(__name__)
 
 OnChunk = Callable[[ConfigListing], None]
 
@@ -102,9 +106,7 @@ async def describe_configs(
 
 def named_broker(resource: ConfigResource) -> int | None:
     """The broker that alone can describe or alter this resource, None where any can."""
-    if resource.type in (BROKER, BROKER_LOGGER) and resource.name.isdecimal():
-        return int(resource.name)
-    return None
+    return long_number(resource.name) if resource.type in (BROKER, BROKER_LOGGER) else None
 
 
 class _Ask:
@@ -234,7 +236,9 @@ async def _chunk(
     sets: dict[ConfigResource, ConfigSet] = {}
     failures: dict[ConfigResource, Failure] = {}
     for resource, result in described:
-        if isinstance(result, ConfigSet):
+        if resource not in asked:
+            log.warning("broker %d describes %s, for which it was not asked", broker_id, resource)
+        elif isinstance(result, ConfigSet):
             sets[resource] = result
         else:
             failures[resource] = failure(result.code, result.message)
@@ -264,4 +268,9 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
         ConfigResource(ResourceType(getattr(item, "resource_type", CLIENT_METRICS)), item.resource_name)
         for item in response.config_resources
     )
-    return tuple(sorted(found))
+    return tuple(sorted(each for each in found if each.type not in (BROKER, BROKER_LOGGER) or _names_broker(each)))
+
+
+def _names_broker(resource: ConfigResource) -> bool:
+    """Whether a name that a broker gave is a broker's id, or that of the default of all."""
+    return resource.is_cluster_default or named_broker(resource) is not None

@@ -20,8 +20,17 @@ REFUSAL_SECONDS = 30.0
 """How long refused credentials are not tried again: a console that refreshes must not lock an account."""
 
 
+MAX_OPEN = 128
+"""Connections that stay open. A cluster may advertise any number of brokers, and files are limited (1,024 often); those
+that were used least lately make room."""
+BREADTH = MAX_OPEN // 2
+"""Brokers that are asked at once. Fewer than may be open, so that what makes room is not just being used."""
+
+
 class Connections:
     """Opens connections when needed, one at a time for each address, and closes them all at the end.
+
+    The caller holds `breadth` while it uses the connection to one of several brokers.
 
     aiokafka and kio are imported at the first connection.
     """
@@ -35,13 +44,16 @@ class Connections:
         self._retired: dict[asyncio.Task[None], Connection] = {}
         self._any: Address | None = None
         self._security: dict[str, Any] | None = None
+        self.breadth = asyncio.Semaphore(BREADTH)
         self._refused: tuple[float, AuthenticationFailed] | None = None
 
     async def to(self, address: Address) -> Connection:
         """The connection to this address, opened if it is not. Raises AdminError."""
         connection = self._open.get(address)
         if connection is not None and connection.is_open:
+            self._open[address] = self._open.pop(address)  # the last one used stands last
             return connection
+        self._make_room()
         opening = self._opening.get(address)
         if opening is None:
             opening = asyncio.create_task(self._connect(address), name=f"connect {address}")
@@ -69,6 +81,16 @@ class Connections:
         task = asyncio.create_task(connection.close_when_idle(self._settings.request_timeout))
         self._retired[task] = connection
         task.add_done_callback(self._retired.pop)
+
+    def _make_room(self) -> None:
+        """Closes idle connections, the one used least lately first, until there is room for one more."""
+        for address, connection in list(self._open.items()):
+            if len(self._open) + len(self._opening) < MAX_OPEN:
+                return
+            if not connection.is_open:
+                del self._open[address]
+            elif connection.is_idle and address != self._any:
+                self.retire(connection)
 
     async def close(self) -> None:
         """Closes every connection."""

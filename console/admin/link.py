@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from console.admin.address import show
-from console.admin.connections import Connections
+from console.admin.connections import BREADTH, Connections
 from console.admin.error_codes import NOT_CONTROLLER
 from console.admin.errors import (
     AuthenticationFailed,
@@ -104,11 +105,11 @@ class Link:
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination, None where either side lacks the API."""
-        return (await self._connection(to)).version(api)
+        return (await self._reached(api, to)).version(api)
 
     async def proposes(self, api: str, version: int, to: Route = ANY) -> bool:
         """Whether the destination speaks a proposal's own version of an API (console.wire.proposals)."""
-        return (await self._connection(to)).proposes(api, version)
+        return (await self._reached(api, to)).proposes(api, version)
 
     async def require(self, api: str, min_version: int, needs: str, to: Route = ANY) -> int:
         """The version in use, at least this one; raises Unsupported, naming the Kafka release that it needs."""
@@ -165,6 +166,35 @@ class Link:
     async def _attempt(
         self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
     ) -> RawResponse:
+        async with AsyncExitStack() as held:
+            if to.where is Where.BROKER:
+                await self._breadth(held, api, to, deadline)
+            return await self._exchange(api, build, to, deadline, change, proposed)
+
+    async def _reached(self, api: str, to: Route) -> Connection:
+        """The connection to ask of which versions there are; nothing is sent."""
+        async with AsyncExitStack() as held:
+            if to.where is Where.BROKER:
+                await self._breadth(held, api, to, self._deadline(None))
+            return await self._connection(to)
+
+    async def _breadth(self, held: AsyncExitStack, api: str, to: Route, deadline: float) -> None:
+        """Waits until not too many brokers are being asked at once. Raises RequestTimedOut."""
+        try:
+            async with asyncio.timeout_at(deadline):
+                await held.enter_async_context(self._connections.breadth)
+        except TimeoutError as error:
+            told = Failure(
+                "TIMED_OUT",
+                f"broker {to.broker_id} was not asked for {api}: it is one of {len(self._nodes.brokers):,} brokers, of "
+                f"which {BREADTH} are asked at once, and those before it took all the time",
+                "Check that the cluster has so many brokers, and whether they answer.",
+            )
+            raise RequestTimedOut(told) from error
+
+    async def _exchange(
+        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
+    ) -> RawResponse:
         from console.wire.api_releases import FIRST_RELEASE
         from console.wire.frames import Unencodable
 
@@ -192,8 +222,11 @@ class Link:
             told = _timed_out(api, connection, change)
             raise (OutcomeUnknown(told) if change else RequestTimedOut(told)) from error
         except Exception as error:
+            flood = _flood(api, connection, error)
             if change and request.sent:
                 raise OutcomeUnknown(_lost(api, connection, change)) from error
+            if flood is not None:
+                raise BadAnswer(flood) from error
             if not self._was_answered and self.settings.sasl is None:
                 raise TurnedAway(_turned_away(connection)) from error
             raise Disconnected(_lost(api, connection, change)) from error
@@ -285,6 +318,21 @@ class TurnedAway(Disconnected):
 def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
     remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
     return Failure("TIMED_OUT", f"{show((connection.host, connection.port))} did not answer {api} in time", remedy)
+
+
+def _flood(api: str, connection: Connection, error: Exception) -> Failure | None:
+    """Words for an answer that was too long to be read, None where the connection was lost otherwise."""
+    from console.wire.connection import MAX_FRAME, too_long
+
+    frame = too_long(error)
+    if frame is None:
+        return None
+    return Failure(
+        "ANSWER_TOO_LONG",
+        f"{show((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
+        f"at most {MAX_FRAME:,} are read",
+        "No broker answers so much: check who listens there; if it is the broker, ask for less at a time.",
+    )
 
 
 def _lost(api: str, connection: Connection, change: bool) -> Failure:

@@ -7,6 +7,7 @@ name of every resource that has it: 132,000 entries cost what 34 do.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
@@ -103,7 +104,12 @@ def _tail(entry: ConfigEntry) -> str:
 def _quotas(snapshot: Snapshot) -> Iterator[str]:
     for entity in sorted(snapshot.quotas, key=lambda e: [(p.type, p.name or "", p.name is not None) for p in e.parts]):
         values = snapshot.quotas[entity]
-        yield encode({"entity": entity.as_dict(), "values": {key: float(values[key]) for key in sorted(values)}})
+        yield encode({"entity": entity.as_dict(), "values": {key: _limit(values[key]) for key in sorted(values)}})
+
+
+def _limit(value: float) -> float | str:
+    """JSON has no infinity and no NaN; brokers accept both."""
+    return float(value) if math.isfinite(value) else str(float(value))
 
 
 def _acls(snapshot: Snapshot) -> Iterator[str]:

@@ -16,6 +16,7 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, is_override, own_source
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 
 CLIENT_METRICS_DEFAULTS: Mapping[str, str] = {"interval.ms": "300000", "match": "", "metrics": ""}
@@ -55,9 +56,9 @@ def from_broker(key: str, configs: ConfigSet) -> Inherited:
 def in_terms_of(key: str, name: str, value: str | None) -> str | None:
     """A value given under the name of a synonym, in the key's own unit: ``168`` hours are ``604800000`` ms."""
     theirs, ours = _FACTORS.get(name, 1), _FACTORS.get(key, 1)
-    if theirs == ours or value is None or not value.lstrip("-").isdecimal():
+    number = long_number(value)
+    if theirs == ours or number is None:
         return value
-    number = int(value)
     return str(number * theirs // ours) if number >= 0 else "-1"  # without limit in every unit
 
 
@@ -73,10 +74,11 @@ def by_broker(snapshot: Snapshot, key: str) -> dict[int, Inherited]:
     broker's setting changes."""
     found = {}
     for resource, configs in snapshot.configs.items():
-        if resource.type == BROKER and resource.name.isdecimal():
+        broker_id = long_number(resource.name)
+        if resource.type == BROKER and broker_id is not None:
             inherited = from_broker(key, configs)
             if inherited.known:
-                found[int(resource.name)] = inherited
+                found[broker_id] = inherited
     return dict(sorted(found.items()))
 
 

@@ -15,6 +15,8 @@ _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][+-]?[0-9]{1,3})?")
 _SHOWN = 60
+LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
+"""Of a Java long, the widest number that a config holds (ConfigDef.Type.LONG)."""
 N = TypeVar("N", int, float)
 
 
@@ -68,6 +70,17 @@ def option(read: Callable[[str], N], lowest: float = 0, highest: float = math.in
         return value
 
     return number
+
+
+def long_number(text: str | None) -> int | None:
+    """The number in text that comes from a cluster; None for text that is not a number which a Java long can hold.
+
+    A broker may answer with any text: hundreds of digits are a number for `int`, which no float and no date can take.
+    """
+    if text is None or not _WHOLE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if LONG_MIN <= number <= LONG_MAX else None
 
 
 def _quoted(text: str) -> str:

@@ -6,15 +6,22 @@ _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)
 _BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
 
+_GROUPED = 1e21
+
 
 def number(value: float) -> str:
-    """Without a needless fraction: ``2.0`` is ``2``; thousands are grouped."""
+    """Without a needless fraction: ``2.0`` is ``2``; thousands are grouped. Beyond what Kafka's numbers are used for,
+    and for infinity and NaN, as Python writes it: ``1e+300``, ``inf``, ``nan``."""
+    if not abs(value) < _GROUPED:
+        return f"{value:.4g}"
     return f"{int(value):,}" if float(value).is_integer() else f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
 
 
 def _scaled(value: float, units: tuple[tuple[str, int], ...], base: str, suffix: str = "") -> str:
     """`value` in the largest unit of which it is a whole number below 1,000, else in the largest that fits: with two
     decimals where they are exact, with ``≈`` where not."""
+    if not abs(value) < _GROUPED:
+        return f"{number(value)} {base}{suffix}"
     for name, size in units:
         if value >= size and value % size == 0 and value // size < 1000:
             return f"{int(value // size)} {name}{suffix}"
@@ -52,7 +59,7 @@ def byte_rate(per_second: float) -> str:
     """``10000000`` → ``10 MB/s``, ``1048576`` → ``1 MiB/s``: whichever is exact, decimal first."""
     for units in (_DECIMAL, _BINARY):
         for name, unit in units:
-            if per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
+            if _GROUPED > per_second >= unit and per_second % unit == 0 and per_second // unit < 1000:
                 return f"{int(per_second // unit)} {name}/s"
     return _scaled(per_second, _DECIMAL, "B", "/s")
 

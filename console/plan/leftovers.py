@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
 from console.plan.own_values import own_text, parts_of
@@ -94,8 +95,8 @@ def _unused(items: Iterable[str], moving: set[int]) -> list[str]:
     """The replicas (``partition:broker``) whose partition does not move; ``*`` is all, and is used by any that does."""
     found = []
     for item in items:
-        number = item.partition(":")[0].strip()
-        if number.isdecimal() and int(number) not in moving:
+        number = long_number(item.partition(":")[0].strip())
+        if number is not None and number not in moving:
             found.append(item)
     return found
 

@@ -15,6 +15,7 @@ from console.model.cluster import Partition, ScramCredential, Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.inheritance import Inheritance
+from console.model.numbers import long_number
 from console.model.quota import QuotaEntity, QuotaValues
 from console.model.snapshot import Snapshot
 from console.plan.edits import (
@@ -32,6 +33,9 @@ from console.plan.edits import (
 )
 from console.plan.plan import Plan
 from console.plan.predict_configs import predict_configs, without_own
+
+_MOST_PARTITIONS = 10_000
+"""A controller creates no more in one request (MAX_RECORDS_PER_USER_OP); a broker's config may claim any number."""
 
 
 def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
@@ -101,7 +105,8 @@ def _partitions(new: NewTopic, snapshot: Snapshot) -> tuple[Partition, ...]:
 def default_partitions(snapshot: Snapshot) -> int:
     """How many partitions a topic gets without a count of its own: the brokers' ``num.partitions``, 1 if unread."""
     entry = Inheritance(snapshot).sample(BROKER, "num.partitions")
-    return int(entry.value) if entry is not None and entry.value is not None and entry.value.isdecimal() else 1
+    count = long_number(entry.value) if entry is not None else None
+    return count if count is not None and 1 <= count <= _MOST_PARTITIONS else 1
 
 
 def _quotas(quotas: Mapping[QuotaEntity, QuotaValues], plan: Plan) -> Mapping[QuotaEntity, QuotaValues]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, given_as
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
 from console.present import names
@@ -140,8 +141,9 @@ def details(
 
 def described_by(resource: ConfigResource, snapshot: Snapshot) -> int | None:
     """Whose values a resource's inherited ones are: its own broker's, or the one that described the topics."""
-    if resource.name.isdecimal() and names.resource_word(resource.type) in ("broker", "logger"):
-        return int(resource.name)
+    broker_id = long_number(resource.name)
+    if broker_id is not None and names.resource_word(resource.type) in ("broker", "logger"):
+        return broker_id
     return snapshot.configs_from
 
 

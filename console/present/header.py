@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from console.model.cluster import Topic
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.present.names import plural
 from console.present.sanitize import cell_width, clean, fit
@@ -67,7 +68,8 @@ def release(snapshot: Snapshot) -> str:
 
 
 def _release_order(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.lstrip("≥≤~ ").split(".") if part.isdigit())
+    numbers = map(long_number, text.lstrip("≥≤~ ").split("."))
+    return tuple(number for number in numbers if number is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from console.model.cluster import LogDir, Partition, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic
 from console.plan.plan import Plan
@@ -138,7 +139,7 @@ def min_isr(snapshot: Snapshot, name: str) -> int | None:
     """A topic's min.insync.replicas, None where its configs were not read."""
     entries = snapshot.configs.get(topic_resource(name))
     entry = entries.get("min.insync.replicas") if entries else None
-    return int(entry.value) if entry is not None and entry.value is not None and entry.value.isdecimal() else None
+    return long_number(entry.value) if entry is not None else None
 
 
 def trouble(topic: Topic, min_isr: int | None) -> Line:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from console.model.numbers import LONG_MAX, long_number
 from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size
 from console.plan.units import Unit, unit_of
 
@@ -17,7 +18,6 @@ __all__ = [
     "size",
 ]
 
-LONG_MAX = 9223372036854775807
 _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")
 _SHORT = {
     Unit.MILLISECONDS: "ms",
@@ -43,11 +43,8 @@ def is_unlimited(key: str, value: str | None) -> bool:
 def config_value(key: str, value: str | None) -> str:
     """The human form of a config's value, ``""`` where the value says it already."""
     unit = key_unit(key)
-    if not unit or value is None:
-        return ""
-    try:
-        count = int(value)
-    except ValueError:
+    count = long_number(value)
+    if not unit or count is None:
         return ""
     if count == LONG_MAX:
         return "max"

@@ -23,8 +23,12 @@ NO_LIMIT_MS = 24 * 3600 * 1000
 """aiokafka's own limit for each request: every caller here has a limit of its own."""
 MAX_IDLE_MS = 9 * 60 * 1000
 """Brokers drop an idle connection after ten minutes (connections.max.idle.ms); be first, when nothing is under way."""
-MAX_FIRST_FRAME = 1 << 20
-"""Bytes. The first answer lists API versions; a greater length is text or TLS taken for a length."""
+MAX_FRAME = 100 * 1024 * 1024
+"""Bytes of an answer: as much as brokers accept of a request (socket.request.max.bytes), and about what librdkafka
+receives (receive.message.max.bytes)."""
+MAX_EARLY_FRAME = 512 * 1024
+"""Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
+length is text or TLS taken for a length, or a peer that nobody knows yet."""
 
 
 class NotKafka(ConnectionError):
@@ -33,6 +37,21 @@ class NotKafka(ConnectionError):
     def __init__(self, start: bytes) -> None:
         super().__init__("the peer does not speak Kafka's protocol")
         self.start = start
+
+
+class FrameTooLong(ConnectionError):
+    """A peer announced an answer of `size` bytes, which is more than MAX_FRAME; the connection is closed."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"an answer of {size:,} bytes was announced; at most {MAX_FRAME:,} are read")
+        self.size = size
+
+
+def too_long(error: BaseException | None) -> FrameTooLong | None:
+    """The frame that was too long, where that is why a connection was lost."""
+    while error is not None and not isinstance(error, FrameTooLong):
+        error = error.__cause__
+    return error
 
 
 class Stage(Enum):
@@ -52,7 +71,9 @@ class ConnectFailed(ConnectionError):
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
-    """aiokafka's connection, which refuses a first frame of an impossible length at once."""
+    """aiokafka's connection, which refuses a frame of an impossible length as soon as that is announced."""
+
+    _is_established = False
 
     @staticmethod
     async def _read(self_ref: Callable[[], _CheckedConnection | None]) -> None:
@@ -62,19 +83,29 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             return
         reader: asyncio.StreamReader = this._reader
         del this
-        is_first = True
         while True:
             prefix = await reader.readexactly(4)
             (size,) = struct.unpack(">i", prefix)
-            if size < 4 or (is_first and size > MAX_FIRST_FRAME):
+            this = self_ref()
+            if this is None:
+                return
+            if size < 4 or (size > MAX_EARLY_FRAME and not this._is_established):
                 raise NotKafka(prefix)
+            if size > MAX_FRAME:
+                raise FrameTooLong(size)
+            del this
             frame = await reader.readexactly(size)
             this = self_ref()
             if this is None:
                 return
             this._handle_frame(frame)
             del this
-            is_first = False
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """As aiokafka's; longer frames are read once it is through."""
+        streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
+        self._is_established = True
+        return streams
 
     def authenticator_oauth(self) -> BearerAuthenticator:
         """As aiokafka's, for one that hears refusals."""
@@ -116,6 +147,11 @@ class Connection:
     def is_open(self) -> bool:
         """Whether requests can be sent."""
         return bool(self._carrier.connected())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits for its answer."""
+        return all(answer.done() for _, _, answer in self._carrier._requests)
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:

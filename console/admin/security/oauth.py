@@ -175,7 +175,7 @@ def _no_redirects() -> Any:
 def _token_in(body: bytes, shown: str) -> Token:
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         answer = None
     text = answer.get("access_token") or answer.get("id_token") if isinstance(answer, dict) else None
     if not isinstance(text, str):
@@ -183,7 +183,7 @@ def _token_in(body: bytes, shown: str) -> Token:
     life = answer.get("expires_in")
     try:
         return Token(_checked(text, "the token"), float(life) if life is not None else _life_of_jwt(text))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return Token(_checked(text, "the token"), _life_of_jwt(text))
 
 
@@ -193,7 +193,7 @@ def _life_of_jwt(token: str) -> float | None:
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
         return float(claims["exp"]) - time.time()
-    except (ValueError, KeyError, IndexError, TypeError):
+    except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError):
         return None
 
 
@@ -236,7 +236,7 @@ def _told(body: bytes) -> str:
     """What the endpoint says went wrong (RFC 6749, section 5.2), made printable."""
     try:
         answer = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(answer, dict):
         return ""

@@ -15,6 +15,7 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
 from console.model.log_span import LogSpan
+from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Slot
 from console.plan.plan import Plan
@@ -169,10 +170,8 @@ def _cut(slot: Slot, topic: str, wanted: ConfigSet) -> RetentionCut:
 
 def _number(configs: ConfigSet, key: str, otherwise: int) -> int:
     entry = configs.get(key)
-    try:
-        return int(entry.value) if entry is not None and entry.value is not None else otherwise
-    except ValueError:  # the brokers are going to refuse it
-        return otherwise
+    number = long_number(entry.value) if entry is not None else None
+    return otherwise if number is None else number  # what is no number the brokers are going to refuse
 
 
 def _topic_key(staged: Staged) -> bool:

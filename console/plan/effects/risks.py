@@ -8,6 +8,7 @@ from typing import NamedTuple
 from console.model.cluster import Topic
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource
+from console.model.numbers import long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
@@ -69,8 +70,8 @@ def _of_config(resource: ConfigResource, key: str, value: str, snapshot: Snapsho
         yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"
     if key in _RETENTION.get(resource.type, ()) and value == "0":
         yield RETENTION_ZERO, "all records that are there are deleted within minutes, but for what is being written"
-    if key == _ISR and value.isdecimal():
-        yield from _isr(resource, int(value), snapshot)
+    if key == _ISR and (wanted := long_number(value)) is not None:
+        yield from _isr(resource, wanted, snapshot)
 
 
 def _isr(resource: ConfigResource, wanted: int, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
@@ -89,8 +90,8 @@ def _isr(resource: ConfigResource, wanted: int, snapshot: Snapshot) -> Iterator[
 
 
 def _of_new_topic(configs: Mapping[str, object], replication: int) -> Iterator[tuple[str, str]]:
-    wanted = str(configs.get(_ISR, ""))
-    if wanted.isdecimal() and (text := _isr_text(int(wanted), replication)):
+    wanted = long_number(str(configs.get(_ISR, "")))
+    if wanted is not None and (text := _isr_text(wanted, replication)):
         yield ISR_ABOVE_REPLICATION, text
     if str(configs.get(_UNCLEAN, "")).lower() == "true":
         yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"

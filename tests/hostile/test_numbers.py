@@ -1,0 +1,203 @@
+"""Text where Kafka has numbers, and numbers where no operator would set them: shown as they are, and nothing ends."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.admin.client import AdminClient
+from console.admin.configs import describe_configs
+from console.admin.link import Link
+from console.admin.settings import ConnectionSettings
+from console.commands.session import Session
+from console.contexts.console_settings import ConsoleSettings
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.state.values import Partition, Topic
+from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.inheritance import in_terms_of
+from console.model.numbers import LONG_MAX, LONG_MIN, long_number
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
+from console.plan.effects.retention import _number
+from console.plan.predict import default_partitions
+from console.plan.values import canonical, same_value
+from console.present.header import _release_order
+from console.present.topics import min_isr
+from console.present.units import config_value, key_unit
+from console.tui.app import Console
+from tests.hostile.cluster import HostileCluster
+from tests.hostile.limited import died_of_a_signal, run_kac
+from tests.tui.console_app import Driven, context
+
+LONG, LONGER = "9" * 400, "9" * 5000
+"""A float ends at 309 digits, Python's int at 4,300."""
+TEXTS = (
+    LONG,
+    "-" + LONG,
+    LONGER,
+    "-" + LONGER,
+    "1e400",
+    "nan",
+    "-inf",
+    "٣",
+    "²",
+    "1_000",
+    " 7 ",
+    "+5",
+    "",
+    "--3",
+    "0x10",
+)
+KEYS = ("retention.ms", "segment.bytes", "log.retention.hours", "log.retention.minutes", "log.retention.ms", "flush.ms")
+
+texts = (
+    st.sampled_from(TEXTS)
+    | st.text(st.characters(categories=["Nd", "No", "Nl", "Zs"]) | st.sampled_from("+-.e"))
+    | st.from_regex(r"[+-]?[0-9]{1,40}", fullmatch=True)
+)
+
+
+@given(texts)
+def test_a_clusters_number_is_one_that_a_java_long_holds(text: str) -> None:
+    number = long_number(text)
+    assert number is None or (LONG_MIN <= number <= LONG_MAX and text.lstrip("+-").isascii())
+
+
+@given(st.sampled_from(KEYS), texts)
+def test_any_text_has_a_human_form_or_none(key: str, text: str) -> None:
+    assert len(config_value(key, text)) < 60
+    for other in KEYS:
+        in_terms_of(other, key, text)
+    for type_ in range(12):
+        assert same_value(ConfigType(type_), text, text)
+        canonical(ConfigType(type_), text)
+    assert key_unit(key) in ("ms", "s", "min", "h", "bytes", "bytes/s", "")
+
+
+@given(texts)
+def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
+    def entries(source: Any, *names: str) -> ConfigSet:
+        return ConfigSet(
+            tuple(ConfigEntry(name, text, source, False, False, ConfigType(3), (), None) for name in names)
+        )
+
+    snapshot = replace(
+        Snapshot(),
+        configs={
+            broker_resource(1): entries(DYNAMIC_BROKER_CONFIG, "num.partitions"),
+            topic_resource("orders"): entries(DYNAMIC_TOPIC_CONFIG, "min.insync.replicas", "retention.ms"),
+        },
+    )
+    assert 1 <= default_partitions(snapshot) <= 10_000
+    min_isr(snapshot, "orders")
+    assert isinstance(_number(snapshot.configs[topic_resource("orders")], "retention.ms", -1), int)
+    assert isinstance(_release_order(f"4.{text}"), tuple)
+
+
+@given(st.sampled_from(["producer_byte_rate", "request_percentage", "controller_mutation_rate", "x"]), st.floats())
+def test_any_number_may_be_a_quota(key: str, value: float) -> None:
+    assert len(quota(key, value)) < 60
+
+
+def set_everywhere(cluster: HostileCluster, value: str) -> None:
+    """Every config of every resource has this value."""
+    cluster.rewrite(
+        "describe_configs",
+        lambda _kio, answer: replace(
+            answer,
+            results=tuple(
+                replace(result, configs=tuple(replace(each, value=value) for each in result.configs))
+                for result in answer.results
+            ),
+        ),
+    )
+
+
+COMMANDS = (
+    ("snapshot",),
+    ("export",),
+    ("topics", "--describe"),
+    ("configs", "--describe", "--all", "--topic", "orders"),
+    ("brokers", "--describe", "--broker", "1"),
+    ("leftovers",),
+    ("run", "-e", "set topic orders retention.ms=1d; plan; create topic t replication=1; plan"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", [LONG, LONGER])
+def test_no_command_fails_at_a_value(hostile: HostileCluster, value: str) -> None:
+    assert (
+        run_kac("run", "-b", hostile.bootstrap, "-e", "create topic orders partitions=2; apply --yes").returncode == 0
+    )
+    set_everywhere(hostile, value)
+    for command, *rest in COMMANDS:
+        result = run_kac(command, "-b", hostile.bootstrap, *rest)
+        assert "Traceback" not in result.stderr, (command, result.stderr)
+        assert not died_of_a_signal(result)
+        assert result.returncode in (0, 1, 3), (command, result.stderr)
+
+
+@pytest.mark.parametrize("limit", [math.inf, math.nan, 1e308])
+def test_a_snapshot_is_json_whatever_a_limit_is(hostile: HostileCluster, limit: float) -> None:
+    entity = QuotaEntity.of({"user": "alice"})
+    hostile.embedded.call(lambda cluster: cluster.state.alter_quota(entity, {"request_percentage": limit}))
+    result = run_kac("snapshot", "-b", hostile.bootstrap)
+    assert result.returncode == 0, result.stderr
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    json.loads(result.stdout, parse_constant=refuse)
+    listed = run_kac("quotas", "-b", hostile.bootstrap, "--list")
+    assert listed.returncode == 0, listed.stderr
+
+
+@pytest.mark.parametrize("value", [LONG, LONGER, "nan"])
+async def test_the_screen_shows_such_a_value_as_it_is(hostile: HostileCluster, value: str) -> None:
+    def fill(cluster: EmbeddedCluster) -> None:
+        cluster.state.put_topic(Topic("orders", uuid4(), (Partition((1,), (1,), 1),)))
+        cluster.state.alter_quota(QuotaEntity.of({"user": "bob"}), {"producer_byte_rate": math.inf, "x": math.nan})
+
+    hostile.embedded.call(fill)
+    set_everywhere(hostile, value)
+    with AdminClient(ConnectionSettings((hostile.addresses[1],))) as client:
+        app = Console(Session(client, context()), ConsoleSettings(refresh=0.2))
+        async with app.run_test(size=(120, 40)) as pilot:
+            it = Driven(app, pilot, client)  # type: ignore[arg-type]
+            await it.shows("orders")
+            await it.press("enter")
+            await it.shows("retention.ms")
+            await it.shows(value[:10])
+            for pane in "34567890":
+                await it.press(pane)
+            await it.press("4")
+            await it.shows("bob")
+            assert app.is_running
+
+
+async def test_a_broker_describes_nothing_for_which_it_was_not_asked(hostile: HostileCluster) -> None:
+    asked = broker_resource(1)
+
+    def others(_kio: Any, answer: Any) -> Any:
+        more = tuple(replace(answer.results[0], resource_name=name) for name in (LONG, "x", "2"))
+        return replace(answer, results=(*answer.results, *more))
+
+    hostile.rewrite("describe_configs", others)
+    link = Link(ConnectionSettings((hostile.addresses[1],)))
+    try:
+        listing = await describe_configs(link, [asked])
+        assert set(listing.sets) == {asked}
+        odd = ConfigResource(ResourceType(BROKER), LONGER)
+        assert odd not in (await describe_configs(link, [odd, asked])).sets
+    finally:
+        await link.close()
