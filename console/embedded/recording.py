@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import struct
 from base64 import b64decode, b64encode
 from collections import deque
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from console.embedded.context import RequestContext
+from console.safe_files import PRIVATE, write_whole
 from console.wire.server_schemas import Messages
 
 _WITH_SECRETS = frozenset({"sasl_handshake", "sasl_authenticate"})
@@ -66,11 +66,12 @@ class Recording:
 
     def save(self, path: Path) -> None:
         """Write it as JSON lines, readable by the owner only. Raises OSError."""
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            for entry in self:
-                response = None if entry.response is None else b64encode(entry.response).decode()
-                line = entry._replace(request=b64encode(entry.request).decode(), response=response)  # type: ignore[arg-type]
-                file.write(json.dumps(line._asdict()) + "\n")
+        lines = []
+        for entry in self:
+            response = None if entry.response is None else b64encode(entry.response).decode()
+            line = entry._replace(request=b64encode(entry.request).decode(), response=response)  # type: ignore[arg-type]
+            lines.append(json.dumps(line._asdict()) + "\n")
+        write_whole(path, "".join(lines), PRIVATE)
 
 
 def load(path: Path) -> tuple[Recorded, ...]:

@@ -17,6 +17,7 @@ from console.journal.lines import BadLine, Numbered, intent_line, note_line, rec
 from console.journal.open_changes import anything_open
 from console.journal.records import Intent, Mended, Note
 from console.model.failure import Failure
+from console.safe_files import open_private, private_folder
 
 LOCK_SECONDS = 3.0
 """How long another console may hold the journal: it does for one record."""
@@ -162,19 +163,16 @@ class JournalFile:
     def _open(self, write: bool) -> int:
         if not write:
             return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
-        try:
-            return os.open(self.path, flags)
-        except FileNotFoundError:
-            for folder in (self.path.parent.parent, self.path.parent):
-                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(self.path, flags | os.O_CREAT, 0o600)
+        there = self.path.exists()
+        private_folder(self.path.parent.parent)
+        descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND)
+        if not there:
             parent = os.open(self.path.parent, os.O_RDONLY)
             try:
                 os.fsync(parent)
             finally:
                 os.close(parent)
-            return descriptor
+        return descriptor
 
     def _lock(self, descriptor: int, write: bool) -> None:
         how = (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB

@@ -245,3 +245,32 @@ def test_a_secret_that_no_file_holds_is_named_and_the_rest_goes_on(
     assert "nothing was sent" not in complaints
     assert "1 request, 1 entity ok, 0 failed" in out
     assert retention(cluster) == "259200000"
+
+
+def test_a_secret_that_a_file_holds_all_the_same_is_shown_and_kept_nowhere(
+    kac: Kac, exported: Path, cluster: ThreadedCluster, tmp_path: Path
+) -> None:
+    key = "listener.name.x.ssl.keystore.password"
+    text = exported.read_text()
+    exported.write_text(text.replace("brokers:\n", f'brokers:\n  "2":\n    {key}: hunter2\n    my.token: hunter3\n', 1))
+    for words in (("diff",), ("diff", "--output", "json"), ("plan", "--out", str(tmp_path / "p"))):
+        _, out, err = kac(words[0], "-f", str(exported), *words[1:])
+        assert key in out
+        assert "hunter" not in out + err
+    assert not (tmp_path / "p").exists()
+    _, out, err = kac("apply", "-f", str(exported), "--yes", "--valid-only", "--accept", "needs-restart")
+    assert "hunter" not in out + err
+    for file in (tmp_path / "state").rglob("*"):
+        assert not file.is_file() or "hunter" not in file.read_text()
+    found = cluster.call(lambda one: dict(one.state.configs.get(broker_resource(2), {})))
+    assert found[key] == "hunter2"
+
+
+def test_a_device_is_written_into_and_a_link_stays_one(kac: Kac, exported: Path, tmp_path: Path) -> None:
+    before = Path("/dev/null").stat()
+    assert kac("export", "--output", "/dev/null") == (0, "", "")
+    assert Path("/dev/null").stat().st_rdev == before.st_rdev
+    (tmp_path / "link").symlink_to(exported)
+    assert kac("export", "--output", str(tmp_path / "link")) == (0, "", "")
+    assert (tmp_path / "link").is_symlink()
+    assert kac("export", "--output", str(tmp_path)) == (1, "", f"kac: can't write {tmp_path}: Is a directory\n")
