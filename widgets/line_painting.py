@@ -37,6 +37,8 @@ class LinePainter:
         self._line_at = line_at
         self._prefix = prefix
         self._covering = covering
+        self.dimmed = False
+        """Whether all meanings are shown as muted, the cursor's line aside."""
         self._painted: dict[int, Line] = {}
         self._styles: dict[tuple[str, str], Style] = {}
 
@@ -61,6 +63,13 @@ class LinePainter:
                 start, end = differing(painted, line, width)
                 widget.refresh(Region(start, y, end - start, 1))
 
+    def dim(self, dimmed: bool) -> None:
+        """Show everything as muted, or as it is."""
+        if dimmed != self.dimmed:
+            self.dimmed = dimmed
+            self.forget_styles()
+            self._widget.refresh()
+
     def forget_styles(self) -> None:
         """Look styles up anew: theme or focus changed."""
         self._styles.clear()
@@ -69,7 +78,7 @@ class LinePainter:
         style = self._styles.get((name, state))
         if style is None:
             style = self._widget.rich_style
-            names = [] if state and state == self._covering else name.split()
+            names = [] if state and state == self._covering else ["muted"] if self.dimmed else name.split()
             for part in [*names, state] if state else names:
                 style += self._widget.get_component_rich_style(f"{self._prefix}--{part}", partial=True)
             self._styles[(name, state)] = style

@@ -209,6 +209,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._move_to(index)
         return True
 
+    def dim(self, dimmed: bool) -> None:
+        """Take the colours away, or give them back: what the lines say may be so no longer."""
+        self._painter.dim(dimmed)
+
     def refresh_row(self, key: Hashable) -> None:
         """Paint the line with `key` again if it is on screen and looks different now."""
         index = self.index_of(key)

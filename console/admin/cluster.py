@@ -106,6 +106,16 @@ async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
     return None if response.error_code else broker_version(response)
 
 
+async def silent_brokers(link: Link, within: float) -> frozenset[int]:
+    """The ids of the known brokers that do not answer within so many seconds. Raises AdminError if none does."""
+    return frozenset(await link.silence(within))
+
+
+async def begin_anew(link: Link) -> None:
+    """Use new connections from here on: one in use may wait for ever, as after a frame that promises too many bytes."""
+    link.begin_anew()
+
+
 def broker_version(response: Any) -> BrokerVersion:
     """From an ApiVersions response of any version."""
     apis = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}

@@ -73,6 +73,22 @@ class Connections:
             self._electing.add_done_callback(self._elected)
         return await asyncio.shield(self._electing)
 
+    async def try_anew(self, address: Address) -> None:
+        """Open one more connection to this address, on which the broker answers ApiVersions, and close it: those that
+        are in use may be busy. Raises AdminError."""
+        connection = await self._connect(address)
+        await connection.close()
+
+    def retire_at(self, addresses: Iterable[Address]) -> None:
+        """Takes the connections to these addresses out of use."""
+        for address in addresses:
+            if (connection := self._open.get(address)) is not None:
+                self.retire(connection)
+
+    def retire_all(self) -> None:
+        """Takes all connections out of use."""
+        self.retire_at(tuple(self._open))
+
     def retire(self, connection: Connection) -> None:
         """Takes a connection that stopped answering out of use; it is closed when what it still carries is settled."""
         for address, known in list(self._open.items()):

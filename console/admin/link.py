@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from console.admin.address import show
+from console.admin.address import Address, show
 from console.admin.connections import BREADTH, Connections
 from console.admin.error_codes import NOT_CONTROLLER
 from console.admin.errors import (
+    AdminError,
     AuthenticationFailed,
     BadAnswer,
     Disconnected,
@@ -121,6 +122,40 @@ class Link:
     async def nodes(self) -> Nodes:
         """The brokers as last told, asked for if they never were."""
         return self._nodes if self._nodes.brokers else await self.refresh()
+
+    async def silence(self, within: float) -> dict[int, AdminError]:
+        """Why known brokers do not answer ApiVersions within so many seconds; empty where all do.
+
+        All are asked at the same time, each on a new connection. What was open to those that are silent is taken out of
+        use. Raises AdminError where the brokers are not known.
+        """
+        try:
+            async with asyncio.timeout(within):
+                nodes = (await self.nodes()).brokers
+        except TimeoutError:
+            raise _no_answer(self.settings.bootstrap, within) from None
+
+        async def reason(address: Address) -> AdminError | None:
+            try:
+                async with asyncio.timeout(within):
+                    await self._connections.try_anew(address)
+            except TimeoutError:
+                return _no_answer([address], within)
+            except AdminError as error:
+                return error
+            return None
+
+        reasons = await asyncio.gather(*map(reason, nodes.values()))
+        silent = {id_: why for id_, why in zip(nodes, reasons, strict=True) if why is not None}
+        self._connections.retire_at(nodes[id_] for id_ in silent)
+        if nodes and len(silent) == len(nodes):
+            # A reason that says more than that time has passed comes first.
+            raise min(silent.values(), key=lambda why: isinstance(why, RequestTimedOut))
+        return silent
+
+    def begin_anew(self) -> None:
+        """Take all connections out of use: what is sent from here on goes over new ones."""
+        self._connections.retire_all()
 
     async def refresh(self) -> Nodes:
         """Asks for the brokers and the controller again; callers at the same time share one request."""
@@ -333,6 +368,12 @@ def _flood(api: str, connection: Connection, error: Exception) -> Failure | None
         f"at most {MAX_FRAME:,} are read",
         "No broker answers so much: check who listens there; if it is the broker, ask for less at a time.",
     )
+
+
+def _no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
+    where = ", ".join(map(show, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    remedy = "The brokers hang, or the network drops what is sent to them: look at their logs and load."
+    return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
 
 
 def _lost(api: str, connection: Connection, change: bool) -> Failure:

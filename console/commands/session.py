@@ -139,18 +139,34 @@ class Session:
         self._know(refresh.with_cluster(self.snapshot, info, _now()), "cluster")
 
     async def read_quorum(self) -> None:
-        """The real controller in KRaft; nothing where the cluster has no quorum."""
+        """The real controller in KRaft. Only a cluster that lacks the API has no quorum; one that refuses to describe
+        it has an unknown one, and where no answer comes, what was known stays."""
         from console.admin import cluster
-        from console.admin.errors import AdminError
+        from console.admin.errors import AdminError, BrokerError, Unsupported
 
         try:
             quorum = await self.client.run(cluster.describe_quorum)
         except AdminError as error:
-            quorum = None
             self._fail("quorum", [("quorum", error.failure)])
+            if isinstance(error, Unsupported):
+                self._know(refresh.with_quorum(self.snapshot, None, _now()), "quorum")
+            elif isinstance(error, BrokerError):
+                self._know(refresh.without_quorum(self.snapshot), "quorum")
         else:
             self._fail("quorum", [])
-        self._know(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
+            self._know(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
+
+    async def silent_brokers(self, within: float) -> frozenset[int]:
+        """The brokers that do not answer within so many seconds. Raises AdminError if none does."""
+        from console.admin import cluster
+
+        return await self.client.run(cluster.silent_brokers, within)
+
+    async def begin_anew(self) -> None:
+        """Use new connections from here on."""
+        from console.admin import cluster
+
+        await self.client.run(cluster.begin_anew)
 
     async def read_versions(self) -> None:
         """What each broker speaks; one that does not answer is missing."""

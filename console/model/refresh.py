@@ -73,6 +73,12 @@ def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snap
     return replace(snapshot, quorum=quorum, read_at=_read(snapshot, "quorum", at))
 
 
+def without_quorum(snapshot: Snapshot) -> Snapshot:
+    """The quorum is unknown: the cluster refuses to describe it."""
+    read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
+    return replace(snapshot, quorum=None, read_at=read_at)
+
+
 def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:
     """What each broker speaks."""
     return replace(snapshot, versions=share(snapshot.versions, versions), read_at=_read(snapshot, "versions", at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
@@ -145,14 +145,26 @@ def broker_cells(row: BrokerRow) -> list[Cell]:
     ]
 
 
+def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:
+    """The brokers that do not answer while others do, by name; empty where all answer."""
+    if not silent:
+        return []
+    where = {broker.id: f" at {clean(broker.host, 80)}:{broker.port}" for broker in snapshot.cluster.brokers}
+    names = ", ".join(f"{broker}{where.get(broker, '')}" for broker in sorted(silent)[:3])
+    more = f" and {len(silent) - 3} more" if len(silent) > 3 else ""
+    word, verb = ("broker", "does") if len(silent) == 1 else ("brokers", "do")
+    return [(f"{word} {names}{more} {verb} not answer", "failed"), ("; the others do. What only it knows is old", "")]
+
+
 def quorum_line(snapshot: Snapshot) -> Line:
-    """The active controller with its epoch, and the voters' lag; in ZooKeeper mode who the controller is."""
+    """The active controller with its epoch, and the voters' lag; in ZooKeeper mode who the controller is; else why it
+    is unknown."""
     quorum = snapshot.quorum
     if quorum is None:
-        active = controller(snapshot)
-        if active is None:
-            return []
-        return [(f"controller {active}", "strong"), ("  no KRaft quorum: ZooKeeper, or a right is missing", "muted")]
+        if (active := controller(snapshot)) is not None:
+            return [(f"controller {active}", "strong"), ("  no KRaft quorum: it runs on ZooKeeper", "muted")]
+        why = next((failed.failure for failed in snapshot.failures if failed.part == "quorum"), None)
+        return [] if why is None else [("controller unknown: ", "failed"), (clean(str(why), 120), "")]
 
     voters = ", ".join(f"{v.id}" + (f" (−{v.lag:,})" if v.lag else "") for v in quorum.voters)
     observers = ", ".join(f"{o.id}" + (f" (−{o.lag:,})" if o.lag else "") for o in quorum.observers)

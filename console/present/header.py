@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from console.model.cluster import Topic
 from console.model.numbers import long_number
@@ -22,6 +24,15 @@ class Who:
     read_only: bool
     principal: str
     due: str = ""
+
+
+class State(NamedTuple):
+    """Whether what is shown is so now: the words, their meaning; current: False where no broker answers, and nothing
+    that was counted before is said of the present."""
+
+    text: str
+    meaning: str
+    current: bool = True
 
 
 def topic_count(snapshot: Snapshot) -> int:
@@ -93,7 +104,7 @@ def facts(snapshot: Snapshot) -> Facts:
     )
 
 
-def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
+def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: int) -> Line:
     """The header in at most `width` cells: what matters least leaves first, and the name is cut last."""
     name = clean(who.context or snapshot.cluster.cluster_id or "connecting", 120)
     principal = clean(who.principal, 120)
@@ -103,21 +114,13 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
     ]
     if who.context and snapshot.cluster.cluster_id:
         pieces.append((1, (clean(snapshot.cluster.cluster_id, 40), "muted")))
-    if version := release(snapshot):
-        pieces.append((4, (f"kafka {version}", "")))
-    if counted.brokers:
-        pieces.append((6, (plural(counted.brokers, "broker"), "")))
-        active = controller(snapshot)
-        pieces.append((5, (f"ctrl {active if active is not None else '?'}", "")))
-    if counted.topics is not None:
-        pieces.append((7, (plural(counted.topics, "topic"), "")))
-    if counted.under_replicated:
-        pieces.append((9, (f"URP {counted.under_replicated:,}", "failed")))
-    if counted.offline:
-        pieces.append((9, (f"OFFLINE {counted.offline:,}", "failed")))
+    if state.current:
+        pieces += _counts(snapshot, counted)
     if who.due:
         pieces.append((8, (who.due, "danger" if who.due.isupper() else "pending")))
-    pieces.append((3, (fit(principal, max(12, width // 4)), "")))
+    pieces.append((0, (state.text, state.meaning)))
+    if principal:
+        pieces.append((3, (fit(principal, max(12, width // 4)), "")))
     gap = 2
 
     def total() -> int:
@@ -125,12 +128,29 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, width: int) -> Line:
 
     while total() > width and any(rank for rank, _ in pieces):
         pieces.remove(min((piece for piece in pieces if piece[0]), key=lambda piece: piece[0]))
-    over = total() - width
-    if over > 0:
+    if (over := total() - width) > 0:
         pieces[0] = (0, (fit(name, max(4, cell_width(name) - over)), "strong"))
+    if (over := total() - width) > 0:
+        pieces[-1] = (0, (fit(state.text, max(1, cell_width(state.text) - over)), state.meaning))
     *most, last = (span for _, span in pieces)
     line: Line = [(" ", "")]
     for span in most:
         line += [span, ("  ", "")]
     line.append(last)
     return line
+
+
+def _counts(snapshot: Snapshot, counted: Facts) -> Iterator[tuple[int, Span]]:
+    """What the cluster is and how it is, with how long each stays where there is little room."""
+    if version := release(snapshot):
+        yield 4, (f"kafka {version}", "")
+    if counted.brokers:
+        yield 6, (plural(counted.brokers, "broker"), "")
+        active = controller(snapshot)
+        yield 5, (f"ctrl {active if active is not None else '?'}", "")
+    if counted.topics is not None:
+        yield 7, (plural(counted.topics, "topic"), "")
+    if counted.under_replicated:
+        yield 9, (f"URP {counted.under_replicated:,}", "failed")
+    if counted.offline:
+        yield 9, (f"OFFLINE {counted.offline:,}", "failed")

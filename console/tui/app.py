@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +29,7 @@ from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.terminal import for_clipboard
-from console.tui import chrome, keymap
+from console.tui import chrome, contact, keymap
 from console.tui.bar import Bar
 from console.tui.conditions import State, reason
 from console.tui.frame import Frame
@@ -85,7 +86,7 @@ class Console(KeysInOrder["Context"]):
         self.lake = LakeOnScreen(lake, session.context.lake)
         self.changed = Changed()
         self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
-        self.lost: ClusterLost | None = None
+        self.contact = contact.Contact()
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
         self.bar = Bar(self, history)
@@ -131,6 +132,10 @@ class Console(KeysInOrder["Context"]):
     def view(self) -> View:
         """The view that is shown."""
         return self.going.view
+
+    def leaving(self) -> None:
+        """Another place is about to be shown."""
+        self.contact = contact.elsewhere(self.contact)
 
     def arrived(self) -> None:
         """Another place is shown: write the lines around it, and read it."""
@@ -187,7 +192,7 @@ class Console(KeysInOrder["Context"]):
         live = self.reading.live
         live.paused = not live.paused
         live.now()
-        self.frame.tell_tabs()
+        self.frame.tell_header()
         self.view.tell_where()
         at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
         self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
@@ -335,26 +340,36 @@ class Console(KeysInOrder["Context"]):
         self.frame.tell_footer()
 
     @on(ClusterReached)
-    async def _cluster_reached(self) -> None:
-        if self.lost is not None:
-            self.lost = None
-            self.reading.lost = False
-            self.view.redraw()
-            self.frame.tell_message()
+    async def _cluster_reached(self, message: ClusterReached) -> None:
+        now = datetime.now(UTC)
+        if message.unread is None:
+            self._touch(contact.answered(now, message.silent))
+        elif message.place == self.place:
+            self._touch(contact.heard(self.contact, now, message.silent, message.unread, message.since))
         self.past.look_once()
         await self.bar.ready()
 
     @on(ClusterLost)
     def _cluster_lost(self, message: ClusterLost) -> None:
-        log.warning("the cluster is out of reach: %s", message.failure)
-        known = self.lost is not None and self.lost.failure == message.failure
-        self.lost = message
-        self.reading.lost = True
-        if message.final:
-            self.reading.live.paused = True
-            self.frame.tell_tabs()
-        if not known:
-            self.view.redraw()
+        self.reading.live.paused |= message.final
+        read_at = self.session.snapshot.read_at.values()
+        self._touch(contact.lost(self.contact, message.failure, message.final, read_at))
+
+    def _touch(self, found: contact.Contact) -> None:
+        """Show how the cluster answers, where that is not as before: the time of an answer is not shown while answers
+        come."""
+        before, self.contact = self.contact, found
+        if before.answered_at is None:
+            self.frame.tell_header()
+        if replace(found, answered_at=before.answered_at) == before:
+            return
+        if failure := found.lost or found.unread:
+            log.warning("%s: %s", "the cluster does not answer" if found.lost else "not read", failure)
+        self.frame.tell_header()
+        self.view.redraw()
+        if found.is_current:
+            self.frame.tell_message()
+        else:
             self.frame.forget()
 
     @on(Said)

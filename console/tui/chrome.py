@@ -8,7 +8,7 @@ from typing import NamedTuple
 from console.present.sanitize import cell_width
 from console.present.spans import Line
 from console.tui.keymap import Key
-from console.tui.places import SHORT_TITLES, TITLES
+from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES
 
 _KEY_SIGNS = {
     "escape": "Esc",
@@ -36,20 +36,22 @@ def signs(keys: str) -> str:
     return " or ".join(sign(key.strip()) for key in keys.split(","))
 
 
-def tabs(current: int, staged: int, paused: bool, width: int) -> Line:
-    """``1 Brokers  2 Topics …  7 Plan*3 …   live``, shorter where it is narrow: three spans for each pane, of which the
-    second has its words."""
-    long = _tabs(TITLES, current, staged, paused, " ")
-    return long if sum(cell_width(text) for text, _ in long) <= width else _tabs(SHORT_TITLES, current, staged, paused)
+def tabs(current: int, staged: int, width: int) -> Line:
+    """``1 Brokers  2 Topics …  7 Plan*3 …``, shorter where it is narrow, so that every pane is there: three spans for
+    each, of which the second has its words."""
+    ways = ((TITLES, " ", " "), (SHORT_TITLES, " ", ""), (SHORT_TITLES, "", ""), (SHORTEST_TITLES, "", ""))
+    lines = (_tabs(titles, current, staged, between, gap) for titles, between, gap in ways)
+    *longer, shortest = lines
+    return next((line for line in longer if sum(cell_width(text) for text, _ in line) <= width), shortest)
 
 
-def _tabs(titles: Sequence[str], current: int, staged: int, paused: bool, gap: str = "") -> Line:
+def _tabs(titles: Sequence[str], current: int, staged: int, between: str, gap: str) -> Line:
+    """between: what parts a pane's key from its title. gap: more blanks behind it."""
     line: Line = []
     for number, title in enumerate(titles, 1):
-        count = f"*{staged}" if title == "Plan" and staged else ""
+        count = f"*{staged}" if TITLES[number - 1] == "Plan" and staged else ""
         meaning = "strong" if number == current else "pending" if count else "muted"
-        line += [(" ", ""), (f"{number % 10} {title}{count}", meaning), (gap, "")]
-    line.append((f"{gap}{gap} paused" if paused else f"{gap}{gap} live", "pending" if paused else "muted"))
+        line += [(" ", ""), (f"{number % 10}{between}{title}{count}", meaning), (gap, "")]
     return line
 
 

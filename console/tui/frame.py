@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from textual.color import Color, ColorParseError
 
+from console.present.brokers import silent_line
 from console.present.failures import failure_text
-from console.present.header import Facts, Who, facts, header
+from console.present.header import Facts, State, Who, facts, header
 from console.present.spans import Line
+from console.present.topics import clock
 from console.tui import chrome
 from console.tui.conditions import reason
 from console.tui.text_lines import TextLines, wrap
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from console.tui.app import Console
 
 MESSAGE_LINES = 3
+_ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
+"""What stays of a meaning on the colour of a context."""
 
 
 class Frame:
@@ -64,15 +68,25 @@ class Frame:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
         context = self._app.session.context
         who = Who(context.name, context.read_only, context.principal, self._app.past.due)
-        line = header(snapshot, self._counted[2], who, self._app.size.width)
+        line = header(snapshot, self._counted[2], who, self._state(), self._app.size.width)
         if self._colored:
-            line = [(text, "strong" if meaning in ("strong", "failed", "danger") else "") for text, meaning in line]
+            line = [(text, _ON_COLOR.get(meaning, "")) for text, meaning in line]
         self.header.set(line)
 
+    def _state(self) -> State:
+        """Whether what is shown is so now."""
+        contact = self._app.contact
+        if contact.lost is not None:
+            since = contact.answered_at
+            return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
+        if self._app.reading.live.paused:
+            return State("paused", "pending")
+        return State("live" if contact.answered_at else "connecting", "muted")
+
     def tell_tabs(self) -> None:
-        """The panes, the number of staged edits, whether this is live."""
+        """The panes, the number of staged edits."""
         app = self._app
-        self.tabs.set(chrome.tabs(app.place.pane, len(app.session.plan), app.reading.live.paused, app.size.width))
+        self.tabs.set(chrome.tabs(app.place.pane, len(app.session.plan), app.size.width))
 
     def say(self, text: str, meaning: str = "") -> None:
         """Put a line on the message line, until the operator moves on."""
@@ -88,7 +102,7 @@ class Frame:
             self.tell_message()
 
     def tell_message(self) -> None:
-        """What just happened, else that the cluster is out of reach, else what the view has to say."""
+        """What just happened, else what is not answered, else what the view has to say."""
         line = self._said or self._lost() or self._app.view.note()
         lines = wrap(line, max(20, self._app.size.width - 2))[:MESSAGE_LINES]
         if self.message.size.height != len(lines):
@@ -96,12 +110,17 @@ class Frame:
         self.message.set(*([(" ", ""), *part] for part in lines))
 
     def _lost(self) -> Line:
-        lost = self._app.lost
-        if lost is None:
-            return []
-        if not self._app.view.known():
-            return [("not connected", "failed"), ("" if lost.final else ": trying again; r tries now", "")]
-        return [("not connected: ", "failed"), (failure_text(lost.failure), "")]
+        """What is not answered: all, what the view wants, or some of the brokers."""
+        app, contact = self._app, self._app.contact
+        if contact.lost is not None:
+            if not app.view.known():
+                return [("not connected", "failed"), ("" if contact.final else ": trying again; r tries now", "")]
+            return [("not connected: ", "failed"), (failure_text(contact.lost), "")]
+        if contact.silent:
+            return silent_line(app.session.snapshot, contact.silent)
+        if contact.unread is not None and app.view.known():
+            return [(f"not read since {clock(contact.unread_since)}: ", "failed"), (failure_text(contact.unread), "")]
+        return []
 
     def tell_footer(self) -> None:
         """The keys that work here now."""

@@ -51,6 +51,7 @@ class Going:
         if place.pane != self.trail.place.pane:
             # The marks of what changed have been seen.
             self._app.changed.clear()
+        self._app.leaving()
         old, new = self.view, self._view(place.view)
         self.trail.go(place, aside=aside)
         with self._app.batch_update():

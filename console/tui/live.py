@@ -14,14 +14,20 @@ of their time."""
 class Live:
     """Reads every few seconds, never two at a time; not while it is paused."""
 
-    def __init__(self, read: Callable[[], Awaitable[None]], every: float) -> None:
-        """every: seconds from the end of a read to the next, 0 for none that was not asked for."""
+    def __init__(self, read: Callable[[], Awaitable[bool]], every: float) -> None:
+        """read: gives whether it was answered. every: seconds from the end of a read to the next, 0 for none that was
+        not asked for."""
         self._read = read
         self._every = every
         self._wake = asyncio.Event()
         self.resting = False
         """Whether nothing is being read, and nobody asked."""
         self.paused = every <= 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody asked for a read since the one under way began."""
+        return self._wake.is_set()
 
     def now(self) -> None:
         """Read at once, or when the read under way has ended; also while paused."""
@@ -36,8 +42,9 @@ class Live:
             self._wake.clear()
             self.resting = False
             began = loop.time()
-            await self._read()
-            await self._sleep(max(self._every, REST * (loop.time() - began)))
+            # Brokers that did not answer need no rest; that they answer again is to be seen soon.
+            rest = REST * (loop.time() - began) if await self._read() else 0.0
+            await self._sleep(max(self._every, rest))
 
     async def _sleep(self, seconds: float) -> None:
         """Until it is time, or somebody asks; a pause that begins meanwhile counts."""

@@ -14,6 +14,8 @@ PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "h
 TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage")
 SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use")
 """Where there is no room for the others."""
+SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us")
+"""Below 64 columns."""
 SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
 """The parts of a topic, in the order of the tab key: its configs, its partitions, the ACLs that touch it."""
 SECTION_TITLES = ("Configs", "Partitions", "ACLs")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.log_file import INTERNAL
 from console.model.config import ConfigResource
+from console.model.failure import Failure
+from console.present.topics import clock
 from console.tui.live import REST, Live, Pace
 from console.tui.messages import ClusterLost, ClusterReached, Said
 
@@ -30,6 +32,11 @@ OLD_AFTER = 60.0
 """Seconds that a background sweep may take before what it reads shows its age."""
 WHOLE_REST = 20
 """Metadata for all topics, and all ACLs, are read no oftener than this many times what it last took."""
+PATIENCE = 5.0
+"""Seconds without an answer after which a look is repeated by asking each broker for little; as long again, and the
+cluster is silent."""
+LONGEST_LOOK = 10.0
+"""Seconds: what a look took lets the next one take twice as long before it counts as unanswered, but no more."""
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +70,10 @@ class Reading:
         self._sweep_every = refresh * SWEEP_EVERY
         self.live = Live(self._read, refresh)
         self.lost = False
+        """Whether no broker answers."""
+        self._silent: frozenset[int] = frozenset()
+        self._was_read = (view().place, datetime.now(UTC))
+        self._looks_take = 0.0
         self._slow_rests = False
         self.held = False
         """True while a plan is being applied: half of it must not look like somebody else's change."""
@@ -73,23 +84,89 @@ class Reading:
             pace.hurry()
         self.live.now()
 
-    async def _read(self) -> None:
+    async def _read(self) -> bool:
+        """One look at the cluster, and what came of it; whether the cluster answered."""
+        if self.held:
+            return True
+        if self._was_read[0] != (place := self._view().place):
+            self._was_read = place, datetime.now(UTC)
+        known = self._session.snapshot
+        look = asyncio.ensure_future(self._look())
+        try:
+            if not await self._wait_for(look):
+                return False
+            if (error := look.exception()) is not None:
+                return await self._failed(error)
+        finally:
+            look.cancel()
+        if self._session.snapshot is known and self.lost:
+            # A view that reads nothing of the cluster says nothing about it.
+            return await self._is_heard()
+        if self._session.snapshot is not known:
+            self.lost = False
+            self._was_read = place, datetime.now(UTC)
+            if self._silent:
+                return await self._is_heard()
+            self._reached()
+        return True
+
+    async def _wait_for(self, look: asyncio.Future[None]) -> bool:
+        """Until a look ends. While it takes long, the brokers are asked for little: whether it is they who are slow or
+        silent. False where the look is given up for another, on new connections: they answer again, other brokers than
+        before do, or the operator asked again or went elsewhere."""
+        loop = asyncio.get_running_loop()
+        began, at = loop.time(), datetime.now(UTC)
+        patience = max(PATIENCE, 2 * self._looks_take)
+        while not (await asyncio.wait({look}, timeout=patience))[0]:
+            were_lost, were_silent = self.lost, self._silent
+            late = f"asked at {clock(at)}, not answered yet"
+            heard = await self._is_heard(Failure("TIMED_OUT", late, "The brokers answer other requests; r asks again."))
+            if heard and (were_lost or self._silent != were_silent or self.live.is_wanted):
+                await self._session.begin_anew()
+                self.live.now()
+                return False
+            patience = PATIENCE
+        self._looks_take = min(loop.time() - began, LONGEST_LOOK)
+        return True
+
+    async def _failed(self, error: BaseException) -> bool:
         from console.admin.errors import AdminError, AuthenticationFailed
         from console.commands.session import Refused
 
-        if self.held:
-            return
+        if isinstance(error, AuthenticationFailed | Refused):
+            self._lost(error.failure, final=True)
+            return False
+        if isinstance(error, AdminError):
+            await self._is_heard(error.failure)
+            return False
+        # The loop has to go on, whatever one read ran into.
+        log.error("reading for %s", self._view().NAME, exc_info=error)
+        self._post(Said(INTERNAL, "failed"))
+        return True
+
+    async def _is_heard(self, unread: Failure | None = None) -> bool:
+        """Whether any broker answers, and which do not. unread: why the look itself was not answered."""
+        from console.admin.errors import AdminError, AuthenticationFailed
+
         try:
-            await self._look()
+            self._silent = await self._session.silent_brokers(PATIENCE)
         except AdminError as error:
-            self._post(ClusterLost(error.failure, isinstance(error, AuthenticationFailed)))
-        except Refused as refused:
-            self._post(ClusterLost(refused.failure, final=True))
-        except Exception:  # the loop has to go on, whatever one read ran into
-            log.exception("reading for %s", self._view().NAME)
-            self._post(Said(INTERNAL, "failed"))
-        else:
-            self._post(ClusterReached())
+            known = unread is not None and unread.name != "TIMED_OUT"
+            self._lost(unread if unread and known else error.failure, final=isinstance(error, AuthenticationFailed))
+            return False
+        except Exception:  # as in `_failed`
+            log.exception("asking which brokers answer")
+            return False
+        self.lost = False
+        self._reached(unread)
+        return True
+
+    def _lost(self, failure: Failure, final: bool) -> None:
+        self.lost = True
+        self._post(ClusterLost(failure, final))
+
+    def _reached(self, unread: Failure | None = None) -> None:
+        self._post(ClusterReached(self._silent, *self._was_read, unread))
 
     async def _look(self) -> None:
         session, view = self._session, self._view()
@@ -104,6 +181,8 @@ class Reading:
 
     async def _read_versions(self) -> None:
         known = self._session.snapshot.versions.keys()
+        if self._silent:
+            return  # who does not answer would be waited for
         if self._versions.due() or known != {broker.id for broker in self._session.snapshot.cluster.brokers}:
             with self._versions:
                 await self._session.read_versions()

@@ -17,7 +17,7 @@ from console.present.spans import Line, joined
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 
-_BOLD = frozenset({"pending", "failed", "danger", "strong"})
+_BOLD = frozenset({"pending", "failed", "danger", "strong", "stale", "reverse"})
 
 
 class TextLines(Widget):
@@ -61,6 +61,10 @@ class TextLines(Widget):
             self._lines = lines
             self._painter.repaint()
 
+    def dim(self, dimmed: bool) -> None:
+        """Take the colours away, or give them back: what it shows may be so no longer."""
+        self._painter.dim(dimmed)
+
     def piece_at(self, x: int, y: int = 0) -> int | None:
         """Which span of a line stands at a column."""
         left = 0
@@ -92,7 +96,8 @@ class TextLines(Widget):
     ) -> Style:
         """The look of a meaning, straight from the theme: as component classes, a dozen for each of these lines, they
         would take longer to style than all the rest of the first screen."""
-        return look(self.app.theme_variables, names[0].partition("--")[2])
+        meaning = names[0].partition("--")[2]
+        return look(self.app.theme_variables, "muted" if self._painter.dimmed else meaning)
 
     def _line_at(self, y: int) -> PaintedLine:
         left = self.size.width
@@ -116,6 +121,7 @@ def look(variables: Mapping[str, str], meaning: str) -> Style:
         color=Color.parse(variables[name]).rich_color if name in variables else None,
         bold=True if meaning in _BOLD or named == "bold" else None,
         dim=True if named == "dim" else None,
+        reverse=True if named == "reverse" or meaning == "reverse" else None,
     )
 
 

@@ -12,10 +12,13 @@ from textual import events
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
 
+from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
+from console.contexts.bootstrap import parse_bootstrap
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
+from console.embedded.in_thread import ThreadedCluster
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from console.tui.app import Console
@@ -62,7 +65,8 @@ def _character(key: str) -> str | None:
 class Driven:
     """An open console, its client, and what stands on its screen."""
 
-    def __init__(self, app: Console, pilot: Pilot[Any], client: ModelClient) -> None:
+    def __init__(self, app: Console, pilot: Pilot[Any], client: Any) -> None:
+        """client: what the session asks, for tests that look at it: a `ModelClient`, or a real one."""
         self.app = app
         self.pilot = pilot
         self.client = client
@@ -146,3 +150,20 @@ async def driven(
         if client.lost is None and settings is None:
             await it.shows("orders")
         yield it
+
+
+@asynccontextmanager
+async def driven_on(
+    cluster: ThreadedCluster, size: tuple[int, int] = (80, 24), settings: ConsoleSettings | None = None
+) -> AsyncIterator[Driven]:
+    """Open the console on an embedded cluster, over sockets."""
+    client = AdminClient(ConnectionSettings(parse_bootstrap(cluster.bootstrap)))
+    client.start()
+    try:
+        app = Console(
+            Session(client, Context("test", "tests", client.settings)), settings or ConsoleSettings(refresh=0.2)
+        )
+        async with app.run_test(size=size) as pilot:
+            yield Driven(app, pilot, client)
+    finally:
+        client.close()

@@ -42,8 +42,8 @@ DOCUMENTATION = "<p>How long a <code>log</code> is kept &amp; what then.</p>"
 class ModelClient:
     """Answers the operations of `console.admin` from a `ModelCluster`.
 
-    lost: raised by every operation. refused: key or target text -> why a check or change of it fails. partitions: of a
-    topic, where they are not plain. asked: the operations in their order.
+    lost: raised by every operation. silent: brokers that do not answer. refused: key or target text -> why a check or
+    change of it fails. partitions: of a topic, where they are not plain. asked: the operations in their order.
     """
 
     cluster: ModelCluster
@@ -54,6 +54,7 @@ class ModelClient:
     denied: dict[str, Failure] = field(default_factory=dict)
     racks: dict[int, str] = field(default_factory=dict)
     groups: dict[str, GroupLag] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     sent: list[tuple[ChangeRequest, bool]] = field(default_factory=list)
 
@@ -79,6 +80,12 @@ class ModelClient:
 
     def _describe_versions(self) -> dict[int, BrokerVersion]:
         return {id_: BrokerVersion("4.3", {}) for id_ in self.cluster.static}
+
+    def _silent_brokers(self, _within: float) -> frozenset[int]:
+        return frozenset(self.silent)
+
+    def _begin_anew(self) -> None:
+        pass
 
     def _topic(self, name: str) -> Topic:
         plain = tuple(Partition(n, 1 + n % 2, (1, 2), (1, 2)) for n in range(self.cluster.topics[name]))

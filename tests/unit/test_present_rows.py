@@ -48,7 +48,7 @@ from console.present.config_details import beneath, chain, details, headline, pe
 from console.present.configs import ConfigRow, config_cells, config_rows, flags, lines_of
 from console.present.documentation import plain_text
 from console.present.failures import unread
-from console.present.header import Who, controller, facts, header
+from console.present.header import State, Who, controller, facts, header
 from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
@@ -95,6 +95,8 @@ def staged(*edits: object, known: Snapshot | None = None) -> Plan:
     return report.plan
 
 
+LIVE, STALE = State("live", "muted"), State("! STALE since 03:11:42", "stale", current=False)
+
 # -- header --------------------------------------------------------------------------------------------------------
 
 
@@ -104,14 +106,17 @@ def staged(*edits: object, known: Snapshot | None = None) -> Plan:
     st.booleans(),
     st.integers(20, 200),
     st.integers(0, 10**6),
+    st.sampled_from((LIVE, STALE)),
 )
-def test_the_header_fits_its_width_and_always_says_whether_it_may_change_things(
-    name: str, principal: str, read_only: bool, width: int, missing: int
+def test_the_header_fits_its_width_and_always_says_whether_it_may_change_things_and_whether_it_is_so(
+    name: str, principal: str, read_only: bool, width: int, missing: int, state: State
 ) -> None:
     counted = replace(facts(snapshot()), under_replicated=missing)
-    line = header(snapshot(), counted, Who(name, read_only, principal), width)
+    line = header(snapshot(), counted, Who(name, read_only, principal), state, width)
     assert cell_width(plain(line)) <= width
     assert ("RO" if read_only else "RW") in plain(line)
+    assert (state.text if width >= 40 else state.text[:6]) in plain(line)
+    assert (f"URP {missing:,}" in plain(line)) <= state.current, "what was counted is not said of the present"
 
 
 def test_the_header_of_a_wide_screen_has_it_all() -> None:
@@ -123,7 +128,7 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
             "__x": Topic("__x", (), internal=True),
         },
     )
-    line = plain(header(known, facts(known), Who("prod", False, "alice"), 120))
+    line = plain(header(known, facts(known), Who("prod", False, "alice"), LIVE, 120))
     assert line.split("  ") == [
         " prod",
         "RW",
@@ -134,8 +139,11 @@ def test_the_header_of_a_wide_screen_has_it_all() -> None:
         "1 topic",
         "URP 1",
         "OFFLINE 1",
+        "live",
         "alice",
     ]
+    silent = plain(header(known, facts(known), Who("prod", False, "alice"), STALE, 120))
+    assert silent.split("  ") == [" prod", "RW", "c-1", STALE.text, "alice"]
 
 
 def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quorum() -> None:

@@ -61,8 +61,7 @@ class BrokersView(TableView[BrokerRow]):
         """Brokers and quorum, topics for the counts, and the brokers' own configs."""
         session = self.console.session
         await asyncio.gather(session.read_cluster(), session.read_quorum(), self.console.reading.all_topics())
-        brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers]
-        await session.read_configs([CLUSTER_DEFAULT, *brokers])
+        await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:
         """Disk use and versions."""

@@ -104,8 +104,7 @@ class ConfigsView(TableView[ConfigRow]):
     async def read_more(self) -> None:
         """For a topic, the brokers' own configs, from which it inherits."""
         if self.resource.type == TOPIC:
-            brokers = [broker_resource(broker.id) for broker in self.snapshot.cluster.brokers]
-            await self.console.session.read_configs(brokers)
+            await self.console.session.read_configs([*map(broker_resource, self.answering())])
 
     def rows(self) -> list[ConfigRow]:
         """What is set here first."""

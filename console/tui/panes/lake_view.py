@@ -49,6 +49,7 @@ class LakeView(TableView[Row]):
 
     TABLE: ClassVar[str] = ""
     """The table of the lake that it shows."""
+    OF_CLUSTER = False
 
     def __init__(self) -> None:
         super().__init__()

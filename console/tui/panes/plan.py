@@ -40,6 +40,7 @@ class PlanView(View):
     NAME = keymap.PLAN
     BINDINGS = bindings(keymap.PLAN)
     ENTER = "go to"
+    OF_CLUSTER = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ class PlanView(View):
         """What the plan changes, so that somebody else's changes show."""
         resources = {t for s in self.plan.staged if isinstance(t := s.edit.target, ConfigResource)}
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is told
-            resources |= {broker_resource(broker.id) for broker in self.snapshot.cluster.brokers}
+            resources |= set(map(broker_resource, self.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
         session = self.console.session
         await session.read_configs(there)

@@ -20,6 +20,7 @@ from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
 from console.tui.text_lines import TextLines
 from widgets.columns import Column
 from widgets.filtered_rows import RowView, TextSearch, parse_query
+from widgets.line_view import LineView
 from widgets.row_source import ListRows, RowSource
 from widgets.row_table import RowTable
 
@@ -51,6 +52,8 @@ class View(Widget):
     """The part of the snapshot without which it has nothing to show."""
     ENTER: ClassVar[str] = ""
     """What Enter does, for the footer."""
+    OF_CLUSTER: ClassVar[bool] = True
+    """Whether what it shows is old when the cluster does not answer."""
 
     def __init__(self) -> None:
         super().__init__(id=f"view-{self.NAME}")
@@ -72,6 +75,11 @@ class View(Widget):
     def plan(self) -> Plan:
         """What is staged."""
         return self.console.session.plan
+
+    def answering(self) -> list[int]:
+        """The ids of the brokers, without those that do not answer: a read would wait for them."""
+        silent = self.console.contact.silent
+        return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
 
     # -- what the app asks ---------------------------------------------------------------------------------------------
 
@@ -107,11 +115,25 @@ class View(Widget):
     def update(self) -> None:
         """Draw again if anything that the view is made of is another object."""
         # An empty answer changes no data, and yet "reading…" has to go.
-        inputs = (*self.inputs(), self.known(), self.console.lost, self.snapshot.failures)
+        contact = self.console.contact
+        inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
         if len(inputs) != len(self._inputs) or any(a is not b for a, b in zip(inputs, self._inputs, strict=True)):
             self._inputs = inputs
             self.draw()
+            self._dim()
         self.tell_where()
+
+    def on_mount(self) -> None:
+        """What it is made of is there now."""
+        self._dim()
+
+    def _dim(self) -> None:
+        """Without colours while no answer says that it is so."""
+        dimmed = self.OF_CLUSTER and not self.console.contact.is_current
+        for text in self.query(TextLines):
+            text.dim(dimmed)
+        for lines in self.query(LineView):
+            lines.dim(dimmed)
 
     def redraw(self) -> None:
         """Draw from the same data with another filter, order or entity."""
@@ -119,15 +141,18 @@ class View(Widget):
         self.update()
 
     def nothing_yet(self) -> str:
-        """What stands in a view that has nothing to show: that it is being read, or why it can't be."""
-        lost = self.console.lost
-        if lost is None:
+        """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why,
+        and what to do."""
+        contact = self.console.contact
+        failure = contact.lost or contact.unread
+        if failure is None:
             return "not read" if self.note() else "reading…"
-        failure = lost.failure
         width = max(20, self.console.size.width - 6)
-        lines = textwrap.wrap(clean(failure.message or failure.name, 600), width)
+        since = contact.unread_since if contact.lost is None else None
+        text = f"not read since {clock(since)}: {failure}" if since else failure.message or failure.name
+        lines = textwrap.wrap(clean(text, 600), width)
         lines += ["", *textwrap.wrap(clean(failure.remedy, 600), width)] if failure.remedy else []
-        again = "r tries again" if lost.final else "trying again by itself; r tries now"
+        again = "r tries again" if contact.final else "trying again by itself; r tries now"
         return "\n".join([*lines, "", again])
 
     def status(self) -> Line:
