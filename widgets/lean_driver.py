@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import selectors
 import signal
+from codecs import getincrementaldecoder
+from collections.abc import Iterable
 from typing import Any
 
 from textual._ansi_sequences import SYNC_END, SYNC_START
@@ -12,11 +15,15 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 from textual.messages import InBandWindowResize
 
+from widgets.escape_keys import EscapeKeys
 from widgets.terminal_diff import TerminalDiff, UnreadableFrame
 
 log = logging.getLogger(__name__)
 
 ALTERNATE_SCREEN = "\x1b[?1049"
+LOOK_EVERY = 0.1
+"""Seconds after which an Esc that nothing follows is a key, and after which the end is noticed."""
+AT_ONCE = 4096
 LONG_FRAME = 1024
 """From so many characters on a frame is worth the sequences that show it at once; less arrives in one piece anyway."""
 
@@ -88,6 +95,24 @@ class LeanDriver(LinuxDriver):
                 tell(number, frame)
 
         signal.signal(signal.SIGWINCH, resized)
+
+    def run_input_thread(self) -> None:
+        """Read keys, until the end, as `EscapeKeys` has them."""
+        parser = EscapeKeys(self._debug)
+        decoder = getincrementaldecoder("utf-8")()
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(LOOK_EVERY):
+                    data = os.read(self.fileno, AT_ONCE)
+                    if not data:
+                        return  # the terminal is gone
+                    self._process(parser.feed(decoder.decode(data)))
+                self._process(parser.tick())
+
+    def _process(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self.process_message(message)
 
     def process_message(self, message: Message) -> None:
         """Take note of resizes that come as messages."""

@@ -7,7 +7,7 @@ thread: the client does its work in another (console.admin.client).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -16,6 +16,7 @@ from console.commands.events import PlanChanged, Progress, SessionEvent, Snapsho
 from console.model import refresh
 from console.model.acl import AclFilter
 from console.model.changes import Target
+from console.model.cluster import Group
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
@@ -313,7 +314,8 @@ class Session:
 
         listing = await self._part("groups", self.client.run(groups.list_groups))
         if listing is not None:
-            known = refresh.with_groups(self.snapshot, listing.groups, whole=True, at=_now())
+            found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
+            known = refresh.with_groups(self.snapshot, found, whole=True, at=_now())
             known = refresh.with_failures(known, "groups", listing.failures.items())
             self._know(known, "groups")
 
@@ -340,7 +342,8 @@ class Session:
 
         listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
         if listing is not None:
-            dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, listing.dirs)
+            kept = {id_: dirs for id_, dirs in self.snapshot.log_dirs.items() if id_ in listing.failures}
+            dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, {**kept, **listing.dirs})
             known = refresh.with_log_dirs(self.snapshot, dirs, _now())
             failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
             self._know(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
@@ -468,6 +471,11 @@ class Session:
     def progress(self, what: str, done: int, total: int) -> None:
         """For `console.commands.applying`: long work goes on."""
         self._tell(Progress(what, done, total))
+
+
+def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> dict[str, Group]:
+    """The known groups of brokers that could not be asked (``broker 2``): nobody said that they are gone."""
+    return {name: group for name, group in groups.items() if f"broker {group.coordinator}" in failures}
 
 
 def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
@@ -41,6 +41,15 @@ def unread(snapshot: Snapshot, parts: Collection[str]) -> Line:
             what = f"{part.replace('_', ' ')} not read"
         return [(f"{what}: ", "failed"), (failure_text(first.failure), "")]
     return []
+
+
+def left_out_text(names: Sequence[str]) -> str:
+    """What follows the word on an edit of what is marked, where some of that is hidden and was left out; ``""`` where
+    nothing was. names: harmless already."""
+    if not names:
+        return ""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"; not for {', '.join(names[:3])}{more}: marked, but not shown (Esc takes a filter away)"
 
 
 def staged_text(report: StageReport) -> tuple[str, str]:

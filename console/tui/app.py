@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
@@ -24,13 +24,13 @@ from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL
 from console.plan.edits import Edit
 from console.present.changed import Changed, changes
-from console.present.failures import failure_text, staged_text
+from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
 from console.present.sanitize import clean
 from console.present.spans import Line
 from console.terminal import for_clipboard
 from console.tui import chrome, contact, keymap
-from console.tui.bar import Bar
+from console.tui.bar import TYPING, Bar
 from console.tui.conditions import State, reason
 from console.tui.frame import Frame
 from console.tui.going import Going
@@ -47,6 +47,7 @@ from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from console.commands.applying import Applied
     from console.commands.history_file import HistoryFile
     from console.commands.session import Session
     from console.commands.statements import Subject
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from console.tui.applying import Applying
     from console.tui.past import Past
     from widgets.command_bar import CommandBar
+
+PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
+"""The workers that carry out what the operator asked for."""
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +91,7 @@ class Console(KeysInOrder["Context"]):
         self.changed = Changed()
         self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.contact = contact.Contact()
+        self._applied: Applied | None = None
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
         self.bar = Bar(self, history)
@@ -146,6 +151,16 @@ class Console(KeysInOrder["Context"]):
     def _read_slowly(self) -> None:
         """Begin anew with the slow reads: for another view, or because somebody asked."""
         self.run_worker(self.reading.slowly(), group="slow", name="slow", exclusive=True)
+
+    def is_busy(self, event: events.Event) -> bool:
+        """Whether a key that was typed ahead has to wait: for a command that is carried out, for the view that was gone
+        to, and where it may complete a word, for the names. A question to the operator is answered by the next key."""
+        if not self.bar.asks and any(worker.name in PASSING and not worker.is_finished for worker in self.workers):
+            return True
+        if self.bar.line.is_open:
+            is_text = isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
+            return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
+        return not self.view.known() and self.contact.is_current and not self.reading.live.resting
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -273,14 +288,16 @@ class Console(KeysInOrder["Context"]):
 
         if len(entities) == 1:
             self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
-        elif entities:
-            self.say(f"for the {len(entities)} that are marked", "muted")
+        elif entities or self.view.left_out():
+            hidden = self.view.left_out()
+            self.say(f"for the {len(entities)} that are marked{left_out_text(hidden)}", "muted")
             self.prefill("set ")
 
     # -- the plan ------------------------------------------------------------------------------------------------------
 
-    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None) -> None:
-        """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied."""
+    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
+        """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
+        left_out: what was marked, but is not shown, by name."""
         from console.commands.session import Refused
 
         try:
@@ -288,7 +305,8 @@ class Console(KeysInOrder["Context"]):
         except Refused as refused:
             self.say(failure_text(refused.failure), "failed")
             return
-        self.say(*staged_text(report))
+        text, meaning = staged_text(report)
+        self.say(text + left_out_text(left_out), meaning)
 
     @cached_property
     def applying(self) -> Applying:
@@ -330,6 +348,9 @@ class Console(KeysInOrder["Context"]):
                 self.past.noticed(new)
                 self.frame.tell_header()
             case PlanChanged():
+                if (applied := self.session.applied) is not None and applied is not self._applied:
+                    self.going.clear_marks()
+                self._applied = applied
                 self.frame.tell_tabs()
             case Progress(what=what, done=done, total=total):
                 if self.reading.held:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """The names of the line's modes."""
+TYPING = "typing"
+"""The worker that reads what a completion lacks."""
 READ_AFTER = 0.15
 """Seconds without a key before what the completion lacks is read."""
 
@@ -52,6 +54,11 @@ class Bar:
             histories={COMMAND: self._history.read()} if self._history else None,
             remember=self._remembered,
         )
+
+    @property
+    def asks(self) -> bool:
+        """Whether a secret is waited for."""
+        return self._asked is not None
 
     async def ready(self) -> None:
         """Put the line into the screen, where it is not there yet."""
@@ -90,7 +97,7 @@ class Bar:
         """Type a command, beginning with `text`."""
         self._open(COMMAND, text)
         if text:
-            self._app.run_worker(self._read_for(text), group="typing", name="typing", exclusive=True)
+            self._app.run_worker(self._read_for(text), group=TYPING, name=TYPING, exclusive=True)
 
     def filter(self, text: str) -> None:
         """Type a filter, beginning with the one that holds."""
@@ -133,7 +140,7 @@ class Bar:
             except BadQuery:
                 return
         elif message.mode == COMMAND:
-            self._app.run_worker(self._read_for(message.text), group="typing", name="typing", exclusive=True)
+            self._app.run_worker(self._read_for(message.text), group=TYPING, name=TYPING, exclusive=True)
 
     async def _read_for(self, text: str) -> None:
         from console.admin.errors import AdminError

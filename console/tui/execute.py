@@ -63,6 +63,7 @@ class Executor:
     def __init__(self, app: Console, ask_secret: Callable[[str], Awaitable[Secret | None]]) -> None:
         self._app = app
         self._ask = ask_secret
+        self._left_out: list[str] = []
 
     def parse(self, text: str) -> tuple[Statement, ...]:
         """The whole line, understood before anything of it is done. Raises LanguageError."""
@@ -90,11 +91,17 @@ class Executor:
 
     def _stage(self, edits: Sequence[Edit]) -> None:
         if edits:
-            self._app.stage(edits)
+            self._app.stage(edits, left_out=self._left_out)
+            self._left_out = []
 
     def _selected(self) -> list[Subject | None]:
-        """What an entity that is left out stands for: all that is marked, or what is under the cursor."""
-        return [*self._app.view.targets()] or [None]
+        """What an entity that is left out stands for: all that is marked and shown, or what is under the cursor. Raises
+        CommandError where all that is marked is hidden."""
+        targets, hidden = self._app.view.targets(), self._app.view.left_out()
+        if hidden and not targets:
+            names = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
+            raise CommandError(f"what is marked is not shown: {names}", "Esc takes a filter away; or name the entity")
+        return [*targets] or [None]
 
     async def _one(self, statement: Statement, before: Sequence[Edit]) -> list[Edit] | None:
         """Carry out one statement. Edits come back, to be staged with their neighbours as one step; None: those of
@@ -102,7 +109,7 @@ class Executor:
         app, session = self._app, self._app.session
         if isinstance(statement, Alter) and statement.for_ms is not None:
             self._stage(before)
-            app.stage(await self._edits(statement), statement.for_ms)
+            app.stage(await self._edits(statement), statement.for_ms, self._left_out)
             return None
         if isinstance(statement, EditStatement):
             return await self._edits(statement)
@@ -150,6 +157,7 @@ class Executor:
         found: list[Edit] = []
         secrets: dict[str, Secret] | None = None
         entity = getattr(statement, "entity", None)
+        self._left_out = self._app.view.left_out() if entity is None else []
         for selected in [None] if entity is not None else self._selected():
             await read_needs(session, needs(statement, selected), sparing=True)
             if secrets is None:

@@ -44,6 +44,11 @@ class Going:
         self.view.take_focus()
         self._app.arrived()
 
+    def clear_marks(self) -> None:
+        """In all views: what was marked has been changed."""
+        for view in self._views.values():
+            view.clear_marks()
+
     async def goto(self, place: Place, *, aside: bool = False) -> None:
         """Show a place; see `Trail.go`."""
         if place == self.trail.place:
@@ -66,7 +71,7 @@ class Going:
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the pane that is open: its configs, or of a topic the part that was last looked at."""
         section = self._section if resource.type == TOPIC and self.trail.place.view == keymap.TOPICS else keymap.CONFIGS
-        self._app.run_worker(self.goto(Place(section, self.trail.place.pane, resource)), group="goto")
+        self._app.run_worker(self.goto(Place(section, self.trail.place.pane, resource)), group="goto", name="goto")
 
     def open_target(self, target: Target | None) -> None:
         """Show what an edit is about."""
@@ -74,9 +79,9 @@ class Going:
             case ConfigResource():
                 self.open_resource(target)
             case QuotaEntity():
-                self._app.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto")
+                self._app.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto", name="goto")
             case Acl():
-                self._app.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto")
+                self._app.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto", name="goto")
             case str():
                 self.open_resource(topic_resource(target))
 

@@ -2,36 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from collections.abc import Iterator
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from textual import events
 from textual.app import App
+from textual.message_pump import MessagePump
 
 Result = TypeVar("Result")
 
 PATIENCE = 1.0
 """Seconds after which a key counts as done whose widget went away before it could say so."""
+AHEAD = 0.15
+"""Seconds: a key that follows another sooner was typed before the operator can have seen what the other did."""
+LONGEST = 5.0
+"""Seconds that a key which was typed ahead waits for what the one before it began."""
+CHECK_EVERY = 0.01
+"""Seconds between two looks whether that has ended, while a key waits."""
+ROUNDS = 20
+"""How often messages may lead to further messages before a key is handed on nevertheless."""
+
+
+class Typed(NamedTuple):
+    """A key or a paste that arrived. ahead: before the operator can have seen what the one before it did."""
+
+    event: events.Key | events.Paste
+    ahead: bool
 
 
 class KeysInOrder(App[Result]):
-    """Holds a key back until the one before it has been carried out.
+    """Holds a key back until what the one before it began has come to rest.
 
     Textual hands keys to what has the focus when they arrive. Over a slow link several arrive at once, so that of
-    ``:set`` the letters would still go to the table, as commands, while the colon is only opening the command bar.
+    ``:set`` the letters would still go to the table, as commands, while the colon is only opening the command bar. What
+    a key began is at rest when its handlers are through and no widget has a message left to handle, since handlers post
+    messages, and move the focus by one; for a key that was typed ahead, also when `is_busy` no longer holds.
     """
 
-    _held: deque[events.Key | events.Paste]
+    _held: deque[Typed]
     _under_way: events.Event | None = None
     _since = 0.0
+    _arrived = 0.0
+    _settling: asyncio.Task[None] | None = None
     keys_seen = 0
     """How many keys were handed on."""
 
     @property
     def keys_under_way(self) -> bool:
         """Whether a key that arrived has not been carried out yet."""
-        return self._under_way is not None or bool(getattr(self, "_held", ()))
+        waiting = self._under_way is not None or self._settling is not None or bool(getattr(self, "_held", ()))
+        return waiting and not self._exit
+
+    def is_busy(self, event: events.Event) -> bool:  # noqa: ARG002
+        """Whether keys before this one began something that goes on beside the messages, and that it has to see."""
+        return False
 
     async def on_event(self, event: events.Event) -> None:
         """Hand on a key, or hold it back."""
@@ -40,15 +67,59 @@ class KeysInOrder(App[Result]):
             return
         if not hasattr(self, "_held"):
             self._held = deque()
-        self._held.append(event)
-        if self._under_way is None or monotonic() - self._since > PATIENCE:
-            await self._hand_on()
+        now = monotonic()
+        self._held.append(Typed(event, now - self._arrived < AHEAD))
+        self._arrived = now
+        if self._settling is not None:
+            return
+        if self._under_way is None or now - self._since > PATIENCE:
+            self._under_way = None
+            self._settle()
+
+    def _settle(self) -> None:
+        """Hand on the next key, as soon as all is at rest."""
+        self._settling = asyncio.create_task(self._at_rest(), name="keys")
+        self._settling.add_done_callback(self._settled)
+
+    def _settled(self, task: asyncio.Task[None]) -> None:
+        self._settling = None
+        if not task.cancelled() and task.exception() is None:
+            self.call_next(self._hand_on)
+
+    async def _at_rest(self) -> None:
+        await self._no_messages()
+        began = monotonic()
+        while self._held and self._held[0].ahead and monotonic() - began < LONGEST:
+            if not self.is_busy(self._held[0].event):
+                break
+            await asyncio.sleep(CHECK_EVERY)
+            await self._no_messages()
+
+    async def _no_messages(self) -> None:
+        """Until no widget has a message left: each is sent one more, until all had nothing but that."""
+        for _ in range(ROUNDS):
+            pumps = list(self._pumps())
+            had = [asyncio.get_running_loop().create_future() for _ in pumps]
+            busy = any(not pump._message_queue.empty() for pump in pumps)
+            for pump, one in zip(pumps, had, strict=True):
+                if not pump.call_later(_note, pump, one):
+                    one.set_result(False)
+            _, late = await asyncio.wait(had, timeout=PATIENCE)
+            if late or not (busy or any(one.result() for one in had)):
+                return
+
+    def _pumps(self) -> Iterator[MessagePump]:
+        """All that handle messages of the screen."""
+        yield self
+        for screen in self.screen_stack:
+            yield screen
+            yield from screen.walk_children()
 
     async def _hand_on(self) -> None:
         self._under_way = None
         if not self._held:
             return
-        event = self._under_way = self._held.popleft()
+        event = self._under_way = self._held.popleft().event
         self._since = monotonic()
         self.keys_seen += 1
         target = self.focused or self.screen
@@ -70,6 +141,11 @@ class KeysInOrder(App[Result]):
         self._done(event)
 
     def _done(self, event: events.Event) -> None:
-        if event is self._under_way:
-            # Later, so that a change of the focus comes first, which Textual puts off too.
-            self.call_later(self._hand_on)
+        if event is self._under_way and self._settling is None:
+            self._settle()
+
+
+def _note(pump: MessagePump, had: asyncio.Future[bool]) -> None:
+    """A pump has come to the message that was sent to it: whether there are others behind it."""
+    if not had.done():
+        had.set_result(not pump._message_queue.empty() or bool(pump._next_callbacks))

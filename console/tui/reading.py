@@ -99,8 +99,8 @@ class Reading:
                 return await self._failed(error)
         finally:
             look.cancel()
-        if self._session.snapshot is known and self.lost:
-            # A view that reads nothing of the cluster says nothing about it.
+        if self.lost and self._session.snapshot.read_at is known.read_at:
+            # A view that reads no part of the cluster says nothing about it.
             return await self._is_heard()
         if self._session.snapshot is not known:
             self.lost = False

@@ -68,6 +68,12 @@ class Terminal:
             if not self._read(deadline):
                 raise TimeoutError(f"{text!r} did not appear within {timeout:g} s; there was:\n{self.text[-2000:]}")
 
+    def read_for(self, seconds: float) -> None:
+        """Take what it writes meanwhile: a program whose terminal is full stands still."""
+        deadline = time.monotonic() + seconds
+        while self._read(deadline):
+            pass
+
     def wait_for_end(self, timeout: float = 20.0) -> int:
         """Read until the program ends; its exit code. Raises TimeoutError."""
         deadline = time.monotonic() + timeout

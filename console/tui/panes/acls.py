@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import RemoveAcl
 from console.present.acls import AclRow, By, acl_cells, acl_rows, search_text, touches_topic
+from console.present.failures import left_out_text
 from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.spans import Cell, Line
@@ -74,6 +76,10 @@ class AclsView(TableView[AclRow]):
         """The binding."""
         return row.acl
 
+    def key_text(self, key: Hashable) -> str:
+        """The binding as the grammar writes it."""
+        return acl_text(key) if isinstance(key, Acl) else super().key_text(key)
+
     def words(self, row: AclRow) -> str:
         """The binding as the grammar writes it."""
         return search_text(row.acl)
@@ -113,12 +119,12 @@ class AclsView(TableView[AclRow]):
 
     def do_revoke(self) -> None:
         """Stage the removal of the bindings meant, or take back what is staged for them."""
-        rows = self.rows_meant()
+        rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:
             self.console.session.discard(row.acl)
         if staged:
-            self.console.say(f"taken out of the plan: {plural(len(staged), 'ACL')}")
+            self.console.say(f"taken out of the plan: {plural(len(staged), 'ACL')}{left_out_text(hidden)}")
         else:
-            self.console.stage([RemoveAcl(row.acl) for row in rows])
+            self.console.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
         self.table.set_marks(())

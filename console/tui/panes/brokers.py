@@ -8,6 +8,7 @@ from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.present.brokers import BrokerLoad, BrokerRow, broker_cells, broker_loads, broker_rows, quorum_line
+from console.present.names import DEFAULT
 from console.present.spans import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
@@ -77,6 +78,10 @@ class BrokersView(TableView[BrokerRow]):
     def key(self, row: BrokerRow) -> Hashable:
         """The config resource's name."""
         return row.key
+
+    def key_text(self, key: Hashable) -> str:
+        """The broker, or the default."""
+        return f"broker {key or DEFAULT}"
 
     def words(self, row: BrokerRow) -> str:
         """Id, host and rack."""

@@ -18,6 +18,7 @@ from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
 from console.present.config_details import described_by, details
 from console.present.configs import ConfigRow, config_cells, config_rows, lines_of, own_count
+from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line
@@ -237,15 +238,16 @@ class ConfigsView(TableView[ConfigRow]):
 
     def do_unset(self) -> None:
         """Take back what is staged for the keys meant, or stage the deletion of their overrides."""
-        rows = self.rows_meant()
+        rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.line is not None]
         own = [row for row in rows if row.line is None and row.override]
         if staged:
             for row in staged:
                 self.console.session.discard(self.resource, row.key)
-            self.console.say(f"taken out of the plan: {', '.join(row.key for row in staged)}")
+            names = ", ".join(clean(row.key, 120) for row in staged)
+            self.console.say(f"taken out of the plan: {names}{left_out_text(hidden)}")
         elif own:
-            self.console.stage([UnsetConfig(self.resource, row.key) for row in own])
+            self.console.stage([UnsetConfig(self.resource, row.key) for row in own], left_out=hidden)
         else:
-            self.console.say("not set here, so there is nothing to delete", "muted")
+            self.console.say(f"not set here, so there is nothing to delete{left_out_text(hidden)}", "muted")
         self.table.set_marks(())

@@ -138,7 +138,7 @@ class DriftView(LakeView[DriftRow]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage the alignment of the rows meant."""
         message.stop()
-        self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)])
+        self.stage([wish for row in self.rows_meant() for wish in self._wishes(row)], self.left_out())
         self.table.set_marks(())
 
     def target_of(self, row: DriftRow) -> ConfigResource | QuotaEntity | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.present.configs import own_count
-from console.present.names import DEFAULT, resource_word
+from console.present.names import DEFAULT, resource, resource_word
 from console.present.sanitize import clean
 from console.present.spans import Cell, Line
 from console.present.topics import clock
@@ -110,6 +110,10 @@ class EntitiesView(TableView[ConfigResource]):
     def key(self, row: ConfigResource) -> Hashable:
         """The resource itself."""
         return row
+
+    def key_text(self, key: Hashable) -> str:
+        """Kind and name."""
+        return resource(key) if isinstance(key, ConfigResource) else super().key_text(key)
 
     def words(self, row: ConfigResource) -> str:
         """Kind and name."""

@@ -20,6 +20,7 @@ class GroupView(TableView[PartitionLag]):
     """One row for each partition that the group reads."""
 
     NAME = keymap.GROUP
+    MARKS = False
     BINDINGS = bindings(keymap.GROUP)
     COLUMNS = (
         Column("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),

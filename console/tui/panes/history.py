@@ -40,6 +40,7 @@ class HistoryView(LakeView[PastRow]):
     """One row for each change, the latest first. Enter stages the undo."""
 
     NAME = keymap.HISTORY
+    MARKS = False
     TABLE = "history"
     ENTER = "undo"
     BINDINGS = bindings(keymap.HISTORY)
@@ -219,10 +220,12 @@ class HistoryView(LakeView[PastRow]):
             return
         change = row.change
         if change.is_current:
-            self.stage([Wish(_undo(row, change), None if change.is_deleted else change.new_value)])
+            self.stage([Wish(_undo(row, change), None if change.is_deleted else change.new_value)], ())
         else:
             since = f"{change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "then"
-            self.stage([Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")])
+            self.stage(
+                [Wish(_undo(row, change), UNKNOWN, f"it was changed again at {since}, which this undoes too")], ()
+            )
 
     def do_journal(self) -> None:
         """The lake's timeline, or this host's journal."""

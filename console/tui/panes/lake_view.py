@@ -14,7 +14,7 @@ from textual.worker import Worker
 
 from console.commands.lake_filter import LakeFilter, lake_filter
 from console.log_file import INTERNAL
-from console.present.failures import failure_text
+from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.sanitize import cell_width, clean
 from console.present.spans import Line
@@ -230,11 +230,11 @@ class LakeView(TableView[Row]):
 
     # -- staging -------------------------------------------------------------------------------------------------------
 
-    def stage(self, wishes: Iterable[Wish]) -> None:
-        """Stage against what the cluster has now, and say what became of it."""
-        self.run_worker(self._stage(tuple(wishes)), group="command", name="command")
+    def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
+        """Stage against what the cluster has now, and say what became of it. left_out: marked rows that are hidden."""
+        self.run_worker(self._stage(tuple(wishes), left_out), group="command", name="command")
 
-    async def _stage(self, wishes: Sequence[Wish]) -> None:
+    async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:
         from console.admin.errors import AdminError
         from console.commands.lake_staging import said, stage_wishes
         from console.commands.session import Refused
@@ -243,4 +243,4 @@ class LakeView(TableView[Row]):
             text, meaning = said(await stage_wishes(self.console.session, wishes))
         except (AdminError, Refused) as error:
             text, meaning = failure_text(error.failure), "failed"
-        self.console.say(text, meaning)
+        self.console.say(text + left_out_text(left_out), meaning)

@@ -20,6 +20,7 @@ class PartitionsView(TableView[Partition]):
     """One row for each partition: leader, replicas, ISR."""
 
     NAME = keymap.TOPIC
+    MARKS = False
     PARTS = frozenset({"topics"})
     BINDINGS = bindings(keymap.TOPIC)
     COLUMNS = (

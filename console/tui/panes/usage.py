@@ -121,7 +121,7 @@ class UsageView(LakeView[Usage]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Stage what is suggested for the pairs meant."""
         message.stop()
-        self.stage([_wish(row) for row in self.rows_meant()])
+        self.stage([_wish(row) for row in self.rows_meant()], self.left_out())
         self.table.set_marks(())
 
     def do_plot(self) -> None:

@@ -178,6 +178,13 @@ class View(Widget):
         target = self.target()
         return [] if target is None else [target]
 
+    def left_out(self) -> list[str]:
+        """What is marked and not meant, because it is not shown, by name."""
+        return []
+
+    def clear_marks(self) -> None:
+        """Mark nothing any more."""
+
     def take_focus(self) -> None:
         """Give the keys to what the view is about."""
 
@@ -231,10 +238,12 @@ class TableView(View, Generic[Row]):
 
     COLUMNS: ClassVar[Sequence[Column]] = ()
     EMPTY: ClassVar[str] = "nothing here"
+    MARKS: ClassVar[bool] = True
+    """Whether several rows can be meant at once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = RowTable(self.COLUMNS, empty=self.EMPTY)
+        self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         self._filter = ""
         self._search: TextSearch | None = None
         self._all: ListRows[Row] = ListRows((), self.key, self.cells)
@@ -323,9 +332,26 @@ class TableView(View, Generic[Row]):
         return [target for row in self.rows_meant() if (target := self.target_of(row)) is not None]
 
     def rows_meant(self) -> list[Row]:
-        """The marked rows, or else the one under the cursor."""
-        keys = sorted(self.table.marks, key=lambda key: self._all.index_of(key) or 0) or [self.table.cursor_key]
-        return [row for key in keys if (row := self._row_of(key)) is not None]
+        """The marked rows that are shown; the one under the cursor only where nothing is marked at all. What is hidden
+        is not meant: see `left_out`."""
+        if not self.table.marks:
+            row = self.row()
+            return [] if row is None else [row]
+        places = sorted(index for key in self.table.marks if (index := self.table.index_of(key)) is not None)
+        return [row for index in places if (row := self._row_of(self.table.key_at(index))) is not None]
+
+    def left_out(self) -> list[str]:
+        """The names of the marked rows that a filter, or the choice of what is listed, hides."""
+        hidden = [key for key in self.table.marks if self.table.index_of(key) is None]
+        return sorted(self.key_text(key) for key in hidden)
+
+    def key_text(self, key: Hashable) -> str:
+        """A row's key for people."""
+        return clean(str(key), 120)
+
+    def clear_marks(self) -> None:
+        """What they were made for is done."""
+        self.table.set_marks(())
 
     def visible_rows(self) -> list[Row]:
         """The rows on the screen."""

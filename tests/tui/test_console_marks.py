@@ -1,0 +1,99 @@
+"""What is marked is meant where it is shown; what a filter hides is named and left out; marks end with the apply."""
+
+from __future__ import annotations
+
+import pytest
+
+from console.model.config import topic_resource
+from console.plan.edits import SetConfig
+from tests.tui.console_app import Driven, cluster, driven
+from tests.tui.model_client import ModelClient
+
+SET = "set retention.ms=1d"
+
+
+def staged(it: Driven) -> list[str]:
+    """The topics that the plan changes."""
+    return sorted(str(s.edit.target.name) for s in it.app.session.plan.staged if isinstance(s.edit, SetConfig))
+
+
+async def mark_all(it: Driven) -> None:
+    await it.press("g", "space", "space", "space")
+    assert it.app.view.query_one("RowTable").marks == {"audit", "orders", "payments"}  # type: ignore[attr-defined]
+
+
+async def test_marked_rows_that_a_filter_hides_are_named_and_left_out() -> None:
+    async with driven(size=(120, 24)) as it:
+        await mark_all(it)
+        await it.press("slash")
+        await it.type("pay")
+        await it.press("enter")
+        await it.command(SET)
+        assert staged(it) == ["payments"]
+        await it.shows("staged: topic payments retention.ms; not for audit, orders: marked, but not shown")
+
+
+async def test_where_all_that_is_marked_is_hidden_nothing_is_meant() -> None:
+    async with driven(size=(120, 24)) as it:
+        await it.press("g", "space")
+        await it.press("slash")
+        await it.type("pay")
+        await it.press("enter")
+        await it.command(SET)
+        assert staged(it) == [], "the row under the cursor is not what was marked"
+        await it.shows("what is marked is not shown: audit")
+        await it.press("escape", "escape")
+        await it.command(SET)
+        assert staged(it) == ["audit"]
+
+
+async def test_internal_topics_that_are_hidden_again_are_left_out_too() -> None:
+    client = ModelClient(cluster(), internal={"audit"})
+    async with driven(client, size=(120, 24)) as it:
+        await it.press("i")
+        await it.shows("audit")
+        await mark_all(it)
+        await it.press("i")
+        await it.until(lambda: "audit" not in it.text)
+        await it.command(SET)
+        assert staged(it) == ["orders", "payments"]
+        await it.shows("not for audit: marked, but not shown")
+
+
+async def test_unset_in_configs_leaves_hidden_keys_alone() -> None:
+    async with driven(size=(120, 30)) as it:
+        await it.press("j", "enter")
+        await it.shows("2 overrides of")
+        await it.press("g", "space", "space")
+        await it.press("slash")
+        await it.type("cleanup")
+        await it.press("enter", "x")
+        await it.shows("not for retention.ms: marked, but not shown")
+        assert [s.edit.key for s in it.app.session.plan.staged] == ["cleanup.policy"]
+
+
+async def test_marks_end_with_the_apply() -> None:
+    async with driven() as it:
+        await mark_all(it)
+        await it.command(SET)
+        assert staged(it) == ["audit", "orders", "payments"]
+        await it.press("7", "A", "y")
+        await it.shows("applied: 3 entities")
+        await it.press("2")
+        await it.shows("payments")
+        assert "+" not in it.line("audit") + it.line("orders") + it.line("payments")
+        await it.press("g")
+        await it.command("set retention.ms=2d")
+        assert staged(it) == ["audit"]
+        assert it.app.session.plan.staged[0].edit.target == topic_resource("audit")
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"), [(("enter", "tab"), "Leader"), (("6", "enter"), "Committed")], ids=["partitions", "lag"]
+)
+async def test_where_nothing_can_be_done_to_several_rows_none_is_marked(keys: tuple[str, ...], shown: str) -> None:
+    async with driven() as it:
+        await it.press(*keys)
+        await it.shows(shown)
+        await it.press("space")
+        assert not it.app.view.query_one("RowTable").marks  # type: ignore[attr-defined]

@@ -1,0 +1,78 @@
+"""The console on an embedded cluster in this terminal; F12 appends what stands on the screen, and the plan, to a file.
+
+``python -m tests.tui.typed_console FILE``: each F12 writes a line of JSON, once all that the keys before it began is
+done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from console.admin.client import AdminClient
+from console.commands.session import Session
+from console.contexts.choice import Given
+from console.doors.demo import context_of
+from console.embedded.in_thread import run_in_thread
+from console.embedded.spec import ClusterSpec
+from console.plan.diff import diff
+from console.tui.app import PASSING, Console
+from console.tui.bar import TYPING
+
+
+class TypedConsole(Console):
+    """Writes down what it shows."""
+
+    CSS_PATH = str(Path(sys.modules[Console.__module__].__file__ or "").with_name("app.tcss"))
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("f12", "write_down", priority=True)]
+    into: Path
+
+    def action_write_down(self) -> None:
+        """Beside the keys: those of a burst are all carried out before."""
+        self.run_worker(self._write_down(), group="writing", name="writing")
+
+    async def _write_down(self) -> None:
+        """Wait until nothing is under way any more, and write."""
+        before = None
+        while True:
+            await asyncio.sleep(0.02)
+            at_work = self.keys_under_way or any(
+                worker.name in (*PASSING, TYPING) and not worker.is_finished for worker in self.workers
+            )
+            waits = self.bar.asks
+            screens = [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
+            if (
+                (not at_work or waits)
+                and self.reading.live.resting
+                and (self.view.known() or not self.view.OF_CLUSTER)
+                and screens == before
+            ):
+                break
+            before = screens
+        plan = [[str(line) for line in group.lines] for group in diff(self.session.plan, self.session.snapshot)]
+        shown = {"screen": before, "plan": plan, "bar": self.bar.line.text if self.bar.line.is_open else None}
+        with self.into.open("a") as file:
+            file.write(json.dumps(shown) + "\n")
+
+
+def main() -> None:
+    """Until it is ended."""
+    logging.basicConfig(filename=Path(sys.argv[1]).with_suffix(".log"), level=logging.INFO)
+    with run_in_thread(ClusterSpec(scenario="incident")) as cluster:
+        context = context_of("demo", cluster.bootstrap, 1)
+        client = AdminClient(context.settings)
+        client.start()
+        app = TypedConsole(Session(client, context), contexts=Given([context]))
+        app.into = Path(sys.argv[1])
+        app.run()
+        client.close()
+
+
+if __name__ == "__main__":
+    main()
