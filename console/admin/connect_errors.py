@@ -113,7 +113,7 @@ def _opening_error(cause: BaseException, where: str, settings: ConnectionSetting
         message = f"{where}: no connection within {settings.connect_timeout:g} s"
         return Unreachable(Failure("UNREACHABLE", message, "Check the address, firewalls, and whether a VPN is up."))
     if isinstance(cause, ConnectionError) and _speaks_tls(settings):
-        return _no_tls_there(where, settings)
+        return _no_tls_there(where)
     told = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return Unreachable(Failure("UNREACHABLE", f"{where}: {told}", "Check the address and the network from here."))
 
@@ -133,17 +133,14 @@ def _tls_error(cause: ssl.SSLError, where: str, settings: ConnectionSettings) ->
             remedy = "Set ssl.keystore.location (or ssl.keystore.certificate.chain and ssl.keystore.key)."
         return TlsFailed(Failure("TLS_FAILED", message, remedy))
     if reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING", ""):
-        return _no_tls_there(where, settings)
+        return _no_tls_there(where)
     message = f"{where}: TLS failed: {reason.replace('_', ' ').lower()}"
     return TlsFailed(Failure("TLS_FAILED", message, "Compare ssl.protocol and ciphers with the listener's."))
 
 
 def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
     if cause.verify_code in (_HOST_MISMATCH, _ADDRESS_MISMATCH):
-        remedy = (
-            "Connect by a name that the certificate has, or have the broker's certificate issued for this one "
-            "(ssl.endpoint.identification.algorithm= turns the check off)."
-        )
+        remedy = "Connect by a name that the certificate has, or have the broker's certificate issued for this one."
     elif cause.verify_code == _EXPIRED:
         remedy = "Have the broker's certificate renewed; check this machine's clock."
     else:
@@ -152,13 +149,13 @@ def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
     return TlsFailed(Failure("TLS_FAILED", message, remedy))
 
 
-def _no_tls_there(where: str, settings: ConnectionSettings) -> AdminError:
-    plain = "SASL_PLAINTEXT" if settings.security_protocol == "SASL_SSL" else "PLAINTEXT"
+def _no_tls_there(where: str) -> AdminError:
+    # Never that plaintext would do: whoever stands in between can break every handshake, and waits for just that.
     return TlsFailed(
         Failure(
             "TLS_FAILED",
-            f"{where} does not speak TLS: this looks like a plaintext listener",
-            f"Set security.protocol={plain}, or use the port of a TLS listener.",
+            f"{where} does not speak TLS",
+            "Use the port of a TLS listener. If this is one, something on the way cuts TLS off: find out what.",
         )
     )
 
@@ -181,9 +178,9 @@ def _sasl_error(
         there = f"; it has {', '.join(mechanisms)}" if mechanisms else ""
         message, remedy = f"{where} does not take {mechanism}{there}", "Set sasl.mechanism to one that it has."
     elif code == _SASL_STATE:
-        without = "SSL" if settings.security_protocol == "SASL_SSL" else "PLAINTEXT"
         message = f"{where} takes no SASL on this listener"
-        remedy = f"Set security.protocol={without}, or use the port of a SASL listener."
+        remedy = "Use the port of a SASL listener"
+        remedy += ", or set security.protocol=SSL." if settings.security_protocol == "SASL_SSL" else "."
     elif isinstance(cause, EOFError | OSError):
         message = f"{where} closed the connection during {mechanism} authentication"
         remedy = "Check the credentials; the broker's own log says why."
@@ -207,7 +204,7 @@ def _answer_error(cause: BaseException, where: str, settings: ConnectionSettings
     if isinstance(cause, NotKafka) and cause.start.startswith(_TLS_RECORDS):
         secure = "SASL_SSL" if settings.security_protocol == "SASL_PLAINTEXT" else "SSL or SASL_SSL"
         message = f"{where} answers in TLS: this looks like a TLS listener"
-        return TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}, or use a plaintext port."))
+        return TlsFailed(Failure("TLS_FAILED", message, f"Set security.protocol={secure}."))
     if isinstance(cause, NotKafka):
         shown = "HTTP" if cause.start == b"HTTP" else repr(cause.start)[2:-1]
         message = f"{where} is no Kafka listener: it answers with {shown}"

@@ -54,7 +54,7 @@ REMEDIES: Mapping[str, str] = {
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _ACL.format(right="DESCRIBE or WRITE on TRANSACTIONAL_ID"),
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _ACL.format(right="DESCRIBE on DELEGATION_TOKEN"),
     "UNSUPPORTED_SASL_MECHANISM": "Set sasl.mechanism to one that the listener has.",
-    "ILLEGAL_SASL_STATE": "The listener takes no SASL: set security.protocol to PLAINTEXT or SSL.",
+    "ILLEGAL_SASL_STATE": "The listener takes no SASL: use the port of one that does.",
     "SASL_AUTHENTICATION_FAILED": "Check user name and password.",
     "UNSUPPORTED_VERSION": "These brokers do not have this feature, or not enabled: upgrade them, or do without.",
     "TOPIC_ALREADY_EXISTS": "Choose another name, or alter the topic that is there.",

@@ -70,3 +70,38 @@ class ConnectionSettings:
     request_timeout: float = REQUEST_TIMEOUT
     connect_timeout: float = CONNECT_TIMEOUT
     read_only: bool = False
+
+    @property
+    def exposures(self) -> tuple[str, ...]:
+        """What lets others read or take the credentials and the data, a line each; what to do instead is in it."""
+        found = []
+        if self.sasl is not None and self.security_protocol == "SASL_PLAINTEXT":
+            found += _in_the_clear(self.sasl)
+        if self.tls is not None and self.security_protocol.endswith("SSL") and _host_unchecked(self.tls):
+            found.append(f"the brokers' {_UNCHECKED}")
+        if self.sasl is not None and self.sasl.endpoint_tls is not None and _host_unchecked(self.sasl.endpoint_tls):
+            found.append(f"the token endpoint's {_UNCHECKED}")
+        return tuple(found)
+
+
+_UNCHECKED = (
+    "host name is not checked: who has any certificate of a trusted authority can stand in between and take the "
+    "credentials; take out ssl.endpoint.identification.algorithm="
+)
+
+
+def _host_unchecked(tls: TlsSettings) -> bool:
+    # Where the chain is not checked either, the file's own warning says so.
+    return tls.verify_chain and not tls.verify_host
+
+
+def _in_the_clear(sasl: SaslSettings) -> list[str]:
+    way = f"{sasl.mechanism} over SASL_PLAINTEXT"
+    if sasl.mechanism == "PLAIN":
+        return [f"{way} sends the password in the clear; use SASL_SSL"]
+    if sasl.mechanism.startswith("SCRAM-"):
+        return [f"{way} lets who listens guess the password, and read everything; use SASL_SSL"]
+    signed = sasl.password is not None or "token.endpoint.url" in sasl.options
+    if sasl.mechanism == "OAUTHBEARER" and signed:
+        return [f"{way} sends the token in the clear; use SASL_SSL"]
+    return []

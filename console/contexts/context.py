@@ -64,8 +64,9 @@ class Context:
     """A usable context.
 
     origin: where it was found, for people. tool: ``kac``, ``command line``, or the tool whose file it stands in.
-    cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets. journal:
-    whether changes are written down; without, they are made all the same. lake: where the lake with its past is.
+    cluster_id: a cluster that answers with another id is refused. warnings: one line each, without secrets, of what its
+    file says (what its settings expose is `settings.exposures`). journal: whether changes are written down; without,
+    they are made all the same. lake: where the lake with its past is.
     """
 
     name: str

@@ -27,7 +27,7 @@ def java_connection(values: Values, bootstrap: Addresses | None = None) -> Conne
     settings = ConnectionSettings(
         bootstrap=addresses,
         security_protocol=protocol,
-        sasl=sasl_settings(values, protocol) if protocol.startswith("SASL_") else None,
+        sasl=sasl_settings(values) if protocol.startswith("SASL_") else None,
         tls=tls_settings(values) if protocol.endswith("SSL") else None,
         client_id=values.text("client.id") or CLIENT_ID,
         # Our client's limit is for a call with its retries, which Java names default.api.timeout.ms.

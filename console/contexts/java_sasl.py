@@ -42,7 +42,7 @@ _KNOWN_CLASSES = {
 }
 
 
-def sasl_settings(values: Values, protocol: str) -> SaslSettings:
+def sasl_settings(values: Values) -> SaslSettings:
     """Mechanism and credentials. Raises ContextError where something is missing or can't be used."""
     module = _login_module(values)
     mechanism = _mechanism(values, module)
@@ -60,8 +60,6 @@ def sasl_settings(values: Values, protocol: str) -> SaslSettings:
         return _oauthbearer(values, options)
     if mechanism == "GSSAPI":
         return _gssapi(values, options)
-    if mechanism == "PLAIN" and protocol == "SASL_PLAINTEXT":
-        values.warn("sasl.mechanism", "PLAIN over SASL_PLAINTEXT sends the password in the clear")
     return _user_and_password(values, options, mechanism)
 
 

@@ -62,6 +62,9 @@ def _contexts(options: argparse.Namespace) -> Sequence[Context]:
     found = load(os.environ, Path.home())
     for each in found.broken:
         complain(f"warning: context {each.name} is left out: {each.problem}")
+    for context in found.contexts:
+        for line in context.settings.exposures:
+            complain(f"warning: context {context.name}: {line}")
     if not found.contexts:
         complain("there is no context: kac contexts says where they are looked for")
     return found.contexts

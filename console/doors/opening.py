@@ -37,7 +37,7 @@ def context_of(options: argparse.Namespace) -> Context | None:
     except ContextError as error:
         complain(str(error))
         return None
-    for warning in context.warnings:
+    for warning in (*context.warnings, *context.settings.exposures):
         complain(f"warning: {warning}")
     if getattr(options, "no_journal", False):
         complain("warning: changes are not written into the journal: nothing can tell them later or take them back")

@@ -18,12 +18,14 @@ from console.present.spans import Line, Span
 @dataclass(frozen=True, slots=True)
 class Who:
     """What the header says beside the cluster: the context's name, whether it is read-only, who is connected, and what
-    is to be taken back (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``)."""
+    is to be taken back (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); whether the way there exposes the
+    credentials."""
 
     context: str
     read_only: bool
     principal: str
     due: str = ""
+    exposed: bool = False
 
 
 class State(NamedTuple):
@@ -118,6 +120,8 @@ def header(snapshot: Snapshot, counted: Facts, who: Who, state: State, width: in
         pieces += _counts(snapshot, counted)
     if who.due:
         pieces.append((8, (who.due, "danger" if who.due.isupper() else "pending")))
+    if who.exposed:
+        pieces.append((8, ("EXPOSED", "danger")))
     pieces.append((0, (state.text, state.meaning)))
     if principal:
         pieces.append((3, (fit(principal, max(12, width // 4)), "")))

@@ -119,6 +119,8 @@ class Console(KeysInOrder["Context"]):
         self.session.subscribe(self._listen)
         self.frame.put_color()
         self.going.show()
+        if exposures := self.session.context.settings.exposures:
+            self.say(f"warning: {' · '.join(exposures)}", "failed")
         self.run_worker(self.reading.live.run(), group="live", name="live")
 
     def on_unmount(self) -> None:

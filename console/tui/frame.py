@@ -67,7 +67,8 @@ class Frame:
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
         context = self._app.session.context
-        who = Who(context.name, context.read_only, context.principal, self._app.past.due)
+        exposed = bool(context.settings.exposures)
+        who = Who(context.name, context.read_only, context.principal, self._app.past.due, exposed)
         line = header(snapshot, self._counted[2], who, self._state(), self._app.size.width)
         if self._colored:
             line = [(text, _ON_COLOR.get(meaning, "")) for text, meaning in line]

@@ -245,7 +245,7 @@ async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, 
     settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=trusting(secure_cluster))
     told = await refused(settings, TlsFailed)
     assert "does not speak TLS" in told
-    assert "security.protocol=PLAINTEXT" in told
+    assert "PLAINTEXT" not in told
 
 
 async def test_a_certificate_that_is_not_trusted(secure_cluster: KafkaCluster) -> None:
@@ -264,7 +264,7 @@ async def test_sasl_where_the_listener_has_none(plain_cluster: KafkaCluster, sec
     settings = plain(plain_cluster.addresses[0], security_protocol="SASL_PLAINTEXT", sasl=sasl(secure_cluster, "PLAIN"))
     told = await refused(settings, AuthenticationFailed)
     assert "takes no SASL" in told
-    assert "security.protocol=PLAINTEXT" in told
+    assert "security.protocol=PLAINTEXT" not in told
 
 
 async def test_a_client_certificate_lets_in(secure_cluster: KafkaCluster) -> None:

@@ -50,8 +50,9 @@ def cluster() -> ModelCluster:
 
 
 def context(**changes: Any) -> Context:
-    """A context that lets everything be done."""
-    return Context("test", "tests", ConnectionSettings((("127.0.0.1", 9092),)), **changes)
+    """A context that lets everything be done. connection: how it is reached."""
+    plain = ConnectionSettings((("127.0.0.1", 9092),))
+    return Context("test", "tests", changes.pop("connection", plain), **changes)
 
 
 def _character(key: str) -> str | None:

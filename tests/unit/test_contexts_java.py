@@ -341,11 +341,13 @@ def test_a_login_module_of_someone_else_is_told_of(file: Path) -> None:
 
 def test_a_password_in_the_clear_and_an_unsecured_token_are_told_of(file: Path) -> None:
     text = f"bootstrap.servers=b\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={PLAIN} "
-    _, clear = read(file, text + "username=a password=b;")
-    assert clear == (f"{file}:3: sasl.mechanism PLAIN over SASL_PLAINTEXT sends the password in the clear",)
+    settings, warned = read(file, text + "username=a password=b;")
+    assert warned == ()
+    assert settings.exposures == ("PLAIN over SASL_PLAINTEXT sends the password in the clear; use SASL_SSL",)
     unsecured = text.replace("=PLAIN\n", "=OAUTHBEARER\n").replace(PLAIN, OAUTH)
     settings, told = read(file, unsecured + 'unsecuredLoginStringClaim_sub="alice";')
     assert settings.sasl == SaslSettings("OAUTHBEARER", "alice")
+    assert settings.exposures == ()
     assert len(told) == 1
     assert "asks for an unsecured token" in told[0]
 

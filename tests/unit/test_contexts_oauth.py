@@ -19,7 +19,14 @@ import pytest
 
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.security import sasl_arguments
-from console.admin.security.oauth import Token, TokenProvider, token_provider, unsecured_token
+from console.admin.security.oauth import (
+    LONGEST_LIFE,
+    Token,
+    TokenProvider,
+    _life_of_jwt,
+    token_provider,
+    unsecured_token,
+)
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
 from tests.support.certificates import Authority
@@ -133,6 +140,64 @@ async def test_a_token_of_unknown_life_is_not_kept(endpoint: Endpoint) -> None:
     provider = token_provider(credentials(endpoint.url))
     assert [await provider.token(), await provider.token()] == ["opaque", "opaque"]
     assert len(endpoint.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("life", "kept"),
+    [
+        ("NaN", None),
+        ("Infinity", None),
+        ("-Infinity", None),
+        ("-5", None),
+        ("0", None),
+        ("true", None),
+        ('"NaN"', None),
+        ('"soon"', None),
+        ("[]", None),
+        ("{}", None),
+        ("null", None),
+        ('"100"', 100.0),
+        ("100.5", 100.5),
+        ("1e300", LONGEST_LIFE),
+        ("1" + "0" * 400, LONGEST_LIFE),
+    ],
+)
+async def test_a_life_that_is_none_does_not_keep_a_token_for_ever(
+    endpoint: Endpoint, life: str, kept: float | None
+) -> None:
+    endpoint.answer = f'{{"access_token": "t", "expires_in": {life}}}'.encode()
+    assert token_provider(credentials(endpoint.url))._fetch() == Token("t", kept)
+    provider = token_provider(credentials(endpoint.url))
+    await provider.token()
+    await provider.token()
+    assert len(endpoint.asked) == (2 if kept else 3)
+    endpoint.answer = f'{{"access_token": "t", "expires_in": {"[" * 100_000}'.encode()
+    assert "without an access_token" in str(await failure(credentials(endpoint.url)))
+
+
+@pytest.mark.parametrize("exp", ["NaN", "Infinity", "1e400", "-1", "1" + "0" * 400, "[]"])
+def test_a_jwt_that_never_ends_is_kept_for_a_day_at_most(exp: str) -> None:
+    claims = base64.urlsafe_b64encode(f'{{"exp": {exp}}}'.encode()).decode().rstrip("=")
+    life = _life_of_jwt(f"e30.{claims}.")
+    assert life is None or 0 < life <= LONGEST_LIFE
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "LOCALHOST"])
+async def test_a_proxy_never_gets_what_is_for_this_machine(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch, name: str, host: str
+) -> None:
+    proxy = Endpoint()
+    server = serving(proxy)
+    try:
+        monkeypatch.setenv(name, proxy.url.removesuffix("/token"))
+        for none in ("no_proxy", "NO_PROXY"):
+            monkeypatch.delenv(none, raising=False)
+        await token_provider(credentials(endpoint.url.replace("127.0.0.1", host))).token()
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert (len(endpoint.asked), proxy.asked) == (1, [])
 
 
 async def test_refused_credentials(endpoint: Endpoint) -> None:

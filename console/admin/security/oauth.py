@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +26,8 @@ RENEWED_AFTER = 0.8
 ENDPOINT_TIMEOUT = 8.0
 """Seconds for a token, where nobody says otherwise."""
 LARGEST_ANSWER = 1 << 20
+LONGEST_LIFE = 86_400.0
+"""Seconds for which a token is used again, whatever its endpoint says."""
 UNSECURED_LIFE = 3600
 """Seconds (OAuthBearerUnsecuredLoginCallbackHandler)."""
 
@@ -115,10 +118,14 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     """
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
-    from urllib.request import HTTPSHandler, Request, build_opener
+    from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
     shown = _without_credentials(url)
-    opener = build_opener(HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), _no_redirects())
+    handlers = [HTTPSHandler(context=client_context(sasl.endpoint_tls or TlsSettings())), _no_redirects()]
+    if _is_loopback(url):
+        # A proxy would get the client's secret, and could not reach this machine's own address.
+        handlers.append(ProxyHandler({}))
+    opener = build_opener(*handlers)
     request = Request(url, data=_form(sasl), headers=_headers(sasl), method="POST")  # noqa: S310
     try:
         with opener.open(request, timeout=_timeout(sasl.options, limit)) as answer:
@@ -180,11 +187,20 @@ def _token_in(body: bytes, shown: str) -> Token:
     text = answer.get("access_token") or answer.get("id_token") if isinstance(answer, dict) else None
     if not isinstance(text, str):
         raise _failed(f"the token endpoint {shown} answered without an access_token", "Is it the token endpoint's URL?")
-    life = answer.get("expires_in")
+    life = _seconds(answer.get("expires_in"))
+    return Token(_checked(text, "the token"), life if life is not None else _life_of_jwt(text))
+
+
+def _seconds(life: object) -> float | None:
+    """A token's life as the endpoint gives it, a number or its digits, at most `LONGEST_LIFE`; None where it is no
+    length of time (JSON has NaN and Infinity in Python)."""
     try:
-        return Token(_checked(text, "the token"), float(life) if life is not None else _life_of_jwt(text))
-    except (TypeError, ValueError, OverflowError):
-        return Token(_checked(text, "the token"), _life_of_jwt(text))
+        seconds = float(life) if isinstance(life, int | float | str) and not isinstance(life, bool) else math.nan
+    except ValueError:
+        return None
+    except OverflowError:
+        return LONGEST_LIFE if isinstance(life, int) and life > 0 else None
+    return min(seconds, LONGEST_LIFE) if 0 < seconds < math.inf else None
 
 
 def _life_of_jwt(token: str) -> float | None:
@@ -192,7 +208,7 @@ def _life_of_jwt(token: str) -> float | None:
     parts = token.split(".")
     try:
         claims = json.loads(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        return float(claims["exp"]) - time.time()
+        return _seconds(float(claims["exp"]) - time.time())
     except (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError):
         return None
 
@@ -212,9 +228,13 @@ def _checked(token: str, what: str) -> str:
     return token
 
 
+def _is_loopback(url: str) -> bool:
+    return _LOOPBACK.fullmatch(urlsplit(url).hostname or "") is not None
+
+
 def _refuse_clear_text(url: str) -> None:
     parts = urlsplit(url)
-    if parts.scheme == "https" or (parts.scheme == "http" and _LOOPBACK.fullmatch(parts.hostname or "")):
+    if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(url)):
         return
     raise _failed(
         f"the token endpoint {_without_credentials(url)} is not https: the client's secret would go there in the clear",
