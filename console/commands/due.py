@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from console.commands.history_results import local
-from console.commands.past import close, opposites, read_history, stage_opposites
+from console.commands.past import close, opposites, read_open, stage_opposites
 from console.commands.plan_results import conflict_tables, report_table, with_source
 from console.commands.results import Column, Data, Result, Row, Table
 from console.journal.history import Due, History
@@ -49,7 +49,7 @@ async def take_back(session: Session, tell: Callable[[Result], None]) -> bool:
     What somebody changed since is refused and told three ways: it stays due until it is forgotten or set right. Raises
     Refused, AdminError: what came before is done.
     """
-    past = await read_history(session)
+    past = await read_open(session)
     now = datetime.now(UTC)
     late = [due for due in past.expiring() if due.until <= now]
     good = True
@@ -89,7 +89,7 @@ def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table
 
 async def forget(session: Session, number: int) -> int:
     """What a change set for a time is to stay; how many edits that were. Raises Refused, AdminError."""
-    past = await read_history(session)
+    past = await read_open(session)
     mine = [due for due in past.expiring() if due.place.change == number]
     for due in mine:
         await close(session, due, "it is to stay")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from console.commands.past import RevertReport
+from console.commands.past import RevertReport, read_latest, read_open
 from console.commands.plan_results import conflict_reasons, conflict_row, side_data, with_source
 from console.commands.results import Column, Data, Row, Table
 from console.commands.statements import Entity
@@ -24,8 +25,13 @@ from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.sanitize import clean
 
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
 MOST = 500
 """Edits that are shown as text; JSON output has them all."""
+CLOCK_SLACK = timedelta(seconds=5)
+"""How far ahead of the clock a record may be dated without a word: clocks are set right by so much."""
 LISTED = 40
 """Edits of one kind that a start names of a change that ended in the middle."""
 
@@ -45,23 +51,44 @@ def who_text(change: Change) -> str:
     return f"{clean(who.principal, 60)} ({clean(who.os_user, 60)}{sudo}{ssh})"
 
 
-def history_table(past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False) -> Table:
-    """The changes, the latest first, an edit a line. entity: of this one alone; text: it is in a line."""
+async def read_history_table(
+    session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
+) -> Table:
+    """The changes of the journal, the latest first, an edit a line; of the journal as much is read as is shown. entity:
+    of this one alone; text: it is in a line. Raises Refused, AdminError."""
+    past = await read_open(session)
+    return await read_latest(session, lambda latest: history_table(latest, past, entity, text, all_=all_))
+
+
+def history_table(
+    latest: Iterable[Change], past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False
+) -> Table:
+    """The same. latest: the changes, the latest first; past: those that are open. Pure."""
     matches = _filter(text)
+    now = datetime.now(UTC)
+    ahead: list[Change] = []
     found = (
         row
-        for change in reversed(tuple(past.changes.values()))
+        for change in _and_ahead(latest, now, ahead)
         for place, entry in enumerate(change.entries)
         if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
         if matches(row := history_row(change, place, entry))
     )
     rows = tuple(found) if all_ else tuple(islice(found, MOST))
-    notes = [f"! {problem}" for problem in (*past.problems, *ahead_lines(past, datetime.now(UTC)))]
+    notes = [f"! {problem}" for problem in (*past.problems, *ahead_lines(ahead, now))]
     unknown = past.unfinished()[-LISTED:]
     notes += [f"! change {change.number}: outcome unknown; {how_to_settle(change.number)}" for change in unknown]
     if next(found, None) is not None:
         notes.append("older edits are not shown; --output json has them all")
     return Table("history", _COLUMNS, rows, empty="no changes in the journal", notes=tuple(notes))
+
+
+def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
+    """The same changes; those that are dated later than this host's clock go into `ahead` too."""
+    for change in changes:
+        if change.intent.at - now > CLOCK_SLACK:
+            ahead.append(change)
+        yield change
 
 
 def _filter(text: str) -> Callable[[Row], bool]:
@@ -174,9 +201,9 @@ def open_lines(change: Change) -> Iterable[str]:
             yield f"  change {change.number}, {word}: {named}{more}"
 
 
-def ahead_lines(past: History, now: datetime) -> list[str]:
+def ahead_lines(changes: Iterable[Change], now: datetime) -> list[str]:
     """A line if changes are dated later than this host's clock, which was set back since, or was wrong then."""
-    ahead = past.ahead(now)
+    ahead = [change for change in changes if change.intent.at - now > CLOCK_SLACK]
     if not ahead:
         return []
     latest = max(ahead, key=lambda change: change.intent.at)

@@ -56,26 +56,30 @@ async def outstanding(session: Session) -> Outstanding:
 
     try:
         journal = await journal_of(session)
-        if not await asyncio.to_thread(journal.anything_open):
+        contents = await asyncio.to_thread(journal.open)
+        if not contents.records and not contents.problems:
             return NOTHING
     except JournalError as error:
         return Outstanding((str(error.failure),))
     # What follows is more to import, and seldom needed.
     from console.commands.history_results import ahead_lines, due_line, open_lines
-    from console.commands.past import read_history, settle_unfinished, told
+    from console.commands.past import read_open, settle_unfinished, told
+    from console.journal.history import history
+    from console.journal.identity import at_work
 
-    past = await read_history(session)
+    past = history(contents.records, contents.problems, at_work)
     untold = past.untold()
     found = await settle_unfinished(session, past)
     if any(Status.APPLIED in each.edits.values() for each in found):
-        past = await read_history(session)
+        past = await read_open(session)
     lines = list(past.problems)
-    for number in sorted({each.change.number for each in found} | {change.number for change in untold}):
-        lines += open_lines(past.changes[number])
+    shown = {change.number: change for change in untold} | {each.change.number: each.change for each in found}
+    for _, change in sorted(shown.items()):
+        lines += open_lines(change)
     if untold and (session.door in _ATTENDED or sys.stderr.isatty()):
         await told(session, untold)
     expiring, now = past.expiring(), datetime.now(UTC)
-    lines += ahead_lines(past, now)
+    lines += ahead_lines(past.changes.values(), now)
     late = [due_line(due, now) for due in expiring if due.until <= now]
     if late:
         lines += [*late, "kac due --apply takes back what is due"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from console.commands.look import look, read_again
 from console.commands.opening_journal import journal_of
 from console.journal.errors import JournalError
-from console.journal.history import Change, Due, History, State, history
+from console.journal.file import Contents, JournalFile
+from console.journal.history import Change, Due, History, State, history, latest_changes
 from console.journal.identity import at_work, who
 from console.journal.records import Closed, Decided, Mended, Settled, Told
 from console.model.changes import Status
@@ -35,27 +36,56 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 IN_FLIGHT = 5.0
 """Seconds for which a start waits at most for requests that were sent right before: as long as the client looks for a
 lost answer."""
 
 
-async def read_history(session: Session) -> History:
-    """All changes of the session's cluster. Raises Refused where the journal is there and can't be read."""
+async def read_open(session: Session) -> History:
+    """The changes of the session's cluster that are open: of unknown outcome, ended in the middle, or set for a time.
+    Raises Refused where the journal is there and can't be read."""
+    return await _in_journal(session, lambda journal: _history(journal.open()))
+
+
+async def read_around(session: Session, number: int) -> History:
+    """A change, and the later ones of the same places. Raises Refused for a number that no change has, and as
+    `read_open` does."""
+    from console.commands.session import Refused
+
+    past = await _in_journal(session, lambda journal: _history(journal.around(number)))
+    if number not in past.changes:
+        numbers = await _in_journal(session, JournalFile.numbers)
+        known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it has none yet"
+        failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
+        raise Refused(failure)
+    return past
+
+
+async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
+    """What `use` makes, in a thread, of the changes of the session's cluster, the latest first; as few are read as it
+    takes. Raises Refused as `read_open` does."""
+    return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), at_work)))
+
+
+def _history(contents: Contents) -> History:
+    return history(contents.records, contents.problems, at_work)
+
+
+async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
     from console.commands.session import Refused
 
     try:
-        journal = await journal_of(session)
-        contents = await asyncio.to_thread(journal.read)
+        return await asyncio.to_thread(read, await journal_of(session))
     except JournalError as error:
         raise Refused(error.failure) from error
-    return history(contents.records, contents.problems, at_work)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A change with edits of unknown outcome, and for each such edit, by its place, what a look at the cluster says:
-    APPLIED if the cluster has what the edit wants, else UNKNOWN."""
+    """A change that had edits of unknown outcome, as it stands now, and for each such edit, by its place, what a look
+    at the cluster says: APPLIED if the cluster has what the edit wants, else UNKNOWN."""
 
     change: Change
     edits: Mapping[int, Status]
@@ -85,7 +115,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
         if there:
             made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
             await _write_down(session, Settled(change.number, _now(), there, made))
-        found.append(Found(change, edits))
+        found.append(Found(replace(change, found={**change.found, **there}), edits))
     return tuple(found)
 
 
@@ -145,11 +175,8 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
     from console.commands.session import Refused
 
     session.refuse_if_read_only()
-    past = await read_history(session)
-    if past.unfinished():
-        await settle_unfinished(session, past)
-        past = await read_history(session)
-    change = _change(past, number)
+    await settle_unfinished(session, await read_open(session))
+    change = (await read_around(session, number)).changes[number]
     places = (*change.in_state(State.UNKNOWN), *change.decided)
     if not places:
         states = ", ".join(dict.fromkeys(change.state(place).value for place in range(len(change.entries))))
@@ -293,23 +320,9 @@ def _base(left: Was, now: Was) -> Was:
 
 async def stage_revert(session: Session, number: int) -> RevertReport:
     """Stage the opposite of a change. Raises Refused for a number that no change has, AdminError."""
-    past = await read_history(session)
-    if past.unfinished():
-        await settle_unfinished(session, past)
-        past = await read_history(session)
-    return await stage_opposites(session, past, opposites(_change(past, number)))
-
-
-def _change(past: History, number: int) -> Change:
-    """The change of this number. Raises Refused."""
-    from console.commands.session import Refused
-
-    change = past.changes.get(number)
-    if change is None:
-        known = f"its changes are {min(past.changes)} to {max(past.changes)}" if past.changes else "it has none yet"
-        failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
-        raise Refused(failure)
-    return change
+    await settle_unfinished(session, await read_open(session))
+    past = await read_around(session, number)
+    return await stage_opposites(session, past, opposites(past.changes[number]))
 
 
 def _now() -> datetime:

@@ -274,13 +274,12 @@ class Runner:
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
-        from console.commands.history_results import history_table
-        from console.commands.past import read_history, settle_unfinished
+        from console.commands.history_results import read_history_table
+        from console.commands.past import read_open, settle_unfinished
 
-        past = await read_history(self.session)
-        if await settle_unfinished(self.session, past):
-            past = await read_history(self.session)
-        self.printer(history_table(past, statement.entity, statement.filter, all_=self.printer.output == "json"))
+        await settle_unfinished(self.session, await read_open(self.session))
+        everything = self.printer.output == "json"
+        self.printer(await read_history_table(self.session, statement.entity, statement.filter, all_=everything))
 
     async def _let_accept(self, found: Sequence[Risk], statement: Apply) -> None:
         """What is legal but wrong has to be accepted by its name, or by whoever is there."""

@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     from datetime import UTC, datetime
 
     from console.commands.due import due_table, forget, take_back
-    from console.commands.past import read_history, settle_unfinished
+    from console.commands.past import read_open, settle_unfinished
     from console.commands.printing import Printer
     from console.commands.session import Session
     from console.doors.opening import complain
@@ -31,14 +31,14 @@ def run(options: argparse.Namespace) -> int:
     tell = Printer(options.output)
 
     async def work(session: Session) -> int:
-        await settle_unfinished(session, await read_history(session))
+        await settle_unfinished(session, await read_open(session))
         if options.forget is not None:
             kept = await forget(session, options.forget)
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:
             return DONE if await take_back(session, tell) else FAILED
-        past = await read_history(session)
+        past = await read_open(session)
         for problem in past.problems:
             complain(problem)
         tell(due_table(past.expiring(), datetime.now(UTC)))

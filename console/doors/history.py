@@ -122,9 +122,9 @@ async def _ask_why() -> str:
 
 
 def _journal(options: argparse.Namespace) -> int:
-    from console.commands.history_results import history_table
+    from console.commands.history_results import read_history_table
     from console.commands.outstanding import outstanding
-    from console.commands.past import decide, mend, read_history
+    from console.commands.past import decide, mend
     from console.commands.session import Session
     from console.doors.working import with_session
     from console.present.names import plural
@@ -145,9 +145,9 @@ def _journal(options: argparse.Namespace) -> int:
             return DONE
         for line in (await outstanding(session)).lines:
             complain(line)
-        past = await read_history(session)
         everything = options.output != "text"
-        print_table(history_table(past, None, options.text, all_=everything), options.output, tuple)
+        table = await read_history_table(session, None, options.text, all_=everything)
+        print_table(table, options.output, tuple)
         return DONE
 
     return with_session(options, "history", work)

@@ -1,30 +1,59 @@
-"""A journal's file: appended to under a lock and on the disk before a call returns; read as far as it is whole."""
+"""A cluster's journal on the disk: appended to under a lock and on the disk before a call returns; read as far as it is
+whole. `segments` says where its lines are.
+
+A start reads the open changes alone. How far they are known stands beside the journal in ``open.json``, with the places
+of their lines: what follows is read again, and where that file is missing, old or wrong, the whole journal is.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
+import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+from zlib import crc32
 
 from console.journal.errors import JournalError
 from console.journal.lines import BadLine, Numbered, intent_line, note_line, record
-from console.journal.open_changes import anything_open
+from console.journal.open_changes import OpenChanges, Touches, slots_of
 from console.journal.records import Intent, Mended, Note
+from console.journal.segments import (
+    SEGMENT_BYTES,
+    Line,
+    Segment,
+    Where,
+    folder_of,
+    line_at,
+    lines,
+    lines_backward,
+    segment_path,
+    segments,
+)
 from console.model.failure import Failure
-from console.safe_files import open_private, private_folder
+from console.safe_files import PRIVATE, open_private, private_folder, write_whole
+
+log = logging.getLogger(__name__)
 
 LOCK_SECONDS = 3.0
 """How long another console may hold the journal: it does for one record."""
 LOCK_STEP = 0.02
 LONGEST_ID = 120
-_NUMBER = re.compile(rb'^\{"v":\s*\d+,\s*"kind":\s*"intent",\s*"change":\s*(\d{1,18})', re.MULTILINE)
-"""The number of a change, in lines of other versions too: none is given away twice."""
+CHECKPOINT_BYTES = 1 << 18
+"""The open changes are written down where so many bytes were read to find them."""
+CHECKED = 4096
+"""Bytes before the place up to which they are known, by which it is known again."""
+MOST_PROBLEMS = 20
+CHECKPOINT_VERSION = 1
+BEGINNING = Where(0, 0)
+_CHANGE = re.compile(rb'\{"v":\s*\d+,\s*"kind":\s*"(?P<kind>\w+)",\s*"(?:change|place)":\s*\[?(?P<number>\d{1,18})')
+"""A line's kind and the number of its change, in lines of other versions too: none is given away twice."""
 MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
@@ -35,6 +64,63 @@ class Contents:
 
     records: tuple[Numbered | Note, ...] = ()
     problems: tuple[str, ...] = ()
+
+
+class Problems:
+    """Lines of a journal that can't be read.
+
+    found: why, by segment and number in it, of the first `MOST_PROBLEMS`; more: how many others there are. cut: the
+    place of a line without an end, the last of its segment.
+    """
+
+    def __init__(self, found: dict[tuple[int, int], str] | None = None, more: int = 0) -> None:
+        self.found = found if found is not None else {}
+        self.more = more
+        self.cut: tuple[int, int] | None = None
+
+    def whole(self, line: Line) -> bytes:
+        """The line's data. Raises BadLine for one that was cut."""
+        if not line.data.endswith(b"\n"):
+            self.cut = line.where.segment, line.number
+            raise BadLine("it was cut short")
+        return line.data
+
+    def add(self, line: Line, why: BadLine) -> None:
+        """A line is no record."""
+        place = line.where.segment, line.number
+        if place == self.cut:
+            return
+        if len(self.found) < MOST_PROBLEMS:
+            self.found[place] = str(why)
+        else:
+            self.more += 1
+
+    def mended(self, line: Line) -> None:
+        """This line says that the one before was ended by hand."""
+        self.found.pop((line.where.segment, line.number - 1), None)
+
+    def told(self, first: Path) -> tuple[str, ...]:
+        """A line for an operator for each. first: the journal's first segment."""
+        said = [
+            f"line {number} of {segment_path(first, segment)} can't be read: {why}"
+            for (segment, number), why in self.found.items()
+        ]
+        if self.more:
+            said.append(f"and {self.more:,} lines more of it can't be read")
+        if self.cut is not None:
+            segment, number = self.cut
+            said.append(f"line {number} of {segment_path(first, segment)} was cut short; look at it, then: {MEND}")
+        return tuple(said)
+
+
+@dataclass(slots=True)
+class Known:
+    """The open changes of a journal up to a place, and how many lines of its segment stand before that."""
+
+    changes: OpenChanges[Where]
+    problems: Problems
+    through: Where
+    read: int
 
 
 def journal_path(state: Path, cluster_id: str) -> Path:
@@ -54,86 +140,254 @@ def journal_path(state: Path, cluster_id: str) -> Path:
 
 
 class JournalFile:
-    """One cluster's journal. Several processes may have the same file open; each call locks it for itself."""
+    """One cluster's journal. path: of its first segment. Several processes may have the same journal open; each call
+    locks it for itself."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read_to = 0
+        self._read_to = BEGINNING
         self._last = 0
 
     def begin(self, intent: Intent) -> int:
         """Write a change down before it is sent; its number. Raises JournalError: then nothing may be sent."""
-
-        def line(number: int) -> bytes:
-            return intent_line(number, intent)
-
-        return self._append(line)
+        with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
+            number = self._last_number(all_) + 1
+            self._write(descriptor, intent_line(number, intent))
+        return number
 
     def note(self, note: Note) -> None:
         """Write down what happened. Raises JournalError."""
-        self._append(lambda _number: note_line(note))
+        with self._writable(None) as (descriptor, _):
+            self._write(descriptor, note_line(note))
 
     def mend(self, mended: Mended) -> bool:
         """End a line that was cut, and say so in the journal; False where none is. Raises JournalError."""
-        if not self.path.exists():
+        if not self._segments():
             return False
-        with self._locked(write=True) as descriptor:
+        with self._locked(write=True) as (descriptor, _):
             if _whole(descriptor):
                 return False
             self._write(descriptor, b"\n" + note_line(mended))
         return True
 
     def read(self) -> Contents:
-        """Everything that can be read. Raises JournalError where the file is there and can't be opened."""
-        if not self.path.exists():
-            return Contents()
-        with self._locked(write=False) as descriptor:
-            data = _read(descriptor, 0)
-        *lines, tail = data.split(b"\n")
+        """Everything that can be read. Raises JournalError where the journal is there and can't be opened."""
         records: list[Numbered | Note] = []
-        bad: dict[int, str] = {}
-        for number, line in enumerate(lines, 1):
+        problems = Problems()
+        with self._reading():
+            for line in lines(self._known_segments(), BEGINNING):
+                try:
+                    found = record(problems.whole(line))
+                except BadLine as error:
+                    problems.add(line, error)
+                    continue
+                if isinstance(found, Mended):
+                    problems.mended(line)
+                records.append(found)
+        return Contents(tuple(records), problems.told(self.path))
+
+    def open(self) -> Contents:
+        """The records of the changes that are open, and of those that count with them; see `open_changes`. Raises
+        JournalError as `read` does."""
+        with self._reading():
+            all_ = self._known_segments()
+            known = self._scan(all_)
+            places = sorted(where for of_change in known.changes.open().values() for where in of_change)
+            found = [line_at(all_, where) for where in places]
+        records = []
+        for line in found:
+            with suppress(BadLine):
+                records.append(record(line))
+        return Contents(tuple(records), known.problems.told(self.path))
+
+    def latest(self) -> Iterator[Numbered | Note]:
+        """All records that can be read, the last one first. Raises JournalError as `read` does."""
+        with self._reading():
+            for line in lines_backward(self._known_segments()):
+                with suppress(BadLine):
+                    yield record(line)
+
+    def around(self, number: int) -> Contents:
+        """The records of a change, and of the later ones that touch the same places. Raises JournalError as `read`
+        does."""
+        wanted, touches = {number}, Touches(())
+        found = []
+        with self._reading():
+            all_ = self._known_segments()
+            for line in lines(all_, Where(_segment_of(all_, number), 0)):
+                change = _CHANGE.match(line.data)
+                if change is None:
+                    continue
+                other = int(change["number"])
+                if change["kind"] == b"intent" and other == number:
+                    touches = Touches(slots_of(line.data))
+                elif change["kind"] == b"intent" and other > number and touches(line.data):
+                    wanted.add(other)
+                elif other not in wanted:
+                    continue
+                with suppress(BadLine):
+                    found.append(record(line.data))
+        return Contents(tuple(found))
+
+    def numbers(self) -> tuple[int, int] | None:
+        """The first and the last number of a change; None where there is none. Raises JournalError as `read` does."""
+        with self._reading():
+            all_ = self._known_segments()
+            first = next((n for segment in all_ if (n := _first_number(segment)) is not None), None)
+            return None if first is None else (first, self._last_number(all_))
+
+    # -- what is known of the open changes -----------------------------------------------------------------------------
+
+    def _scan(self, all_: Sequence[Segment]) -> Known:
+        """The open changes, from what is written of them and what follows; written again where that was much."""
+        known = self._checkpoint(all_) or Known(OpenChanges(), Problems(), BEGINNING, 0)
+        read = 0
+        for line in lines(all_, known.through, known.read):
             try:
-                found = record(line)
+                if known.changes.take(known.problems.whole(line), line.where):
+                    known.problems.mended(line)
             except BadLine as error:
-                bad[number] = f"line {number} of {self.path} can't be read: {error}"
-                continue
-            if isinstance(found, Mended):
-                bad.pop(number - 1, None)
-            records.append(found)
-        problems = list(bad.values())
-        if tail:
-            problems.append(f"line {len(lines) + 1} of {self.path} was cut short; look at it, then: {MEND}")
-        return Contents(tuple(records), tuple(problems))
+                known.problems.add(line, error)
+            if line.data.endswith(b"\n"):
+                read += len(line.data)
+                known.through = Where(line.where.segment, line.where.byte + len(line.data))
+                known.read = line.number
+        if read > CHECKPOINT_BYTES:
+            self._write_checkpoint(all_, known)
+        return known
 
-    def anything_open(self) -> bool:
-        """Whether a closer look is worth its time; see `open_changes`. Raises JournalError as `read` does."""
-        if not self.path.exists():
-            return False
-        with self._locked(write=False) as descriptor:
-            return anything_open(_read(descriptor, 0).split(b"\n"))
+    @property
+    def _checkpoint_path(self) -> Path:
+        return folder_of(self.path) / "open.json"
 
-    def _append(self, line: Callable[[int], bytes]) -> int:
-        with self._locked(write=True) as descriptor:
-            if not _whole(descriptor):
-                raise JournalError(
-                    Failure(
-                        "JOURNAL_CUT",
-                        f"the last line of the journal {self.path} was cut short",
-                        f"Look at the line, then end it with: {MEND}; {NO_JOURNAL}.",
-                    )
-                )
-            number = self._last_number(descriptor) + 1
-            self._write(descriptor, line(number))
-        return number
+    def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
+        """What was written of the open changes; None where it does not fit the journal."""
+        try:
+            data = json.loads(self._checkpoint_path.read_bytes())
+            through = Where(*data["through"])
+            if data["v"] != CHECKPOINT_VERSION or data["check"] != _check(all_, through):
+                return None
+            changes = OpenChanges[Where](int(data["last"]))
+            for where in sorted(Where(*each) for each in data["open"]):
+                changes.take(line_at(all_, where), where)
+            found = {(int(segment), int(number)): str(why) for segment, number, why in data["problems"]}
+            return Known(changes, Problems(found, int(data["more_problems"])), through, int(data["read"]))
+        except (OSError, ValueError, KeyError, TypeError, IndexError):  # a BadLine is a ValueError
+            return None
 
-    def _last_number(self, descriptor: int) -> int:
-        """The highest number that is given away; only what others wrote since is read."""
-        data = _read(descriptor, self._read_to)
-        for number in _NUMBER.findall(data):
-            self._last = max(self._last, int(number))
-        self._read_to += len(data)
+    def _write_checkpoint(self, all_: Sequence[Segment], known: Known) -> None:
+        """Whole or not at all, and never needed: a journal that can only be read is read without it."""
+        problems = [(*place, why) for place, why in known.problems.found.items() if place[1] <= known.read]
+        data = {
+            "v": CHECKPOINT_VERSION,
+            "through": known.through,
+            "read": known.read,
+            "check": _check(all_, known.through),
+            "last": known.changes.last,
+            "open": sorted(where for of_change in known.changes.open().values() for where in of_change),
+            "problems": problems,
+            "more_problems": known.problems.more,
+        }
+        path = self._checkpoint_path
+        try:
+            private_folder(path.parent)
+            write_whole(path, json.dumps(data, separators=(",", ":")), PRIVATE)
+        except OSError as error:
+            log.info("the open changes are not written down: %s", error)
+
+    def _last_number(self, all_: Sequence[Segment]) -> int:
+        """The highest number that is given away; only what was written since the last call is read."""
+        if self._read_to == BEGINNING and (known := self._checkpoint(all_)) is not None:
+            self._last, self._read_to = known.changes.last, known.through
+        for line in lines(all_, self._read_to):
+            if found := _CHANGE.match(line.data):
+                self._last = max(self._last, int(found["number"]))
+            if line.data.endswith(b"\n"):
+                self._read_to = Where(line.where.segment, line.where.byte + len(line.data))
         return self._last
+
+    # -- segments and locks --------------------------------------------------------------------------------------------
+
+    def _segments(self) -> list[Segment]:
+        try:
+            return segments(self.path)
+        except OSError as error:
+            raise self._failed("opened", error) from error
+
+    def _known_segments(self) -> list[Segment]:
+        """The segments as they are while the last one is locked, or was: what is added since is not in them."""
+        if not self._segments():
+            return []
+        with self._locked(write=False) as (_, all_):
+            return all_
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise self._failed("read", error) from error
+
+    @contextmanager
+    def _writable(self, full: int | None) -> Iterator[tuple[int, list[Segment]]]:
+        """The last segment, locked and whole; a new one where it has `full` bytes."""
+        while True:
+            with self._locked(write=True) as (descriptor, all_):
+                if not _whole(descriptor):
+                    raise JournalError(
+                        Failure(
+                            "JOURNAL_CUT",
+                            f"the last line of the journal {all_[-1].path} was cut short",
+                            f"Look at the line, then end it with: {MEND}; {NO_JOURNAL}.",
+                        )
+                    )
+                if full is None or all_[-1].size < full:
+                    yield descriptor, all_
+                    return
+                self._create(segment_path(self.path, all_[-1].number + 1))
+
+    @contextmanager
+    def _locked(self, *, write: bool) -> Iterator[tuple[int, list[Segment]]]:
+        """The last segment, locked, and all segments as they are then."""
+        while True:
+            all_ = self._segments()
+            path = all_[-1].path if all_ else self.path
+            try:
+                descriptor = self._open(path, write)
+            except OSError as error:
+                raise self._failed("opened", error) from error
+            try:
+                self._lock(descriptor, path, write)
+                all_ = self._segments()
+                if all_ and all_[-1].path == path:
+                    yield descriptor, all_
+                    return
+            finally:
+                os.close(descriptor)
+
+    def _open(self, path: Path, write: bool) -> int:
+        if not write:
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            path.lstat()
+        except FileNotFoundError:
+            self._create(path)
+        return open_private(path, os.O_RDWR | os.O_APPEND)
+
+    def _create(self, path: Path) -> None:
+        """An empty segment, on the disk; another console may have been first. Raises JournalError."""
+        try:
+            for folder in dict.fromkeys((self.path.parent.parent, self.path.parent, path.parent)):
+                private_folder(folder)
+            os.close(open_private(path, os.O_RDWR | os.O_APPEND))
+            for folder in dict.fromkeys((path.parent, path.parent.parent)):
+                parent = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(parent)
+                finally:
+                    os.close(parent)
+        except OSError as error:
+            raise self._failed("opened", error) from error
 
     def _write(self, descriptor: int, data: bytes) -> None:
         """All of it on the disk, or nothing: what was written of a record that does not fit is taken away again."""
@@ -148,33 +402,7 @@ class JournalFile:
                 os.ftruncate(descriptor, size)
             raise self._failed("written", error) from error
 
-    @contextmanager
-    def _locked(self, *, write: bool) -> Iterator[int]:
-        try:
-            descriptor = self._open(write)
-        except OSError as error:
-            raise self._failed("opened", error) from error
-        try:
-            self._lock(descriptor, write)
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def _open(self, write: bool) -> int:
-        if not write:
-            return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
-        there = self.path.exists()
-        private_folder(self.path.parent.parent)
-        descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND)
-        if not there:
-            parent = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(parent)
-            finally:
-                os.close(parent)
-        return descriptor
-
-    def _lock(self, descriptor: int, write: bool) -> None:
+    def _lock(self, descriptor: int, path: Path, write: bool) -> None:
         how = (fcntl.LOCK_EX if write else fcntl.LOCK_SH) | fcntl.LOCK_NB
         deadline = time.monotonic() + LOCK_SECONDS
         while True:
@@ -185,8 +413,8 @@ class JournalFile:
                     raise JournalError(
                         Failure(
                             "JOURNAL_LOCKED",
-                            f"another process has held the journal {self.path} locked for {LOCK_SECONDS:g} s",
-                            f"See which with: fuser {self.path}; {NO_JOURNAL}.",
+                            f"another process has held the journal {path} locked for {LOCK_SECONDS:g} s",
+                            f"See which with: fuser {path}; {NO_JOURNAL}.",
                         )
                     ) from None
                 time.sleep(LOCK_STEP)
@@ -211,10 +439,30 @@ def _whole(descriptor: int) -> bool:
     return size == 0 or os.pread(descriptor, 1, size - 1) == b"\n"
 
 
-def _read(descriptor: int, start: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    parts = []
-    while start < size and (part := os.pread(descriptor, size - start, start)):
-        parts.append(part)
-        start += len(part)
-    return b"".join(parts)
+def _first_number(segment: Segment) -> int | None:
+    """The number of the first change that begins in a segment; None where none does."""
+    for line in lines([segment], Where(segment.number, 0)):
+        if (found := _CHANGE.match(line.data)) and found["kind"] == b"intent":
+            return int(found["number"])
+    return None
+
+
+def _segment_of(all_: Sequence[Segment], number: int) -> int:
+    """The segment in which a change begins; a later one begins in none before."""
+    for segment in reversed(all_):
+        first = _first_number(segment)
+        if first is not None and first <= number:
+            return segment.number
+    return 0
+
+
+def _check(all_: Sequence[Segment], through: Where) -> list[int] | None:
+    """By what a place in a journal is known again: the bytes of the segments before, and a checksum of those right
+    before it; None where there is no such place."""
+    before = [segment.size for segment in all_ if segment.number < through.segment]
+    segment = next((each for each in all_ if each.number == through.segment), None)
+    if segment is None or segment.size < through.byte:
+        return None
+    with segment.path.open("rb") as file:
+        file.seek(max(0, through.byte - CHECKED))
+        return [sum(before), len(before), crc32(file.read(min(CHECKED, through.byte)))]

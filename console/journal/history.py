@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from console.journal.records import (
     Ended,
     Entry,
     Intent,
+    Mended,
     Note,
     Origin,
     Sending,
@@ -27,9 +28,6 @@ from console.model.changes import Status
 from console.model.failure import Failure
 from console.plan.edits import Slot
 from console.plan.staged import Place
-
-CLOCK_SLACK = timedelta(seconds=5)
-"""How far ahead of the clock a record may be dated without a word: clocks are set right by so much."""
 
 
 class State(StrEnum):
@@ -127,7 +125,8 @@ class Due(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All changes by their number, in order, and a line for each part of the journal that can't be read."""
+    """Changes by their number, in order, and a line for each part of the journal that can't be read. Of all changes, or
+    of those alone that count for what is asked."""
 
     changes: Mapping[int, Change]
     problems: tuple[str, ...] = ()
@@ -152,10 +151,6 @@ class History:
                     if staged.reverts is None or staged.reverts.change <= number:
                         return change
         return None
-
-    def ahead(self, now: datetime) -> tuple[Change, ...]:
-        """The changes that are dated later than this host's clock: it was set back since, or was wrong then."""
-        return tuple(change for change in self.changes.values() if change.intent.at - now > CLOCK_SLACK)
 
     def expiring(self) -> tuple[Due, ...]:
         """What was set for a time and is still to be taken back, the first to be due first.
@@ -183,27 +178,58 @@ def history(
     at_work: Callable[[Origin], bool] = lambda _: False,
 ) -> History:
     """Put the records together. at_work: whether the process that wrote a record still runs."""
-    changes: dict[int, Change] = {}
+    intents: dict[int, Intent] = {}
+    notes: dict[int, list[_OfChange]] = {}
     said = list(problems)
     for each in records:
         if isinstance(each, Numbered):
-            if each.number in changes:
+            if each.number in intents:
                 said.append(f"change {each.number} stands in the journal twice; the first is shown")
                 continue
-            places = {place: n for n, request in enumerate(each.intent.requests) for place in request.edits}
-            changes[each.number] = Change(each.number, each.intent, request_of=places)
-        elif isinstance(each, Sending | Answered | Settled | Decided | Told):
-            if each.change in changes:
-                changes[each.change] = _with(changes[each.change], each)
-        elif isinstance(each, Closed) and each.place.change in changes:
-            change = changes[each.place.change]
-            changes[change.number] = replace(change, closed={**change.closed, each.place.edit: each.why})
-    for number, change in changes.items():
-        if len(change.answered) < len(change.intent.requests) and at_work(change.intent.origin):
-            changes[number] = replace(change, alive=True)
+            intents[each.number] = each.intent
+            notes[each.number] = []
+        elif not isinstance(each, Mended) and (number := _number(each)) in notes:
+            notes[number].append(each)
+    changes = {number: _change(number, intent, notes[number], at_work) for number, intent in intents.items()}
     for number, undone in _undone(changes).items():
         changes[number] = replace(changes[number], undone=undone)
     return History(changes, tuple(said))
+
+
+def latest_changes(
+    records: Iterable[Numbered | Note], at_work: Callable[[Origin], bool] = lambda _: False
+) -> Iterator[Change]:
+    """The changes of a journal, the latest first, as `history` has them. records: the last one first. Only what was
+    said of changes that did not come yet is held."""
+    notes: dict[int, list[_OfChange]] = {}
+    undone: dict[int, dict[int, Place]] = {}
+    for each in records:
+        if not isinstance(each, Numbered):
+            if not isinstance(each, Mended):
+                notes.setdefault(_number(each), []).append(each)
+            continue
+        change = _change(each.number, each.intent, reversed(notes.pop(each.number, [])), at_work)
+        for place in change.in_state(State.APPLIED):
+            if (back := change.entries[place].staged.reverts) is not None:
+                undone.setdefault(back.change, {}).setdefault(back.edit, Place(change.number, place))
+        yield replace(change, undone=undone.pop(change.number, {}))
+
+
+_OfChange = Sending | Answered | Settled | Decided | Told | Closed
+
+
+def _number(note: _OfChange) -> int:
+    return note.place.change if isinstance(note, Closed) else note.change
+
+
+def _change(number: int, intent: Intent, notes: Iterable[_OfChange], at_work: Callable[[Origin], bool]) -> Change:
+    places = {place: n for n, request in enumerate(intent.requests) for place in request.edits}
+    change = Change(number, intent, request_of=places)
+    for note in notes:
+        change = _with(change, note)
+    if len(change.answered) < len(intent.requests) and at_work(intent.origin):
+        change = replace(change, alive=True)
+    return change
 
 
 def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
@@ -216,7 +242,7 @@ def _undone(changes: Mapping[int, Change]) -> dict[int, dict[int, Place]]:
     return found
 
 
-def _with(change: Change, note: Sending | Answered | Settled | Decided | Told) -> Change:
+def _with(change: Change, note: _OfChange) -> Change:
     match note:
         case Sending():
             return replace(change, sent=change.sent | {note.request}, last_sent=note.at)
@@ -236,5 +262,7 @@ def _with(change: Change, note: Sending | Answered | Settled | Decided | Told) -
             decision = Decision(note.who, note.at, note.why)
             decided = {**change.decided, **dict.fromkeys(said, decision)}
             return replace(change, found={**change.found, **said}, decided=decided)
+        case Closed():
+            return replace(change, closed={**change.closed, note.place.edit: note.why})
         case Told():
             return replace(change, told=True)

@@ -23,6 +23,7 @@ _STRAGGLES = timedelta(days=1)
 """How long a change that ended in the middle is kept once an operator was told: a process of another host, which was
 taken for dead, may still write to it."""
 PRUNE_EVERY = 2_000
+MOST_WORDS = 50
 
 
 @dataclass(slots=True)
@@ -167,16 +168,34 @@ def slot_key(edit: dict[str, Any]) -> str:
     return json.dumps([edit["type"], edit["name"], edit["key"]])
 
 
-def anything_open(lines: Iterable[bytes]) -> bool:
-    """False only if no change is open. A line that can't be read is worth a closer look. lines: without their ends."""
-    found = OpenChanges[None]()
-    for line in lines:
-        if line:
-            try:
-                found.take(line, None)
-            except BadLine:
-                return True
-    return bool(found.open())
+def slots_of(line: bytes) -> frozenset[str]:
+    """The places that the change of an intent's line touches; none where it can't be read."""
+    try:
+        return frozenset(slot_key(entry["edit"]) for entry in json.loads(line)["edits"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return frozenset()
+
+
+class Touches:
+    """Whether an intent's line touches one of these places."""
+
+    def __init__(self, slots: Iterable[str]) -> None:
+        self._slots = frozenset(slots)
+        # A line that does not hold the longest word of any of them need not be decoded.
+        words = [max(_words(json.loads(slot)), key=len) for slot in self._slots]
+        self._words = [json.dumps(word).encode("ascii") for word in dict.fromkeys(words)]
+
+    def __call__(self, line: bytes) -> bool:
+        """A line that can't be read touches nothing."""
+        if len(self._words) < MOST_WORDS and not any(word in line for word in self._words):
+            return False
+        return not self._slots.isdisjoint(slots_of(line))
+
+
+def _words(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [word for each in value for word in _words(each)] or [""]
+    return [value] if isinstance(value, str) else [""]
 
 
 def _sending(change: _Change[Any], data: dict[str, Any]) -> None:

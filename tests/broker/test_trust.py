@@ -21,7 +21,7 @@ from console.commands import past
 from console.commands.due import take_back
 from console.commands.leftovers import read_leftovers
 from console.commands.look import read_again
-from console.commands.past import read_history, settle_unfinished, stage_revert
+from console.commands.past import settle_unfinished, stage_revert
 from console.commands.results import Result, to_data
 from console.commands.session import Session
 from console.contexts.context import Context
@@ -35,6 +35,7 @@ from console.plan.leftovers import LISTS
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster
+from tests.support.whole_history import read_history
 
 ROUNDS, KILLS = 40, 40
 

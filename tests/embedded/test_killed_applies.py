@@ -14,7 +14,7 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands import past
-from console.commands.past import read_history, settle_unfinished
+from console.commands.past import settle_unfinished
 from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.cluster import EmbeddedCluster
@@ -29,6 +29,7 @@ from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from tests.support.forked_runs import ForkedRuns
+from tests.support.whole_history import read_history
 
 KILLS, CLUSTERS = 50, 4
 """200 kills, on four clusters one after another: a journal that grows makes every round slower."""

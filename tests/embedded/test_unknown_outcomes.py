@@ -18,7 +18,7 @@ from console.admin.settings import ConnectionSettings
 from console.commands import past
 from console.commands.look import read_again
 from console.commands.outstanding import outstanding
-from console.commands.past import decide, read_history, stage_revert
+from console.commands.past import decide, stage_revert
 from console.commands.session import Refused, Session
 from console.contexts.context import Context
 from console.embedded.cluster import EmbeddedCluster
@@ -35,6 +35,7 @@ from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut, CuttingProxy
+from tests.support.whole_history import read_history
 
 ORDERS = topic_resource("orders")
 RETENTION = "retention.ms"

@@ -90,8 +90,7 @@ class HistoryView(LakeView[PastRow]):
     async def without(self) -> None:
         """What the journal of this host has of the cluster."""
         from console.admin.errors import AdminError
-        from console.commands.history_results import history_table
-        from console.commands.past import read_history
+        from console.commands.history_results import read_history_table
         from console.commands.session import Refused
         from console.present.failures import failure_text
 
@@ -102,11 +101,11 @@ class HistoryView(LakeView[PastRow]):
         about = self.place.about
         entity = Entity(about) if isinstance(about, ConfigResource | QuotaEntity) else None
         try:
-            past = await read_history(self.console.session)
+            table = await read_history_table(self.console.session, entity)
         except (AdminError, Refused) as error:
             self.take(NOTHING_TOLD, failure_text(error.failure))
             return
-        rows = [of_journal(row.cells, place) for place, row in enumerate(history_table(past, entity).rows)]
+        rows = [of_journal(row.cells, place) for place, row in enumerate(table.rows)]
         found = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
         if list(self._told.rows) != found or not self._is_known or self._told.fresh is not None:
             self.take(Told(found, None, (), ()), "")
