@@ -36,6 +36,7 @@ from console.journal.records import (
     Told,
     Who,
 )
+from console.journal.segments import segment_path
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Partition, ScramCredential, Topic
@@ -406,3 +407,44 @@ def test_the_rows_fit_the_table(tmp_path: Path) -> None:
     assert len(set(key)) == len(key)
     for column in JOURNAL.columns:
         assert column.nullable or not rows.column(column.name).null_count, column.name
+
+
+@given(journals(), st.lists(st.integers(0, 10_000), max_size=4))
+@settings(max_examples=30)
+def test_a_journal_of_segments_is_read_as_one(
+    tmp_path_factory: pytest.TempPathFactory, records: list[Numbered | Note], cuts: list[int]
+) -> None:
+    """Piece by piece, as they come, to the same rows as of a single file; a change's lines stand in several of them."""
+    lines = list(map(line_of, records))
+    at_once = read_journals([journal(tmp_path_factory.mktemp("single"), *lines)], {})[0].to_pylist()
+    folder = tmp_path_factory.mktemp("journal")
+    ends = sorted({cut % (len(lines) + 1) for cut in cuts})
+    known: dict[str, Any] = {}
+    schema = arrow_schema(JOURNAL)
+    table = schema.remove(schema.get_field_index("run_id")).empty_table()
+    for number, (begin, end) in enumerate(zip([0, *ends], [*ends, len(lines)], strict=True), 1):
+        part = lines[begin:end]
+        path = segment_path(folder / "odd%2Fid_1.jsonl", number)
+        path.parent.mkdir(exist_ok=True)
+        for half in (part[: len(part) // 2], part):
+            path.write_bytes(b"".join(half))
+            rows, bad, known = read_journals([folder], json.loads(json.dumps(known)))
+            assert not bad.num_rows
+            table = merge_journal(table, rows)
+    assert _sorted(table.to_pylist()) == _sorted(at_once)
+    assert read_journals([folder], known)[0].num_rows == 0
+
+
+def test_a_line_of_a_segment_that_can_not_be_read_is_named_by_its_file(tmp_path: Path) -> None:
+    first = journal(tmp_path, intent_line(1, intent([(EDITS[0][0], EDITS[0][1])], [[0]])))
+    second = segment_path(first, 2)
+    second.parent.mkdir()
+    second.write_bytes(intent_line(2, intent([(EDITS[0][0], EDITS[0][1])], [[0]])) + b"[1]\n")
+    rows, bad, known = read_journals([tmp_path], {})
+    assert sorted({row["change_id"] for row in rows.to_pylist()}) == [1, 2]
+    (row,) = bad.to_pylist()
+    assert (row["file"], row["byte_pos"]) == (str(second), second.stat().st_size - 4)
+    # A former version wrote to the first segment since: all is read again, and the rows are the same.
+    first.write_bytes(first.read_bytes() + note_line(Sending(1, 0, AT)))
+    again, _, _ = read_journals([tmp_path], known)
+    assert sorted({row["change_id"] for row in again.to_pylist()}) == [1, 2]

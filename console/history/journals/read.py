@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
@@ -25,15 +25,16 @@ from ..schema.bronze import JOURNAL
 from ..schema.records import QUARANTINE
 from . import changes
 from .lines import BadLine, Intent, Mended, Note, record
+from .segments import SUFFIX, Segments
 
 HEAD = 4096
 """Bytes by which a journal is known again: they never change, since lines are only added."""
 OPEN_FOR = timedelta(days=30)
 """How long more may be heard of a change that is not over."""
-SUFFIX = ".jsonl"
 
 Remembered = Mapping[str, Mapping[str, Any]]
-"""By a journal's path: bytes read, its head's hash, the last change's number, and the lines of changes not over."""
+"""By a journal's path: bytes read, its segments' sizes, its head's hash, the last change's number, and the lines of
+changes not over."""
 
 
 def read_journals(
@@ -41,9 +42,9 @@ def read_journals(
 ) -> tuple[pa.Table, pa.Table, dict[str, dict[str, Any]]]:
     """Rows of `journal` and of `quarantine`, both without `run_id`, and what to remember for the next time.
 
-    paths: ``CLUSTER-ID.jsonl``, or folders of such. remembered: what the last call gave; {} to read all. A journal that
-    is not there is left out, and stays remembered. Raises OSError for one that can't be read.
-    """
+    paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such. remembered: what the last
+    call gave; {} to read all. A journal that is not there is left out, and stays remembered. Raises OSError for one
+    that can't be read."""
     known = {path: dict(each) for path, each in remembered.items()}
     rows: list[dict[str, Any]] = []
     bad: list[dict[str, Any]] = []
@@ -93,7 +94,8 @@ class _Reading:
 
     def read(self) -> None:
         """Fills `rows` and `bad`, and moves `remembered` on."""
-        with self.path.open("rb") as file, _shared(file) as alone:
+        with Segments(self.path) as segments, io.BufferedReader(segments) as file, _shared(segments) as alone:
+            self._segments = segments
             if not self._is_the_same(file):
                 self.remembered = {}
             self._start = int(self.remembered.get("bytes", 0))
@@ -102,7 +104,7 @@ class _Reading:
             end = self._read_on(file, alone)
             file.seek(0)
             head = file.read(min(HEAD, end))
-        self.bad.sort(key=lambda row: int(row["byte_pos"]))
+        self.bad.sort(key=lambda row: (len(row["file"]), row["file"], int(row["byte_pos"])))
         for change in sorted(self._touched & self._intents.keys()):
             intent = self._intents[change]
             ends = changes.endings(intent, self._notes.get(change, []))
@@ -112,6 +114,7 @@ class _Reading:
             "head": hashlib.sha256(head).hexdigest(),
             "head_bytes": len(head),
             "last": self._last,
+            "segments": segments.sizes,
             "open": {str(change): self._lines[change] for change in sorted(self._intents) if self._is_open(change)},
         }
 
@@ -123,7 +126,8 @@ class _Reading:
     def _is_the_same(self, file: BinaryIO) -> bool:
         """Whether it is the file that was read, with more in it; not another of its name."""
         size = int(self.remembered.get("head_bytes", 0))
-        if os.fstat(file.fileno()).st_size < int(self.remembered.get("bytes", 0)):
+        sizes, known = self._segments.sizes, self.remembered.get("segments", [])
+        if sum(sizes) < int(self.remembered.get("bytes", 0)) or sizes[: len(known) - 1] != known[:-1]:
             return False
         return not size or hashlib.sha256(file.read(size)).hexdigest() == self.remembered["head"]
 
@@ -177,12 +181,13 @@ class _Reading:
         return False
 
     def _bad(self, line: bytes, place: int, reason: str) -> None:
+        path, byte_pos = self._segments.place(place)
         self.bad.append(
             {
                 "cluster_id": self.cluster_id,
                 "source": "journal",
-                "file": str(self.path),
-                "byte_pos": place,
+                "file": str(path),
+                "byte_pos": byte_pos,
                 "reason": reason,
                 "sha256": hashlib.sha256(line).hexdigest(),
                 "sample": blot(line.decode("utf-8", "replace")),
@@ -191,7 +196,7 @@ class _Reading:
 
 
 @contextmanager
-def _shared(file: BinaryIO) -> Iterator[bool]:
+def _shared(file: io.RawIOBase) -> Iterator[bool]:
     """The journal's own lock, shared; gives whether it was free, so that no line is half written."""
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
