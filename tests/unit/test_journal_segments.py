@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console import safe_files
 from console.journal import file as journal_file
 from console.journal import segments as journal_segments
 from console.journal.errors import JournalError
@@ -176,7 +177,7 @@ class Dying:
     """`os` as the journal has it: the process is killed at the n-th call that changes something, before it or, of a
     write, in the middle."""
 
-    COUNTED = frozenset({"open", "write", "fsync", "close", "ftruncate", "fdopen"})
+    COUNTED = frozenset({"open", "write", "fsync", "close", "ftruncate", "fdopen", "fchmod"})
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -212,7 +213,7 @@ def session(path: Path, acknowledged: int, dying: Dying) -> None:
             return real(*arguments, **more)
 
         setattr(pathlib.Path, name, call)
-    journal_file.os = dying  # type: ignore[assignment]
+    journal_file.os = safe_files.os = dying  # type: ignore[assignment]
     journal = JournalFile(path)
     for _ in range(4):
         number = journal.begin(INTENT)

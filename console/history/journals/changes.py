@@ -15,12 +15,14 @@ OVER = frozenset({"applied", "failed", "not applied"})
 
 @dataclass(frozen=True)
 class Ending:
-    """How an edit stands. at: when that was known. error: the brokers' name for what went wrong, and their words."""
+    """How an edit stands. at: when that was known. error: the brokers' name for what went wrong, and their words.
+    is_settled: a later look or an operator said so; an operator may say otherwise later."""
 
     status: str
     at: datetime | None = None
     error: str | None = None
     message: str | None = None
+    is_settled: bool = False
 
 
 def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
@@ -47,7 +49,7 @@ def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending
         return answered
     if found is not None:
         error = answered or found
-        return Ending(found.status, found.at, error.error, error.message)
+        return Ending(found.status, found.at, error.error, error.message, is_settled=True)
     if answered is not None:
         return Ending("unknown", None, answered.error, answered.message)
     return Ending("unknown" if sent else "not sent")
@@ -79,4 +81,4 @@ def rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[di
 
 def is_over(ends: Iterable[Ending]) -> bool:
     """Whether no later line can say more of a change."""
-    return all(end.status in OVER for end in ends)
+    return all(end.status in OVER and not end.is_settled for end in ends)
