@@ -1,0 +1,60 @@
+"""Hostile text that a real broker keeps: written by a command, exported, read back as exactly the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from console.cli import run
+from console.language.quoting import quote
+from tests.support.hostile_text import FORMULAS, INVISIBLE, MARKUP, SEQUENCES, acted_upon
+from tests.support.kafka_cluster import KafkaCluster
+
+TEXT = "".join((*SEQUENCES, *INVISIBLE, *MARKUP))
+LISTED = "x\x1b[2J\u202ey"
+"""Inside of a config's value, which Kafka trims."""
+
+
+def test_hostile_text_goes_to_a_broker_and_comes_back(
+    own_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def kac(*words: str) -> tuple[int, str, str]:
+        code = run([words[0], "-b", own_cluster.bootstrap, *words[1:]])
+        captured = capsys.readouterr()
+        assert acted_upon(captured.out + captured.err) == ""
+        return code, captured.out, captured.err
+
+    script = ["create topic hostile partitions=1 replication=1"]
+    for text in (TEXT, *FORMULAS):
+        script += [
+            f"set user {quote(text)} producer_byte_rate=1000",
+            f"set user {quote(text)} client {quote(text)} consumer_byte_rate=1000",
+            f"allow {quote('User:' + text)} READ on group {quote(text)} from {quote(text)}",
+        ]
+    code, _, err = kac("run", "-e", "\n".join([*script, "apply --yes"]))
+    assert code == 0, err
+    _, out, _ = kac("quotas", "--list", "--output", "json")
+    assert {TEXT, *FORMULAS} <= {row["entity"].get("user") for row in json.loads(out)["quotas"]}
+    _, out, _ = kac("acls", "--list", "--output", "yaml")
+    assert {f"User:{text}" for text in (TEXT, *FORMULAS)} <= {row["principal"] for row in yaml.safe_load(out)["acls"]}
+    for form in ("table", "csv"):
+        for noun in ("quotas", "acls", "brokers", "groups", "topics"):
+            assert kac(noun, "--list", "--output", form)[0] == 0
+    # A refusal repeats what was asked for.
+    code, _, err = kac("run", "-e", f"set topic hostile cleanup.policy={quote(LISTED)}; apply --yes")
+    assert code == 1
+    file = tmp_path / "wanted.yaml"
+    assert kac("export", "--output", str(file))[0] == 0
+    assert kac("diff", "-f", str(file), "--exit-code")[:2] == (0, "no changes\n")
+    file.write_text("version: 1\n")
+    code, out, err = kac("apply", "-f", str(file), "--prune", "quotas", "--prune", "acls", "--yes")
+    assert code == 0, err
+    _, out, _ = kac("snapshot", "--overrides")
+    assert (json.loads(out)["quotas"], json.loads(out)["acls"]) == ([], [])
+    for form in ("text", "json", "csv"):
+        assert kac("history", "--journal", "--output", form)[0] == 0
