@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 USAGE = 2
 FAILED = 1
@@ -72,9 +72,21 @@ EXAMPLES = """examples:
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints, which repeat what was given, go the way of all output."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End the process."""
+        if message:
+            from console.terminal import stderr
+
+            stderr().write(message)
+        sys.exit(status)
+
+
 def parser() -> argparse.ArgumentParser:
     """What stands before a command's name; the rest is the command's own."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="kac",
         usage="kac [options] [COMMAND …]",
         description="The admin console for Apache Kafka. Without a command it opens the screen.",
@@ -93,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
 
 def command_parser(command: Command) -> argparse.ArgumentParser:
     """The parser of a command that has none of its own."""
-    made = argparse.ArgumentParser(
+    made = Parser(
         prog=f"kac {command.name}",
         description=f"{command.help[0].upper()}{command.help[1:]}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -18,6 +18,7 @@ _WORDS = (
     r"pass(?:word|wd|phrase|code)|pwd|secret|token|credential|bearer|jaas"
     r"|(?:api|access|private|encryption|master|signing|shared)[._-]?key"
 )
+_KEY = re.compile(r"[\w.-]+")
 _HELD = re.compile(_WORDS, re.IGNORECASE)
 _NAMED_SO = re.compile(rf"-*(?:\w[\w.-]*[._-])?(?:{_WORDS}|{_PASSWORDS.pattern[:-1]})s?:?", re.IGNORECASE)
 _PAIR = re.compile(
@@ -30,7 +31,9 @@ _BEARER = re.compile(r"(\bbearer\s+)(?![=:])\S+", re.IGNORECASE)
 def looks_sensitive(key: str) -> bool:
     """Whether a key of this name is a secret in Kafka's own configs, or most likely in a plugin's. What Kafka knows as
     no password (``password.encoder.iterations``) is none."""
-    return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
+    if _PASSWORDS.search(key) is not None:
+        return True
+    return _KEY.fullmatch(key) is not None and _HELD.search(key) is not None and is_secret("broker", key)
 
 
 def names_a_secret(word: str) -> bool:

@@ -309,4 +309,11 @@ def test_a_file_of_hostile_names_is_complained_of_harmlessly(
         assert (code, bool(err)) == (2, True), text
     call("run", "-e", "set topic 'a\x1b[2J\u202e' retention.ms=1d")
     call("run", "-f", "/none/\x1b[2J\u202e")
+    for words in (
+        ("run", "\x1b[2J\u202e"),
+        ("topics", "--\x1b[2J"),
+        ("diff", "--\x9b2J\u202e", "-f", "x"),
+        ("\x1b[2J",),
+    ):
+        assert call(*words)[0] == 2
     call("lake", "status", "--lake", "/none/\x1b[2J\u202e")
