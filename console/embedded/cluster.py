@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 from base64 import urlsafe_b64encode
 from collections.abc import Coroutine
 from dataclasses import replace
@@ -42,6 +43,11 @@ from console.embedded.versions.release import release
 
 log = logging.getLogger("console.embedded")
 
+_IDLE_MS = 600_000
+"""connections.max.idle.ms of Kafka."""
+_MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
+"""Of one broker."""
+
 
 class EmbeddedCluster:
     """A cluster that runs on the event loop which starts it. An asynchronous context manager.
@@ -74,7 +80,13 @@ class EmbeddedCluster:
             port = self.spec.port + broker_id - 1 if self.spec.port else 0
             self.state.put_broker(BrokerNode(broker_id, self.spec.host, port, self.spec.racks.get(broker_id)))
             self._listeners[broker_id] = Listener(
-                Dispatcher(self, broker_id), broker_id, self.spec.host, port, authenticate=self.spec.sasl is not None
+                Dispatcher(self, broker_id),
+                broker_id,
+                self.spec.host,
+                port,
+                authenticate=self.spec.sasl is not None,
+                most=_most_connections(self.spec),
+                idle_seconds=int(self.spec.static_configs.get("connections.max.idle.ms", _IDLE_MS)) / 1000,
             )
         self.state.move_controller(1)
         self.mechanisms = enabled_mechanisms(self.spec.sasl)
@@ -232,6 +244,14 @@ class EmbeddedCluster:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("something beside the requests failed", exc_info=error)
+
+
+def _most_connections(spec: ClusterSpec) -> int:
+    """How many connections a broker takes (max.connections): its part of the files that the process may open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_CONNECTIONS * spec.brokers if soft == resource.RLIM_INFINITY else soft // 2
+    allowed = max(files // spec.brokers, _FEWEST_CONNECTIONS)
+    return min(allowed, int(spec.static_configs.get("max.connections", _MOST_CONNECTIONS)))
 
 
 def _cluster_id() -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import struct
+import zlib
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from crc32c import crc32c
 
@@ -24,6 +28,8 @@ _MAX_TIME_AT = 35
 _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _MAGIC = 2
 NO_PRODUCER = -1
+MAX_UNPACKED = 32 * 1024 * 1024
+"""Bytes of a batch's records, unpacked, that are looked at."""
 
 
 class Codec(IntEnum):
@@ -181,23 +187,45 @@ def newest(batch: Batch) -> tuple[int, int]:
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
-def record_times(batch: Batch) -> list[int]:
-    """Timestamps of the records, in their order; none where the batch's codec is not at hand here."""
-    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
-    from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
-
-    try:
-        return [record.timestamp for record in DefaultRecordBatch(batch.data)]
-    except (KafkaError, RuntimeError, ValueError):  # a codec that is not installed; records that are none
-        return []
+def record_times(batch: Batch) -> Sequence[int]:
+    """Timestamps of the records, in their order; none where the records can't be unpacked (see `_unpacked`)."""
+    return _of_records(batch, lambda record: record.timestamp)
 
 
 def keyless(batch: Batch) -> list[int]:
-    """The places, from 0 on, of the batch's records that have no key; none where its codec is not at hand."""
-    from aiokafka.errors import KafkaError
-    from aiokafka.record.default_records import DefaultRecordBatch
+    """The places, from 0 on, of the batch's records that have no key; none where they can't be unpacked."""
+    without = _of_records(batch, lambda record: record.key is None)
+    return [place for place, missing in enumerate(without) if missing]
 
+
+def _of_records(batch: Batch, look: Callable[[Any], int]) -> Sequence[int]:
+    """What `look` returns for each of aiokafka's records of a batch."""
+    from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
+    from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
+
+    plain = _unpacked(batch)
+    if plain is None:
+        return ()
     try:
-        return [place for place, record in enumerate(DefaultRecordBatch(batch.data)) if record.key is None]
-    except (KafkaError, RuntimeError, ValueError):
-        return []
+        return array("q", map(look, DefaultRecordBatch(plain)))
+    except (KafkaError, RuntimeError, ValueError, OverflowError):  # records that are none
+        return ()
+
+
+def _unpacked(batch: Batch) -> bytes | None:
+    """The batch without compression; None for a codec that Python lacks, for damaged data, and for more than
+    MAX_UNPACKED bytes: a megabyte of gzip may be a gigabyte of zeros."""
+    if batch.codec == Codec.NONE:
+        return batch.data
+    if batch.codec != Codec.GZIP:
+        return None
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    try:
+        records = unpacking.decompress(batch.data[HEADER_SIZE:], MAX_UNPACKED)
+    except zlib.error:
+        return None
+    if not unpacking.eof:
+        return None
+    header = bytearray(batch.data[:HEADER_SIZE])
+    _ATTRIBUTES.pack_into(header, _CRC_FROM, batch.attributes & ~_CODEC)
+    return bytes(header) + records

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from console.embedded.server.connection import serve
 from console.embedded.server.dispatch import Dispatcher
 from console.embedded.server.session import Session
 
+log = logging.getLogger("console.embedded")
+
 
 class Listener:
-    """A broker's listening socket and the connections that it took."""
+    """A broker's listening socket and the connections that it took: `most` at once, further ones are closed unheard.
 
-    def __init__(self, dispatcher: Dispatcher, broker_id: int, host: str, port: int, *, authenticate: bool) -> None:
+    idle_seconds: after which a connection without requests is closed.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        broker_id: int,
+        host: str,
+        port: int,
+        *,
+        authenticate: bool,
+        most: int,
+        idle_seconds: float,
+    ) -> None:
         self.host = host
         self.port = port
         self._broker_id = broker_id
         self._dispatcher = dispatcher
         self._authenticate = authenticate
+        self._most = most
+        self._idle_seconds = idle_seconds
         self._server: asyncio.Server | None = None
         self._open: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
@@ -45,9 +63,15 @@ class Listener:
     def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, port = writer.get_extra_info("peername")[:2]
         session = Session(self._broker_id, host, port)
+        if len(self._open) >= self._most:
+            log.warning("closed the connection of %s: there are %d already", session, self._most)
+            writer.transport.abort()
+            return
         if self._authenticate:
             session.principal = None
-        task = asyncio.get_running_loop().create_task(serve(reader, writer, session, self._dispatcher))
+        task = asyncio.get_running_loop().create_task(
+            serve(reader, writer, session, self._dispatcher, idle_seconds=self._idle_seconds)
+        )
         self._open[task] = writer
         task.add_done_callback(self._ended)
 
