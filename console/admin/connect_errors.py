@@ -6,6 +6,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
+from datetime import datetime
 
 from console.admin.address import Address, show
 from console.admin.errors import (
@@ -44,13 +45,7 @@ def connect_error(
     if error.stage is Stage.OPENING:
         return _opening_error(cause, where, settings)
     if isinstance(cause, TimeoutError):
-        return Unreachable(
-            Failure(
-                "UNREACHABLE",
-                f"{where} accepted the connection and did not answer within {settings.connect_timeout:g} s",
-                "Is it a Kafka listener, and with this security.protocol? If so, look at that broker's load.",
-            )
-        )
+        return _hangs(error, where, settings)
     if error.stage is Stage.SASL:
         return _sasl_error(cause, where, settings, mechanisms)
     return _answer_error(cause, where, settings)
@@ -87,9 +82,34 @@ def none_reached(errors: Sequence[AdminError]) -> AdminError:
 
 
 def _root(error: BaseException) -> BaseException:
-    while error.__cause__ is not None:
+    """The first cause; that of a timeout is only the cancellation which it used."""
+    while error.__cause__ is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error
+
+
+_ASKED = {
+    Stage.TLS: "the TLS handshake",
+    Stage.VERSIONS: "the first request (ApiVersions)",
+    Stage.SASL: "SASL authentication",
+}
+
+
+def _hangs(error: ConnectFailed, where: str, settings: ConnectionSettings) -> AdminError:
+    since = datetime.fromtimestamp(error.began).strftime("%H:%M:%S")
+    if error.stage is Stage.VERSIONS and not _speaks_tls(settings):
+        other = f", and whether that port is for {settings.security_protocol}"
+    else:
+        other = ""
+    return Unreachable(
+        Failure(
+            "NO_ANSWER",
+            f"{where}: something listens there, but it does not answer {_ASKED[error.stage]}: "
+            f"nothing in {settings.connect_timeout:g} s, since {since}",
+            "If it is the broker, it hangs or is overloaded: look at its process, its log, its disks and its request "
+            f"queue. Else check the port{other}.",
+        )
+    )
 
 
 def _not_set_up(error: Exception, address: Address) -> AdminError:

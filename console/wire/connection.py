@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
@@ -23,6 +24,7 @@ NO_LIMIT_MS = 24 * 3600 * 1000
 """aiokafka's own limit for each request: every caller here has a limit of its own."""
 MAX_IDLE_MS = 9 * 60 * 1000
 """Brokers drop an idle connection after ten minutes (connections.max.idle.ms); be first, when nothing is under way."""
+PROBE_SECONDS = 1.0
 MAX_FRAME = 100 * 1024 * 1024
 """Bytes of an answer: as much as brokers accept of a request (socket.request.max.bytes), and about what librdkafka
 receives (receive.message.max.bytes)."""
@@ -55,19 +57,23 @@ def too_long(error: BaseException | None) -> FrameTooLong | None:
 
 
 class Stage(Enum):
-    """How far a connection got: TCP and TLS, the exchange of versions, SASL."""
+    """How far a connection got: TCP, TLS where something listens that does not answer, the exchange of versions,
+    SASL."""
 
     OPENING = auto()
+    TLS = auto()
     VERSIONS = auto()
     SASL = auto()
 
 
 class ConnectFailed(ConnectionError):
-    """No connection. `stage`: what failed; `__cause__`: why, as asyncio, ssl or aiokafka told."""
+    """No connection. `stage`: what failed; `began`: when it was tried, in seconds since 1970; `__cause__`: why, as
+    asyncio, ssl or aiokafka told."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, began: float) -> None:
         super().__init__(f"connecting failed at {stage.name}")
         self.stage = stage
+        self.began = began
 
 
 class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-defined]
@@ -250,10 +256,25 @@ async def connect(
     carrier = _CheckedConnection(
         host, port, client_id=client_id, request_timeout_ms=NO_LIMIT_MS, max_idle_ms=MAX_IDLE_MS, **security
     )
+    began = time.time()
     try:
         async with asyncio.timeout(limit):
             _, writer = await carrier.connect()
     except Exception as error:
-        raise ConnectFailed(carrier.stage) from error
+        stage = carrier.stage
+        if stage is Stage.OPENING and isinstance(error, TimeoutError) and security.get("ssl_context") is not None:
+            stage = Stage.TLS if await _listens(host, port) else stage
+        raise ConnectFailed(stage, began) from error
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return Connection(carrier, record)
+
+
+async def _listens(host: str, port: int) -> bool:
+    """Whether TCP connections are accepted there, without waiting for long."""
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(host, port)
+    except OSError:
+        return False
+    writer.transport.abort()
+    return True

@@ -68,7 +68,7 @@ WITH_KEY = replace(SETTINGS, tls=TlsSettings(key_store=Store("PEM", path=Path("k
 
 
 def told(cause: Exception, settings: ConnectionSettings = SETTINGS, stage: Stage = Stage.OPENING) -> str:
-    failed = ConnectFailed(stage)
+    failed = ConnectFailed(stage, 0.0)
     failed.__cause__ = cause
     error = connect_error(failed, ("h", 1), settings)
     assert isinstance(error, TlsFailed)
