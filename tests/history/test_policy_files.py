@@ -106,7 +106,7 @@ baseline:
         (("    why: one is none\n", "    why: a\n    why: b\n"), 7, "why stands here twice"),
         (("attr: min.insync.replicas", "grants: {operations: ALL}"), 9, "grants are of acl alone"),
         (("inherits: min.insync.replicas\n", "inherits: ~\n"), 10, "here has to be a text or a number"),
-        (("  - id", "  - &a\n    <<: *b\n    id"), 4, "this is no YAML"),
+        (("  - id", "  - &a\n    <<: *b\n    id"), 3, "anchors and aliases"),
     ],
 )
 def test_what_is_wrong_is_said_by_line(change: tuple[str, str], line: int, says: str) -> None:
