@@ -49,6 +49,10 @@ def _dumper() -> type[yaml.SafeDumper]:
     class Visible(yaml.SafeDumper):
         """Escapes what does not show itself, and so everything that is not ASCII in a text that has such."""
 
+        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+            """What stands twice is written twice: our own reader takes no aliases."""
+            return True
+
         def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
             if clean(scalar) == scalar:
                 return super().analyze_scalar(scalar)

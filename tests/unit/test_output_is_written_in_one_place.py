@@ -138,6 +138,11 @@ def test_yaml_reads_back_and_shows_all_that_is_in_it(given_: object) -> None:
     assert yaml.safe_load(text) == given_
 
 
+def test_what_stands_twice_is_no_alias() -> None:
+    twice = ["x"]
+    assert yaml_text([twice, twice]) == "- - x\n- - x\n"
+
+
 @given(data)
 def test_json_goes_through_the_writer_unchanged(given_: object) -> None:
     text = json.dumps(given_, indent=2)

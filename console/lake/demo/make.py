@@ -13,8 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
+from console.commands.data_forms import yaml_text
 from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
 from console.history.store.errors import LakeError, NoLake
@@ -125,5 +124,5 @@ def sources_text(clusters: Sequence[Recorded]) -> str:
         requests = [{"broker": broker, "files": str(file)} for broker, file in sorted(cluster.request_logs.items())]
         listed.append({"id": cluster.cluster_id, **log, "request-logs": requests})
     journals = str(Path(next(iter(clusters[0].request_logs.values()))).parents[2] / "journal")
-    text = yaml.safe_dump({"version": 1, "clusters": listed, "journals": journals}, sort_keys=False, width=200)
+    text = yaml_text({"version": 1, "clusters": listed, "journals": journals})
     return f"# Written by kac lake demo.\n{text}"
