@@ -7,19 +7,29 @@ LanguageError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from console.commands.words import Span
 
 
 class LanguageError(Exception):
-    """Message, hint (possibly empty: what to do now) and where in the script, line and column from 1."""
+    """Message, hint (possibly empty: what to do now) and where in the script, line and column from 1.
 
-    def __init__(self, message: str, hint: str = "", span: Span | None = None) -> None:
+    A hint that takes a search is given as a function, and looked for when it is first read.
+    """
+
+    def __init__(self, message: str, hint: str | Callable[[], str] = "", span: Span | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self._hint = hint
         self.span = span
+
+    @property
+    def hint(self) -> str:
+        """What to do now, or ``""``."""
+        if not isinstance(self._hint, str):
+            self._hint = self._hint()
+        return self._hint
 
     @property
     def line(self) -> int | None:
@@ -31,9 +41,19 @@ class LanguageError(Exception):
         """The column in that line, in characters from 1."""
         return self.span.column if self.span else None
 
-    def __str__(self) -> str:
+    @property
+    def searches(self) -> bool:
+        """Whether the hint is yet to be looked for."""
+        return not isinstance(self._hint, str)
+
+    @property
+    def placed(self) -> str:
+        """The message with its place, without the hint."""
         where = f"line {self.span.line}, column {self.span.column}: " if self.span else ""
-        return f"{where}{self.message}" + (f"; {self.hint}" if self.hint else "")
+        return f"{where}{self.message}"
+
+    def __str__(self) -> str:
+        return self.placed + (f"; {self.hint}" if self.hint else "")
 
 
 class ParseError(LanguageError):

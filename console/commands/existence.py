@@ -44,7 +44,9 @@ def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Create
         if failed.part == "topics" and failed.entity in ("", name):
             raise CommandError(f"topic '{clean(name, 80)}': {failure_text(failed.failure)}", "", span)
     raise CommandError(
-        f"there is no topic '{clean(name, 80)}'", near(name, snapshot.topics) or "list topics shows what there is", span
+        f"there is no topic '{clean(name, 80)}'",
+        lambda: near(name, snapshot.topics) or "list topics shows what there is",
+        span,
     )
 
 

@@ -170,10 +170,13 @@ def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry 
     legal = known_keys(snapshot, target)
     if not legal or (target.type == BROKER and key.quoted):
         return None
-    hint = did_you_mean(key.name, legal)
-    if target.type == BROKER:
-        hint = f"{hint} " if hint else ""
-        hint += f"A plug-in's own key is quoted: {quoted(key.name)}"
+
+    def hint() -> str:
+        meant = did_you_mean(key.name, legal)
+        if target.type != BROKER:
+            return meant
+        return f"{meant} A plug-in's own key is quoted: {quoted(key.name)}".strip()
+
     what = "loggers" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} configs"
     raise CommandError(f"'{clean(key.name, 80)}' is none of the {what}", hint, key.span)
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
+HINTED = 20
+"""Errors of a run whose nearest name is looked for: each takes as long as there are names."""
 LONGEST_SHOWN = 2_000
 """Characters of a line that is repeated with an error."""
 
@@ -126,7 +128,7 @@ class Runner:
                 await self._one(statement)
             except LanguageError as error:
                 self.failed += 1
-                say_error(error, self.text)
+                say_error(error, self.text, search=self.failed <= HINTED)
             except Refused as refused:
                 self.failed += 1
                 complain(f"{refused.failure}. {refused.failure.remedy}")
@@ -314,12 +316,13 @@ class Runner:
                 raise CommandError("not applied", "", statement.span)
 
 
-def say_error(error: LanguageError, text: str) -> None:
-    """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated."""
+def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
+    """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated. search:
+    whether to look for a hint that takes a search."""
     from console.commands.redact import redact
     from console.present.sanitize import cell_width, clean
 
-    complain(str(error))
+    complain(str(error) if search or not error.searches else error.placed)
     if error.span is None or not text:
         return
     # By the offset: a script of many lines may have an error in each.

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 WIDTH = 78
 GOES_ON = " \\"
-# An `=` goes bare only behind a name: zsh replaces a word that begins with it by the path of a command.
-_BARE = re.compile(r"(?:[A-Za-z0-9_.-]+=(?!=))?[A-Za-z0-9_./:,@%+-]+")
+# An `=` goes bare only between others: zsh replaces what begins with one by the path of a command.
+_BARE = re.compile(r"[A-Za-z0-9_./:,@%+-]+(?:=[A-Za-z0-9_./:,@%+-]+)*")
 _BARE_COMMENT = re.compile(r"(?:[A-Za-z0-9_./:,%+ …-]|(?<=[A-Za-z0-9])=(?=[A-Za-z0-9…]))*")
 _QUOTES = re.compile("('+)")
 _LONGEST_COMMENT = 400
