@@ -20,11 +20,11 @@ REFUSAL_SECONDS = 30.0
 """How long refused credentials are not tried again: a console that refreshes must not lock an account."""
 
 
-MAX_OPEN = 128
+MAX_OPEN = 256
 """Connections that stay open. A cluster may advertise any number of brokers, and files are limited (1,024 often); those
 that were used least lately make room."""
-BREADTH = MAX_OPEN // 2
-"""Brokers that are asked at once. Fewer than may be open, so that what makes room is not just being used."""
+BREADTH = 64
+"""Brokers that are asked at once. Far fewer than may be open, so that what makes room is not just being used."""
 
 
 class Connections:

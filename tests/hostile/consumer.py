@@ -24,6 +24,9 @@ _PAUSE = 0.1
 class HostileConsumer:
     """Joins a group of its own and leads it. An asynchronous context manager: joins on entry, leaves at the end.
 
+    A real broker (3.9) never answers a join of the protocol type ``consumer`` whose subscription it can't read: there
+    only the assignment may be anything.
+
     address: any broker without TLS or SASL. subscription, assignment: the bytes as they are. Sync tests call
     `asyncio.run(consumer.join())` and `asyncio.run(consumer.leave())`.
     """
