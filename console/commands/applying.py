@@ -11,47 +11,22 @@ from typing import TYPE_CHECKING
 from console.commands.delivery import CONFLICT, Delivery
 from console.commands.journaling import record
 from console.commands.look import look, read_again
-from console.commands.sending import StepResult, facts_of, send
+from console.commands.sending import facts_of, send
 from console.model.changes import Outcome, Status
-from console.model.failure import Failure
 from console.plan.compile import compile_plan
 from console.plan.conflicts import Conflict, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
-from console.plan.effects.risks import Risk, risks, unaccepted
+from console.plan.effects.risks import risks
 from console.plan.plan import Plan, with_outcomes
 from console.plan.settle import record_check, settle
 from console.plan.staged import Staged
+from console.session.apply_report import ApplyOptions, ApplyReport, StepResult
+from console.session.risk_reading import read_for_risks
 
 if TYPE_CHECKING:
     from console.commands.session import Session
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ApplyReport:
-    """What a check or an apply did.
-
-    sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, so that
-    it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what was
-    found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
-    kept. unrecorded: why the journal does not say how all of it went. risks: warnings that nobody accepted, for which
-    nothing was sent.
-    """
-
-    results: tuple[StepResult, ...]
-    sent: bool
-    conflicts: tuple[Conflict, ...] = ()
-    overridden: tuple[Conflict, ...] = ()
-    surprises: tuple[Conflict, ...] = ()
-    change: int | None = None
-    unrecorded: Failure | None = None
-    risks: tuple[Risk, ...] = ()
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing failed and nothing stood in the way."""
-        return not self.conflicts and not self.risks and not any(result.failed for result in self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +36,6 @@ class Applied:
     groups: tuple[DiffGroup, ...]
     plan: Plan
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """How to apply. valid_only: send what passed the check where something did not. force: go over whatever somebody
-    changed meanwhile. accepted: go over these changes, which the operator has seen, and no others. risks: the names of
-    the warnings (console.plan.effects.risks) that are no hindrance."""
-
-    valid_only: bool = False
-    force: bool = False
-    accepted: tuple[Conflict, ...] = ()
-    risks: tuple[str, ...] = ()
 
 
 async def check_plan(session: Session) -> ApplyReport:
@@ -88,24 +51,26 @@ async def _check(session: Session, plan: Plan) -> ApplyReport:
     return ApplyReport(results, sent=False)
 
 
-async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
-    """Check; describe again what the plan touches; write it into the journal; send, settle and describe again.
+async def apply_plan(session: Session, options: ApplyOptions) -> ApplyReport:
+    """Check; read what warnings need, and describe again what the plan touches; write it into the journal; send, settle
+    and describe again.
 
-    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved, nothing. Between the last
-    look at what a request touches and its arrival the protocol leaves a gap of one way there and one back: it has no
-    conditional change. Raises JournalError where the journal can't be written, and AdminError where the cluster is lost
-    before anything was sent.
+    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved or a warning is not
+    accepted, nothing. Between the last look at what a request touches and its arrival the protocol leaves a gap of one
+    way there and one back: it has no conditional change. Raises JournalError where the journal can't be written, and
+    AdminError where the cluster is lost before anything was sent.
     """
     checked = await _check(session, session.plan)
-    if not checked.ok and not wishes.valid_only:
+    if not checked.ok and not options.valid_only:
         return checked
     valid = tuple(staged for staged in session.plan.staged if _valid(session.plan, staged))
+    facts_ = await read_for_risks(session, valid)
     fresh = await look(session, (staged.edit for staged in valid))
-    warned = unaccepted(risks(valid, fresh), wishes.risks)
-    if warned:
-        return replace(checked, risks=warned)
+    hindering = options.hindering(await asyncio.to_thread(risks, valid, fresh, facts_))
+    if hindering:
+        return replace(checked, risks=hindering)
     found = conflicts(valid, fresh)
-    standing = () if wishes.force else left_over(found, wishes.accepted)
+    standing = () if options.force else left_over(found, options.accepted)
     if standing:
         return await _stopped(session, checked, standing)
     session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
@@ -113,8 +78,9 @@ async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
     facts = await facts_of(session, plan, fresh.configs)
     steps = compile_plan(plan, facts)
     before = diff(plan, fresh)
+    session.committed = True
     recording = await record(session, plan, steps, facts, fresh, found)
-    delivery = Delivery(session, recording, wishes.force)
+    delivery = Delivery(session, recording, facts, options.force)
     await delivery.send(steps)
     answered = [(result.step, result.outcomes) for result in delivery.results]
     outcomes = record_check(plan, answered)
@@ -126,8 +92,8 @@ async def apply_plan(session: Session, wishes: Wishes) -> ApplyReport:
     return ApplyReport(
         (*delivery.results, *refused),
         sent=delivery.sent > 0,
-        conflicts=() if wishes.force else late,
-        overridden=(*found, *late) if wishes.force else found,
+        conflicts=() if options.force else late,
+        overridden=(*found, *late) if options.force else found,
         surprises=surprises(_done(outcomes), session.snapshot),
         change=recording.number,
         unrecorded=recording.problem,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from console.model.secret import Secret
@@ -47,8 +51,23 @@ class Terminal:
     async def line(self, prompt: str) -> str:
         """One line; asked on standard error."""
         ask(prompt)
-        return sys.stdin.readline().strip()
+        with _interruptible():
+            return sys.stdin.readline().strip()
 
     async def secret(self, prompt: str) -> Secret:
         """A secret, typed unseen."""
-        return Secret(ask_secret(f"{prompt}: "))
+        with _interruptible():
+            return Secret(ask_secret(f"{prompt}: "))
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the reading of a line at once. asyncio's own handler only asks the loop to stop, which waits here."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -6,15 +6,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from console.commands.journaling import Recording
 from console.commands.look import look
-from console.commands.sending import SKIPPED, StepResult, not_sent, send, tally
+from console.commands.sending import SKIPPED, api_name, not_sent, send, tally
 from console.model.changes import Outcome
 from console.model.failure import Failure
 from console.plan.conflicts import Conflict, changed_since
-from console.plan.step import Step
+from console.plan.step import Facts, Step
+from console.session.apply_report import InFlight, StepResult
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -31,11 +33,12 @@ STOPPED = Failure(
     "not sent: somebody changed something else that the plan touches",
     "Look at what changed, and apply again.",
 )
+INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before", "Apply again to send it.")
 
 
 @dataclass
 class Delivery:
-    """Sends steps in their order. force: over what somebody changed meanwhile.
+    """Sends steps in their order, until the session is stopped. force: over what somebody changed meanwhile.
 
     results: of each step. conflicts: what somebody changed between the look at the whole plan and the request: with
     `force` it was gone over, else this request and all after it were kept back. sent: how many went out.
@@ -43,6 +46,7 @@ class Delivery:
 
     session: Session
     recording: Recording
+    facts: Facts
     force: bool
     results: list[StepResult] = field(default_factory=list)
     conflicts: tuple[Conflict, ...] = ()
@@ -63,12 +67,21 @@ class Delivery:
             return not_sent(step, SKIPPED)
         if self.conflicts and not self.force:
             return not_sent(step, STOPPED)
+        if self.session.stopping:
+            return not_sent(step, INTERRUPTED)
         if not await self.recording.sending(place):
             return not_sent(step, self.recording.problem or SKIPPED)
         if (kept_back := await self._moved(step)) is not None:
             return kept_back
+        if self.session.stopping:
+            return not_sent(step, INTERRUPTED)
         self.sent += 1
-        return await send(self.session, step, validate_only=False)
+        api = api_name(step.request, self.facts)
+        self.session.in_flight = InFlight(self.recording.number, api, len(step.staged), datetime.now(UTC))
+        try:
+            return await send(self.session, step, validate_only=False)
+        finally:
+            self.session.in_flight = None
 
     async def _moved(self, step: Step) -> tuple[Outcome, ...] | None:
         """The outcomes of a request that must not go out, since what it touches has changed.

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from console.commands.asking import Asking
 from console.commands.history_results import local
-from console.commands.past import close, opposites, read_open, stage_opposites
+from console.commands.past import RevertReport, close, opposites, read_open, stage_opposites
 from console.commands.plan_results import conflict_tables, report_table, with_source
 from console.commands.results import Column, Data, Result, Row, Table
-from console.journal.history import Due, History
+from console.commands.terminal_front import TerminalFront, nothing_before
+from console.journal.history import Change, Due, History
 from console.model.inheritance import Inheritance
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.effects.risks import NAMES
 from console.plan.sides import after
 from console.present import names
+from console.present.sanitize import clean
+from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
+from console.session.apply_report import ApplyOptions, ApplyReport
+from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.commands.session import Session
@@ -43,43 +51,118 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
     return Table("due", _COLUMNS, tuple(rows), empty="nothing was set for a time")
 
 
-async def take_back(session: Session, tell: Callable[[Result], None]) -> bool:
-    """Take back everything that is due, each change for itself; whether all of it went well.
+async def take_back(
+    session: Session, tell: Callable[[Result], None], asking: Asking, accept: Iterable[str] = ()
+) -> bool:
+    """Take back everything that is due; whether all of it went well. accept: the names of warnings that are no
+    hindrance.
 
-    What somebody changed since is refused and told three ways: it stays due until it is forgotten or set right. Raises
-    Refused, AdminError: what came before is done.
+    What belongs to one change goes in one apply. Where something of it can't be taken back, each edit goes for itself,
+    so that a topic that was deleted, or a change by somebody, blocks no other. What can't be taken back is shown and
+    stays due until it is forgotten or set right. Raises Refused, AdminError: what came before is done.
     """
     past = await read_open(session)
     now = datetime.now(UTC)
-    late = [due for due in past.expiring() if due.until <= now]
+    late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
     good = True
-    for number, some in groupby(sorted(late, key=lambda due: due.place), key=lambda due: due.place.change):
-        good = await _take_back(session, past, number, tuple(some), tell) and good
+    options = ApplyOptions(risks=frozenset(accept))
+    for number, group in groupby(late, key=lambda due: due.place.change):
+        taking = _Taking(session, past, past.changes[number], tell, asking, options)
+        some = tuple(group)
+        left = await taking.whole(some) if len(some) > 1 else some
+        for due in left:
+            good = await taking.alone(due) and good
     return good
 
 
-async def _take_back(
-    session: Session, past: History, number: int, some: tuple[Due, ...], tell: Callable[[Result], None]
-) -> bool:
-    report = await stage_opposites(session, past, opposites(past.changes[number], [due.place.edit for due in some]))
-    staged = {staged.reverts for staged in report.staging.added}
-    for due in some:
-        if due.place not in staged and not report.staging.refused and not report.notes:
-            await close(session, due, "it was as before already")
-    if report.notes or report.staging.refused:
-        tell(_refused(report.notes, (f"{r.reason}. {r.remedy}" for r in report.staging.refused), number))
-    good = not report.notes and not report.staging.refused
-    while session.plan:
-        applied = await session.apply(risks=NAMES)
-        for table in (*conflict_tables(applied), report_table(applied, "apply")):
-            tell(table)
-        good = good and applied.ok
-        for conflict in applied.conflicts:
-            session.discard(conflict.staged.edit.target, conflict.staged.edit.key or None)
-        if not applied.conflicts:
-            break
-    session.discard()
-    return good
+class _Unasked:
+    """A terminal where nobody is: what would be asked about is not done."""
+
+    answers = False
+    keeps_secrets = False
+
+    async def line(self, prompt: str) -> str:
+        """Nothing."""
+        raise AssertionError(prompt)
+
+    async def secret(self, prompt: str) -> Secret:
+        """Nothing."""
+        raise AssertionError(prompt)
+
+
+@dataclass
+class _Taking:
+    """Takes back edits of one change."""
+
+    session: Session
+    past: History
+    change: Change
+    tell: Callable[[Result], None]
+    asking: Asking
+    options: ApplyOptions
+
+    async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
+        """Take back all of these in one apply; those that are left to be taken back alone. Nothing is said of what
+        failed: that is said of each."""
+        report = await self._stage(some)
+        if report.notes or report.staging.refused:
+            self.session.discard()
+            return some
+        staged = {each.reverts for each in report.staging.added}
+        reports: list[ApplyReport] = []
+        front = TerminalFront(_Unasked(), self.session.context.name, reports.append, _ignore, nothing_before)
+        if self.session.plan:
+            with suppress(NotApplied):
+                await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
+        left = {each.reverts for each in self.session.plan.staged}
+        self.session.discard()
+        for done in (each for each in reports if each.sent):
+            self._show(done)
+        await self._close([due for due in some if due.place not in staged])
+        return [due for due in some if due.place in left]
+
+    async def alone(self, due: Due) -> bool:
+        """Take back one edit, or say why not; whether it is done."""
+        report = await self._stage([due])
+        if report.notes or report.staging.refused:
+            reasons = (f"{each.reason}. {each.remedy}" for each in report.staging.refused)
+            self.tell(_refused(report.notes, reasons, self.change.number))
+            self.session.discard()
+            return False
+        if not self.session.plan:
+            await self._close([due])
+            return True
+        name = clean(self.session.context.name, 80)
+        front = TerminalFront(self.asking, name, self._show, complain, nothing_before)
+        try:
+            reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
+        except NotApplied as refused:
+            complain(f"change {self.change.number}: {refused.message}; {refused.hint}")
+            return False
+        finally:
+            self.session.discard()
+        return reports[-1].ok
+
+    async def _stage(self, some: Sequence[Due]) -> RevertReport:
+        wanted = opposites(self.change, [due.place.edit for due in some])
+        return await stage_opposites(self.session, self.past, wanted)
+
+    async def _close(self, some: Iterable[Due]) -> None:
+        for due in some:
+            await close(self.session, due, "it was as before already")
+
+    def _show(self, report: ApplyReport) -> None:
+        for table in (*conflict_tables(report), report_table(report, "apply")):
+            self.tell(table)
+
+
+def _ignore(_line: str) -> None:
+    """Said of each edit later."""
+
+
+_ASKS = Asks(plan=False, name=False, over=False)
+"""That it is taken back was confirmed with the change: it was made for a time."""
+_FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
 
 
 def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from console.commands.opening_journal import journal_of
-from console.commands.sending import StepResult, api_name
+from console.commands.sending import api_name
 from console.journal.errors import JournalError
 from console.journal.file import JournalFile
 from console.journal.identity import origin, who
@@ -27,6 +27,7 @@ from console.plan.plan import Plan
 from console.plan.settle import record_check
 from console.plan.staged import Staged
 from console.plan.step import Facts, Step
+from console.session.apply_report import StepResult
 
 if TYPE_CHECKING:
     from console.commands.session import Session

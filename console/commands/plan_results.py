@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from console.commands.applying import ApplyReport
 from console.commands.results import Column, Data, Row, Table
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
@@ -15,6 +14,7 @@ from console.plan.draft import Draft
 from console.plan.edits import Slot
 from console.plan.effects.effects import effects
 from console.plan.effects.retention import Deletion
+from console.plan.effects.risk_needs import RiskFacts
 from console.plan.effects.risks import Risk, risks
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.reversal import losses
@@ -24,6 +24,7 @@ from console.present import names
 from console.present.deletions import deletion_text
 from console.present.failures import failure_text, how_to_settle
 from console.present.values import origin, side_text
+from console.session.apply_report import ApplyReport
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
@@ -31,23 +32,30 @@ _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"
 Deletions = Mapping[Slot, Deletion]
 
 
-def plan_table(plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None) -> Table:
-    """The staged edits: old → new, where each comes from, and how the last check went. deletions: what
-    edits of the retention delete, where that was read (console.commands.retention_estimate)."""
+def plan_table(
+    plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
+) -> Table:
+    """The staged edits: old → new, where each comes from, and how the last check went. deletions: what edits of the
+    retention delete, where that was read (console.commands.retention_estimate); facts: what was read for the warnings
+    (console.session.risk_reading)."""
     gone = deletions or {}
     rows = _diff_rows(diff(plan, snapshot), plan, gone)
-    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone))
+    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone, facts))
 
 
 def _diff_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> tuple[Row, ...]:
     return tuple(_diff_row(group.target, line, plan, gone) for group in groups for line in group.lines)
 
 
-def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions) -> tuple[str, ...]:
+def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
     """Who else is changed, what is deleted, what is legal but wrong, what there is no way back from."""
-    found = effects(plan.staged, snapshot)
-    others = [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
-    return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot)), *loss_lines(plan.staged))
+    others = effect_lines(effects(plan.staged, snapshot))
+    return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot, facts)), *loss_lines(plan.staged))
+
+
+def effect_lines(found: Mapping[Slot, tuple[str, ...]]) -> list[str]:
+    """Who else is changed, a line for each."""
+    return [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
 
 
 def deletion_lines(gone: Deletions) -> list[str]:
@@ -169,7 +177,7 @@ _CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("The
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
     """What somebody else changed, three ways: what was read, what is there, what the edit makes of it."""
-    go_over = "look at what is theirs; then discard the edit, or go over it with apply --force"
+    go_over = "look at what is theirs; then discard the edit, or go over it"
     found = (
         ("conflicts", report.conflicts, "changed by somebody since it was read:", go_over),
         ("overridden", report.overridden, "what somebody had changed, and this apply went over:", ""),

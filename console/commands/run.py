@@ -36,8 +36,9 @@ from console.commands.statements import (
 )
 from console.model.numbers import is_natural
 from console.model.secret import Secret
-from console.plan.effects.risks import NAMES, Risk
+from console.present.sanitize import clean
 from console.safe_files import read_stdin, read_text
+from console.session.apply_flow import Asks, Flags
 from console.terminal import complain, stderr
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.plan.edits import Slot
     from console.plan.effects.retention import Deletion
+    from console.session.apply_report import ApplyReport
 
+FLAGS = Flags("apply --yes", "apply --accept", "apply --force does")
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
@@ -103,7 +106,8 @@ def run_script(
 class Runner:
     """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
 
-    printer: where results go; asking: who confirms an apply and knows the secrets.
+    printer: where results go; asking: who confirms an apply and knows the secrets; hears_signals: whether an apply
+    itself hears Ctrl-C, SIGTERM and SIGHUP.
     """
 
     session: Session
@@ -111,6 +115,7 @@ class Runner:
     printer: Printer = field(default_factory=Printer)
     asking: Asking = field(default_factory=Terminal)
     failed: int = 0
+    hears_signals: bool = True
     _read_up_to: int = 0
 
     async def run(self, statements: Sequence[Statement]) -> None:
@@ -140,14 +145,13 @@ class Runner:
     async def _tell_outstanding(self) -> None:
         """What a former change left open. Where the cluster does not answer, the statements say so."""
         from console.admin.errors import AdminError
-        from console.commands.outstanding import outstanding
 
         try:
-            found = await outstanding(self.session)
+            lines = await self.session.former_changes()
         except (AdminError, Refused) as error:
             complain(f"the journal was not looked at: {error.failure}")
             return
-        for line in found.lines:
+        for line in lines:
             complain(line)
 
     def exit_code(self) -> int:
@@ -182,7 +186,11 @@ class Runner:
             case ShowPlan(runbook=True):
                 self._runbook()
             case ShowPlan():
-                self.printer(plan_table(session.plan, session.snapshot, deletions=await self._deletions()))
+                from console.session.risk_reading import read_for_risks
+
+                facts = await read_for_risks(session, session.plan.staged)
+                deletions = await self._deletions()
+                self.printer(plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts))
             case Check():
                 report = await session.check()
                 self.failed += not report.ok
@@ -240,7 +248,9 @@ class Runner:
         self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
-        from console.commands.plan_results import conflict_tables, deletion_lines, report_table
+        from console.commands.terminal_front import TerminalFront
+        from console.session.apply_flow import NotApplied, apply_flow
+        from console.session.apply_report import ApplyOptions
 
         if not self.session.plan:
             self.printer.note("nothing is staged", {"outcomes": []})
@@ -249,15 +259,26 @@ class Runner:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
-        if self.asking.answers and (self.session.context.confirm or not statement.yes):
-            for line in deletion_lines(await self._deletions()):
-                complain(line)
-        await self._let_confirm(statement)
-        report = await self.session.apply(statement.valid_only, statement.force, risks=statement.accept)
-        if report.risks:
-            await self._let_accept(report.risks, statement)
-            report = await self.session.apply(statement.valid_only, statement.force, risks=NAMES)
-        self.failed += not report.ok
+        context = clean(self.session.context.name, 80)
+        front = TerminalFront(self.asking, context, self._show, complain, self._deletion_lines)
+        options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
+        try:
+            reports = await apply_flow(self.session, front, options, self._asks(statement), FLAGS)
+        except NotApplied as refused:
+            raise CommandError(refused.message, refused.hint, statement.span) from None
+        self.failed += not reports[-1].ok
+
+    def _asks(self, statement: Apply) -> Asks:
+        return Asks(silent=statement.yes, signals=self.hears_signals)
+
+    async def _deletion_lines(self) -> list[str]:
+        from console.commands.plan_results import deletion_lines
+
+        return deletion_lines(await self._deletions())
+
+    def _show(self, report: ApplyReport) -> None:
+        from console.commands.plan_results import conflict_tables, report_table
+
         for table in (*conflict_tables(report), report_table(report, "apply")):
             self.printer(table)
         if report.unrecorded is not None:
@@ -283,44 +304,12 @@ class Runner:
         everything = self.printer.output == "json"
         self.printer(await read_history_table(self.session, statement.entity, statement.filter, all_=everything))
 
-    async def _let_accept(self, found: Sequence[Risk], statement: Apply) -> None:
-        """What is legal but wrong has to be accepted by its name, or by whoever is there."""
-        from console.commands.plan_results import risk_lines
-
-        for line in risk_lines(found):
-            complain(line)
-        names = ",".join(dict.fromkeys((*statement.accept, *(risk.name for risk in found))))
-        asks = self.asking.answers and not statement.yes
-        if not asks or await self.asking.line("Type accept to go on: ") != "accept":
-            hint = f"if it is meant, write apply --accept {names}"
-            raise CommandError("nothing was sent: there are warnings that nobody accepted", hint, statement.span)
-
-    async def _let_confirm(self, statement: Apply) -> None:
-        """Ask before applying: never without `--yes` where nobody is there, and by name where the context wants it."""
-        context = self.session.context
-        terminal = self.asking.answers
-        if context.confirm:
-            if not terminal:
-                raise CommandError(
-                    f"context {context.name} wants its name typed before applying, and there is no terminal",
-                    "use a context without confirm for scripts",
-                    statement.span,
-                )
-            if await self.asking.line(f"Type the context's name to apply to {context.name}: ") != context.name:
-                raise CommandError("not applied", "the name was not the context's", statement.span)
-        elif not statement.yes:
-            if not terminal:
-                raise CommandError("apply asks first, and there is no terminal", "write apply --yes", statement.span)
-            edits = len(self.session.plan)
-            if (await self.asking.line(f"Apply {edits} edits to {context.name}? Type yes: ")).lower() != "yes":
-                raise CommandError("not applied", "", statement.span)
-
 
 def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
     """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated. search:
     whether to look for a hint that takes a search."""
     from console.commands.redact import redact
-    from console.present.sanitize import cell_width, clean
+    from console.present.sanitize import cell_width
 
     complain(str(error) if search or not error.searches else error.placed)
     if error.span is None or not text:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status, Target
@@ -28,19 +27,6 @@ _API_NAMES = {
     "AlterScram": "AlterUserScramCredentials",
     "AlterReassignments": "AlterPartitionReassignments",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """A request and how it went for each of its targets."""
-
-    step: Step
-    outcomes: tuple[Outcome, ...]
-
-    @property
-    def failed(self) -> tuple[Outcome, ...]:
-        """The outcomes that are neither applied nor found valid."""
-        return tuple(outcome for outcome in self.outcomes if not outcome.ok)
 
 
 def api_name(request: ChangeRequest, facts: Facts) -> str:

@@ -7,7 +7,7 @@ thread: the client does its work in another (console.admin.client).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,10 +26,13 @@ from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
 
 if TYPE_CHECKING:
-    from console.commands.applying import Applied, ApplyReport
+    from console.commands.applying import Applied
     from console.commands.retention_estimate import RetentionReading
     from console.contexts import Context
     from console.plan.conflicts import Conflict
+    from console.plan.effects.risks import Risk
+    from console.session.apply_report import ApplyReport, InFlight
+    from console.session.risk_reading import RiskReading
 
 T = TypeVar("T")
 
@@ -75,13 +78,18 @@ class Session:
         self._made = 0  # steps of the staging that are in the plan
         self.applied: Applied | None = None
         self.retention: RetentionReading | None = None
+        self.risk_reading: RiskReading | None = None
+        self.in_flight: InFlight | None = None
+        self.stopping = False
+        self.committed = False
+        self.former_told = False
         self._listeners: list[Callable[[SessionEvent], None]] = []
-        self._applying = False
+        self._work: asyncio.Task[ApplyReport] | None = None
 
     @property
     def applying(self) -> bool:
-        """Whether the plan is being checked or applied: that is not cancelled."""
-        return self._applying
+        """Whether the plan is being checked or applied."""
+        return self._work is not None
 
     # -- telling ---------------------------------------------------------------------------------------------------
 
@@ -426,43 +434,77 @@ class Session:
 
         return await self._working(check_plan)
 
+    async def former_changes(self) -> tuple[str, ...]:
+        """What former changes left open, a line each; nothing once that was told. Raises Refused, AdminError."""
+        if self.former_told:
+            return ()
+        from console.commands.outstanding import outstanding
+
+        lines = (await outstanding(self)).lines
+        self.former_told = True
+        return lines
+
     async def apply(
         self,
         valid_only: bool = False,
         force: bool = False,
         accepted: Iterable[Conflict] = (),
         risks: Iterable[str] = (),
+        seen: Iterable[Risk] = (),
     ) -> ApplyReport:
         """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where somebody changed
         what it touches since it was read, unless `force`, or the change is one of those `accepted`; nothing where
-        there are warnings but those named in `risks`. It is written into the journal first. Settles the plan and
-        describes again what it touched. Never cancelled midway. Raises Refused, AdminError: nothing was sent."""
-        from console.commands.applying import Wishes, apply_plan
+        there are warnings but those named in `risks` or `seen`. It is written into the journal first. Settles the plan
+        and describes again what it touched. Raises Refused, AdminError: nothing was sent.
 
-        async def work(session: Session) -> ApplyReport:
-            return await apply_plan(session, Wishes(valid_only, force, tuple(accepted), tuple(risks)))
+        Never cancelled midway: what is on its way is waited for, nothing more is sent, and `Interrupted` says how it
+        went. Cancelled again, it gives up: the outcome is unknown."""
+        from console.commands.applying import apply_plan
+        from console.session.apply_report import ApplyOptions, Interrupted
 
-        applying = asyncio.ensure_future(self._working(work))
+        options = ApplyOptions(valid_only, force, tuple(accepted), frozenset(risks), tuple(seen))
+        applying = asyncio.ensure_future(self._working(lambda session: apply_plan(session, options)))
         try:
             return await asyncio.shield(applying)
         except asyncio.CancelledError:
-            # Whoever gives up (Ctrl-C, the end of the screen) waits until what is on its way has arrived.
-            await applying
-            raise
+            if applying.cancelled() or self.stopping:
+                raise
+            self.stop()
+            raise Interrupted(await asyncio.shield(applying)) from None
 
-    async def _working(self, work: Callable[[Session], Awaitable[ApplyReport]]) -> ApplyReport:
+    def stop(self) -> None:
+        """Send nothing more of the plan: an apply that has sent nothing is cancelled, any other ends with the answer
+        that it waits for."""
+        if self._work is not None:
+            self.stopping = True
+            if not self.committed:
+                self._work.cancel()
+
+    async def settled(self) -> None:
+        """Wait until nothing is checked or applied."""
+        while self._work is not None:
+            await asyncio.wait({self._work})
+            await asyncio.sleep(0)  # who waited for it first writes down that it is over
+
+    def give_up(self) -> None:
+        """Wait for nothing more: what is on its way has an outcome that only the journal's next reader finds out."""
+        if self._work is not None:
+            self._work.cancel()
+
+    async def _working(self, work: Callable[[Session], Coroutine[Any, Any, ApplyReport]]) -> ApplyReport:
         self.refuse_if_read_only()
-        if self._applying:
+        if self._work is not None:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
         from console.journal.errors import JournalError
 
-        self._applying = True
+        self._work = asyncio.ensure_future(work(self))
         try:
-            return await work(self)
+            return await self._work
         except JournalError as error:
             raise Refused(error.failure) from error
         finally:
-            self._applying = False
+            self._work, self.in_flight = None, None
+            self.stopping = self.committed = False
 
     def replan(self, plan: Plan) -> None:
         """For `console.commands.applying`: the plan with its outcomes."""

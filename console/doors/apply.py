@@ -62,9 +62,11 @@ async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.commands.retention_estimate import deletions, read_retention
     from console.commands.run import Runner
     from console.commands.statements import Apply
+    from console.session.risk_reading import read_for_risks
 
     await read_retention(session)
-    table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+    facts = await read_for_risks(session, session.plan.staged)
+    table = plan_table(session.plan, session.snapshot, deletions=deletions(session), facts=facts)
     Printer(options.output)(replace(table, empty=NO_CHANGES))
     if not session.plan:
         return DONE

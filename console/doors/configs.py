@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +28,7 @@ def main(argv: Sequence[str], options: argparse.Namespace) -> int:
         return context_of(connection(arguments, options))
 
     open_log_file()
-    terminal = sys.stdin.isatty() and sys.stderr.isatty()
-    return ConfigsCommand(context, client_of, interactive=terminal).run(argv)
+    return ConfigsCommand(context, client_of).run(argv)
 
 
 def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:

@@ -12,6 +12,7 @@ from console.model.numbers import natural_number, option
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac due``."""
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="with --apply: go on in spite of these warnings")
     parser.add_argument(
         "--forget", metavar="CHANGE", type=option(natural_number), help="what this change set for a time is to stay"
     )
@@ -22,6 +23,7 @@ def run(options: argparse.Namespace) -> int:
     """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
     from datetime import UTC, datetime
 
+    from console.commands.asking import Terminal
     from console.commands.due import due_table, forget, take_back
     from console.commands.past import read_open, settle_unfinished
     from console.commands.printing import Printer
@@ -32,12 +34,14 @@ def run(options: argparse.Namespace) -> int:
 
     async def work(session: Session) -> int:
         await settle_unfinished(session, await read_open(session))
+        session.former_told = True
         if options.forget is not None:
             kept = await forget(session, options.forget)
             complain(f"{kept} edits of change {options.forget} are to stay")
             return DONE if kept else FAILED
         if options.apply:
-            return DONE if await take_back(session, tell) else FAILED
+            accept = [name for name in options.accept.split(",") if name]
+            return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
         past = await read_open(session)
         for problem in past.problems:
             complain(problem)

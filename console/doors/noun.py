@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from console.commands.nouns import options as noun_options
 from console.commands.nouns.registry import noun
@@ -20,5 +19,4 @@ def run(options: argparse.Namespace, name: str) -> int:
     from console.commands.nouns.command import NounCommand
 
     open_log_file()
-    interactive = sys.stdin.isatty() and sys.stderr.isatty()
-    return NounCommand(noun(name), options, interactive).run(lambda: context_of(options), client_of)
+    return NounCommand(noun(name), options).run(lambda: context_of(options), client_of)

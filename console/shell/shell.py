@@ -7,6 +7,7 @@ import io
 import logging
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ log = logging.getLogger(__name__)
 
 DONE, FAILED, UNAPPLIED = 0, 1, 3
 UNDER_WAY = "the change is on its way and is not taken back by Ctrl-C; its outcome follows"
+ONCE_MORE = "nothing more is sent; Ctrl-C once more gives up waiting"
+GAVE_UP = "the answer is not waited for"
 READING_ENDED = "the reading was ended"
 
 
@@ -57,9 +60,41 @@ class Shell:
         self._outstanding: Outstanding = NOTHING
         self._at_work: asyncio.Task[None] | None = None
         self._failed = False
+        self._ended = 0
 
     async def run(self) -> int:
-        """Until the operator leaves: 0, 1 where the last entry failed, 3 where edits were left unapplied."""
+        """Until the operator leaves: 0, 1 where the last entry failed or an outcome is unknown, 3 where edits were left
+        unapplied; 128 and the number of a signal that ended it."""
+        running = asyncio.ensure_future(self._run())
+        loop = asyncio.get_running_loop()
+        with suppress(ValueError, RuntimeError):  # not the main thread, which alone hears signals
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._end, int(number), running)
+        try:
+            code = await running
+        except (asyncio.CancelledError, OSError):  # a lost connection takes the terminal with it
+            if not self._ended:
+                raise
+            code = 128 + self._ended
+        finally:
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(number)
+        if self.session.in_flight is not None:
+            with suppress(OSError):
+                complain(self.session.in_flight.unknown)
+            return FAILED
+        return code
+
+    def _end(self, number: int, running: asyncio.Task[int]) -> None:
+        """SIGTERM, or SIGHUP as of a lost connection: what is on its way is waited for, unless it comes again."""
+        if self._ended or not self.session.applying:
+            self._ended = number
+            running.cancel()
+            return
+        self._ended = number
+        self._interrupted()
+
+    async def _run(self) -> int:
         loop = asyncio.get_running_loop()
         await self._begin()
         while True:
@@ -76,6 +111,8 @@ class Shell:
                 ends = await self._entry(text)
             finally:
                 loop.remove_signal_handler(signal.SIGINT)
+            if self._ended:
+                return 128 + self._ended
             if ends and await self._may_leave():
                 break
         if self.session.plan:
@@ -90,6 +127,7 @@ class Shell:
 
         try:
             self._outstanding = await outstanding(self.session)
+            self.session.former_told = True
         except (AdminError, Refused) as error:
             complain(f"the journal was not looked at: {error.failure}")
             return
@@ -105,12 +143,12 @@ class Shell:
             say_error(error, text)
             return False
         out = io.StringIO()
-        runner = EntryRunner(self.session, text, printer=Printer(out=out), asking=self._line)
+        runner = EntryRunner(self.session, text, printer=Printer(out=out), asking=self._line, hears_signals=False)
         self._at_work = asyncio.ensure_future(runner.carry_out(statements))
         try:
             await self._at_work
         except asyncio.CancelledError:
-            complain(READING_ENDED)
+            complain(GAVE_UP if self.session.applying else READING_ENDED)
             runner.failed += 1
         except (KeyboardInterrupt, EOFError):  # at a question
             complain("nothing was done")
@@ -124,11 +162,22 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Ctrl-C ends a read. A change in flight goes on: what is cancelled halfway has an unknown outcome."""
-        if self.session.applying:
-            complain(UNDER_WAY)
-        elif self._at_work is not None:
-            self._at_work.cancel()
+        """Ctrl-C ends a read. What is on its way of a change is waited for, until Ctrl-C comes once more: then nobody
+        knows how it ends before the journal is settled."""
+        flying = self.session.in_flight
+        if self._at_work is None:
+            return
+        if self.session.applying and not self.session.stopping:
+            self.session.stop()
+            if flying is None:
+                return
+            with suppress(OSError):
+                complain(f"{UNDER_WAY}. {flying.waiting(datetime.now(UTC))}; {ONCE_MORE}")
+            return
+        if flying is not None:
+            with suppress(OSError):
+                complain(flying.unknown)
+        self._at_work.cancel()
 
     async def _may_leave(self) -> bool:
         count = len(self.session.plan)
@@ -143,6 +192,10 @@ class Shell:
         except ContextError as error:
             self._failed = True
             complain(str(error))
+            return
+        if self.session.in_flight is not None:
+            self._failed = True
+            complain(f"{self.session.in_flight.waiting(datetime.now(UTC))}: stay until it is")
             return
         if not await self._may_leave():
             return

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import os
+import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -117,15 +120,23 @@ class Console(KeysInOrder["Context"]):
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self.settings.keys.items()})
         self.session.subscribe(self._listen)
+        with suppress(ValueError, RuntimeError, NotImplementedError):  # not the main thread, which alone hears signals
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
         self.frame.put_color()
         self.going.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
         self.run_worker(self.reading.live.run(), group="live", name="live")
 
-    def on_unmount(self) -> None:
-        """The end of the console."""
+    async def on_unmount(self) -> None:
+        """The end of the console. However it came, a change that is on its way is waited for, unless that was given
+        up."""
+        await self.session.settled()
         self.lake.close()
+
+    def _ended(self, number: int) -> None:
+        self.applying.ended(number)
 
     def _listen(self, event: SessionEvent) -> None:
         self.post_message(SessionTold(event))
@@ -338,6 +349,14 @@ class Console(KeysInOrder["Context"]):
 
     def do_quit(self) -> None:
         """Leave; where edits are staged, ask."""
+        self.applying.ask_and_quit()
+
+    async def action_quit(self) -> None:
+        """Textual's own key for it, which works on any screen."""
+        self.applying.ask_and_quit()
+
+    def action_help_quit(self) -> None:
+        """Ctrl-C."""
         self.applying.ask_and_quit()
 
     # -- what the session and the workers tell -------------------------------------------------------------------------

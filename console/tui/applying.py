@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from console.commands.applying import ApplyReport
+from textual.worker import Worker, WorkerError
+
 from console.commands.plan_results import deletion_lines, loss_lines, risk_lines, with_source
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
-from console.plan.edits import DeleteTopic
-from console.plan.effects.risks import NAMES, risks
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.requests import request_lines
 from console.present.sanitize import clean
 from console.present.spans import Line
+from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
+from console.session.apply_report import ApplyOptions, ApplyReport
 from console.tui.messages import Said
 
 if TYPE_CHECKING:
+    from console.contexts import Context
     from console.plan.conflicts import Conflict
+    from console.plan.effects.risks import Risk
     from console.tui.app import Console
     from console.tui.screens.confirm import Confirm
+    from console.tui.screens.waiting import Waiting
 
 log = logging.getLogger(__name__)
 MOST_LINES = 10
@@ -30,114 +36,159 @@ MOST_LINES = 10
 
 
 class Applying:
-    """The way from the plan to the brokers. A change is never cancelled midway: its worker is not exclusive."""
+    """The way from the plan to the brokers. A change is never cancelled midway: its worker is not exclusive.
+
+    last: what the last apply did, None before there is one. busy: the operator has agreed, and it is not over.
+    """
 
     def __init__(self, app: Console) -> None:
         self._app = app
+        self.last: ApplyReport | None = None
+        self.busy = False
+        self._ended = False
+        self._question: Confirm | None = None
+        self._answer: asyncio.Future[bool] | None = None
+        self._flow: Worker[None] | None = None
+        self._waiting: Waiting | None = None
 
     def check(self) -> None:
         """Let the brokers validate the plan; the outcomes stand on the rows."""
         self._app.say("checking…", "muted")
-        self._app.run_worker(self._work(self._app.session.check, "checked"), group="change", name="check")
+        self._app.reading.held = True
+        self._app.run_worker(self._work(self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Say what will be sent to which cluster, ask, and send it. force: over what somebody changed meanwhile."""
+        """Say what will be sent to which cluster, ask, and send it. force: over what somebody changed meanwhile.
+
+        The question stands at once, so that keys typed ahead answer it; what the plan means is read meanwhile.
+        """
         from console.tui.screens.confirm import Confirm
 
         app = self._app
+        if self.busy or app.session.applying:
+            app.say("the plan is being checked or applied", "muted")
+            return
         plan, context = app.session.plan, app.session.context
-        steps = compile_plan(plan, Facts(configs=app.session.snapshot.configs))
-        names = [
-            ("the name of the topic to delete", s.edit.name) for s in plan.staged if isinstance(s.edit, DeleteTopic)
-        ]
-        if context.confirm:
-            names.insert(0, ("the name of the context", context.name))
-        found = risks(plan.staged, app.session.snapshot)
-        if found:
-            names.append((f"accept, for {plural(len(found), 'warning')}", "accept"))
         cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
         title = f"Apply {plural(len(plan), 'edit')} to {clean(context.name or cluster, 80)} ({clean(cluster, 60)})?"
-
-        def answered(yes: bool | None) -> None:
-            if not yes:
-                app.say("nothing was sent", "muted")
-                return
-            self._send(valid_only, force)
-
         what = "checks the plan, and sends it if nothing fails"
         what += ", over whatever somebody changed meanwhile" if force else ""
-        lost: list[Line] = [[(clean(line, 400), "danger")] for line in loss_lines(plan.staged)[:MOST_LINES]]
-        warned: list[Line] = [[(clean(line, 400), "danger")] for line in risk_lines(found)[:MOST_LINES]]
-        question = Confirm(title, [*request_lines(steps), *warned, *lost], what, names)
-        app.push_screen(question, answered)
-        app.run_worker(self._tell_deletions(question), group="estimate", name="estimate", exclusive=True)
+        requests = request_lines(compile_plan(plan, Facts(configs=app.session.snapshot.configs)))
+        names = [(typed.what, typed.text) for typed in names_to_type(app.session, _ASKS)]
+        lines = [*requests, *_danger(loss_lines(plan.staged))]
+        screen = self._question = Confirm(title, lines, what, names, whole=False)
+        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+        def answered(yes: bool | None) -> None:
+            self.busy = bool(yes)
+            if yes:
+                app.say("applying…", "pending")
+            if not answer.done():
+                answer.set_result(bool(yes))
+
+        self._answer = answer
+        self.last = None
+        app.push_screen(screen, answered)
+        app.run_worker(self._tell_deletions(screen), group="estimate", name="estimate", exclusive=True)
+
+        async def flow() -> None:
+            await apply_flow(app.session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
+
+        self._flow = app.run_worker(self._work(flow, "applied"), group="change", name="question")
+
+    # -- the front end of the flow -------------------------------------------------------------------------------------
+
+    @property
+    def can_ask(self) -> bool:
+        """Whoever pressed the key is there."""
+        return True
+
+    async def confirm(self, question: Question) -> str:
+        """What was read meanwhile is asked too, in the question that stands; what came up later, in one of its own."""
+        from console.tui.screens.confirm import Confirm
+
+        warned = _danger(risk_lines(question.risks))
+        answer, self._answer = self._answer, None
+        if answer is None or self._question is None:
+            self.busy = False
+            self._end_waiting(False)
+            names = [(typed.what, typed.text) for typed in question.typed]
+            title = f"{plural(len(question.risks), 'warning')} came up since."
+            again = Confirm(title, warned, "goes on", names)
+            self.busy = await self._app.push_screen_wait(again)
+            return "" if self.busy else NOTHING_SENT
+        if not answer.done():
+            asked = [(typed.what, typed.text) for typed in question.typed if typed.text == ACCEPT and question.risks]
+            self._question.complete(warned, asked)
+        yes = await answer
+        self._question = None
+        self._app.reading.held = yes
+        return "" if yes else NOTHING_SENT
 
     async def _tell_deletions(self, question: Confirm) -> None:
         """What a shorter retention deletes is read while the question stands."""
         from console.commands.retention_estimate import deletions, read_retention
 
         await read_retention(self._app.session)
-        found = deletion_lines(deletions(self._app.session))[:MOST_LINES]
+        found = _danger(deletion_lines(deletions(self._app.session)))
         if found and question.is_attached:
-            question.tell([[(clean(line, 400), "danger")] for line in found])
+            question.tell(found)
 
-    def _send(self, valid_only: bool, force: bool, accepted: tuple[Conflict, ...] = ()) -> None:
-        app = self._app
-        app.say("applying…", "pending")
-
-        async def send() -> ApplyReport:
-            report = await app.session.apply(valid_only, force, accepted, NAMES)
-            if report.conflicts:
-                self._ask_to_go_over(report.conflicts, valid_only)
-            if report.sent:
-                app.past.look()
-            return report
-
-        app.run_worker(self._work(send, "applied"), group="change", name="apply")
-
-    def _ask_to_go_over(self, found: tuple[Conflict, ...], valid_only: bool) -> None:
+    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
         """Show what somebody changed, three ways; to go over it is for the operator to say, and for this alone."""
         from console.tui.screens.confirm import Confirm
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._send(valid_only, False, found)
-            else:
-                self._app.say("nothing was sent; the plan shows what is there now", "muted")
 
         title = f"Somebody changed {plural(len(found), 'place')} of the plan since it was read."
         lines = [line for conflict in found[: MOST_LINES // 2] for line in conflict_lines(conflict)]
         if len(found) > MOST_LINES // 2:
             lines.append([(f"and {len(found) - MOST_LINES // 2:,} more", "muted")])
-        self._app.push_screen(Confirm(title, lines, "goes over what is theirs"), answered)
+        self.busy = False
+        self._end_waiting(False)
+        if await self._app.push_screen_wait(Confirm(title, lines, "goes over what is theirs")):
+            self.busy = True
+            self._app.say("applying…", "pending")
+            return True
+        self._app.say("nothing was sent; the plan shows what is there now", "muted")
+        return False
+
+    def tell(self, line: str) -> None:
+        """On the message line."""
+        self._app.say(clean(line, 400), "failed")
+
+    def warn(self, found: tuple[Risk, ...]) -> None:
+        """Warnings are asked about here; their rows show them too."""
+        self.tell("; ".join(risk_lines(found)))
+
+    def report(self, report: ApplyReport) -> None:
+        """How it went; the rows have it too."""
+        self.last = report
+        self._app.post_message(Said(*report_text(report, "applied")))
+        if report.sent:
+            self._app.past.look()
+
+    # -- leaving -------------------------------------------------------------------------------------------------------
 
     def ask_and_quit(self) -> None:
         """Leave; staged edits are not kept, so ask where there are any."""
-        from console.tui.screens.confirm import Confirm
-
-        app = self._app
-        count = len(app.session.plan)
-        if not count:
-            app.exit()
-            return
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                app.exit()
-
-        title = f"Leave? {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
-        app.push_screen(Confirm(title, [], "leaves"), answered)
+        self._ask_and_go(None, "Leave?", "leaves")
 
     def ask_and_switch(self, name: str) -> None:
         """Go to the cluster of another context; staged edits are not kept, so ask where there are any."""
         from console.contexts import ContextError
+
+        try:
+            chosen = self._app.contexts.get(name)
+        except ContextError as error:
+            self._app.say(clean(str(error), 400), "failed")
+            return
+        self._ask_and_go(chosen, f"Go to {clean(name, 80)}?", "goes")
+
+    def _ask_and_go(self, chosen: Context | None, question: str, going: str) -> None:
         from console.tui.screens.confirm import Confirm
 
         app = self._app
-        try:
-            chosen = app.contexts.get(name)
-        except ContextError as error:
-            app.say(clean(str(error), 400), "failed")
+        if self.busy or app.session.applying:
+            app.run_worker(self._wait_and_go(chosen, question, going), group="leave", name="leave", exclusive=True)
             return
         count = len(app.session.plan)
         if not count:
@@ -148,8 +199,80 @@ class Applying:
             if yes:
                 app.exit(chosen)
 
-        title = f"Go to {clean(name, 80)}? {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
-        app.push_screen(Confirm(title, [], "goes"), answered)
+        title = f"{question} {plural(count, 'staged edit')} {'is' if count == 1 else 'are'} not kept."
+        app.push_screen(Confirm(title, [], going), answered)
+
+    async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
+        """Wait until the apply is over, unless the operator does not; where something is left staged then, ask."""
+        from console.tui.screens.waiting import Waiting
+
+        app = self._app
+        screen = self._waiting = Waiting(app.session, going)
+        settled = asyncio.ensure_future(self._settled())
+        settled.add_done_callback(lambda _: self._end_waiting(True))
+        leaves = await app.push_screen_wait(screen)
+        self._waiting = None
+        over = settled.done()
+        settled.cancel()
+        if over and leaves and app.session.plan:
+            self._ask_and_go(chosen, question, going)
+        elif leaves:
+            self._go(chosen)
+
+    def _end_waiting(self, leaves: bool) -> None:
+        screen, self._waiting = self._waiting, None
+        if screen is not None and screen.is_current:
+            screen.dismiss(leaves)
+
+    async def _settled(self) -> None:
+        """Wait until the apply is over and shown."""
+        await self._app.session.settled()
+        if self._flow is not None:
+            with suppress(WorkerError):
+                await self._flow.wait()
+
+    def _go(self, chosen: Context | None, code: int = 0) -> None:
+        """Leave. The terminal says how the apply went, once the screen is gone: that nobody waits for it any more, with
+        exit code 1, or what it did."""
+        from rich.text import Text
+
+        app = self._app
+        flying = app.session.in_flight
+        if flying is not None:
+            app.session.give_up()
+            app.exit(return_code=1, message=Text(f"kac: {flying.unknown}"))
+        elif self.busy or app.session.applying:
+            committed = app.session.committed
+            self._stop()
+            words = "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT
+            app.exit(return_code=code or 1, message=Text(f"kac: {words}"))
+        else:
+            words = report_text(self.last, "applied")[0] if self.last is not None else NOTHING_SENT
+            app.exit(chosen, return_code=code, message=Text(f"kac: {words}"))
+
+    def _stop(self) -> None:
+        """Send nothing more."""
+        if self._app.session.applying:
+            self._app.session.stop()
+        elif self._flow is not None:
+            self._flow.cancel()
+
+    def ended(self, number: int) -> None:
+        """SIGTERM, or SIGHUP as of a lost connection: nothing more is sent, and what is on its way is waited for,
+        unless it comes once more. Nothing is asked."""
+        again, self._ended = self._ended, True
+        if again or not (self.busy or self._app.session.applying):
+            if self.busy or self._app.session.applying:
+                self._go(None, 128 + number)
+            else:
+                self._app.exit(return_code=128 + number)
+            return
+        self._stop()
+        self._app.run_worker(self._settle_and_go(128 + number), group="leave", name="leave", exclusive=True)
+
+    async def _settle_and_go(self, code: int) -> None:
+        await self._settled()
+        self._go(None, code)
 
     def show_script(self) -> None:
         """The plan as commands, to copy into a script."""
@@ -172,20 +295,40 @@ class Applying:
         ]
         self._app.show_text("the plan as commands of Kafka's tools", lambda _width: lines)
 
-    async def _work(self, work: Callable[[], Awaitable[ApplyReport]], done: str) -> None:
+    async def _check(self) -> None:
+        report = await self._app.session.check()
+        self._app.post_message(Said(*report_text(report, "checked")))
+
+    async def _work(self, work: Callable[[], Awaitable[None]], done: str) -> None:
         from console.admin.errors import AdminError
         from console.commands.session import Refused
 
-        self._app.reading.held = True
         try:
-            report = await work()
+            await work()
+        except NotApplied as refused:
+            self._dismiss()
+            self._app.say(refused.hint or refused.message, "muted")
         except (AdminError, Refused) as error:
+            self._dismiss()
             log.warning("%s: %s", done, error.failure)
             self._app.post_message(Said(f"not {done}: {failure_text(error.failure)}", "failed"))
-            return
         finally:
+            self.busy = False
             self._app.reading.held = False
-        self._app.post_message(Said(*report_text(report, done)))
+
+    def _dismiss(self) -> None:
+        """Take the question away where nothing can be sent any more."""
+        screen, self._question = self._question, None
+        if screen is not None and screen.is_current:
+            screen.dismiss(False)
+
+
+_ASKS = Asks(topics=True, signals=False)
+NOTHING_SENT = "nothing was sent"
+
+
+def _danger(lines: list[str]) -> list[Line]:
+    return [[(clean(line, 400), "danger")] for line in lines[:MOST_LINES]]
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:

@@ -13,7 +13,6 @@ import pytest
 from console.admin import changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.applying import ApplyReport
 from console.commands.look import read_again
 from console.commands.session import Session
 from console.contexts.context import Context
@@ -30,6 +29,7 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
+from console.session.apply_report import ApplyReport
 
 TOPICS = ("topic-a", "topic-b", "topic-c")
 USERS = tuple(QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))

@@ -42,7 +42,7 @@ def script(number: int) -> str:
     """Four requests; every value in them is of this round alone."""
     return (
         f"set topic {TOPIC} retention.ms={number + 1000} max.message.bytes={number + 1000}; "
-        f"set user user-{number} producer_byte_rate={number + 1}; "
+        f"set user user-{number} producer_byte_rate={number + 2048}; "
         f"allow User:user-{number} READ on topic {TOPIC}; "
         f"create topic new-{number} partitions=1 replication=1; apply --yes"
     )

@@ -234,13 +234,13 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
         client.start()
         try:
             session = Session(client, Context("test", "tests", client.settings))
-            edit = SetConfig(ORDERS, "retention.ms", "2000")
+            edit = SetConfig(ORDERS, "retention.ms", "3600000")
             await read_again(session, [edit])
             (staged,) = session.stage([edit]).added
             assert losses([staged]) == ((staged, "what was there before was not read"),)
             report = await session.apply()
             assert report.ok, report
-            assert state.configs[ORDERS] == {"retention.ms": "2000"}
+            assert state.configs[ORDERS] == {"retention.ms": "3600000"}
             assert report.change is not None
             back = await stage_revert(session, report.change)
             assert not session.plan

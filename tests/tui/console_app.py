@@ -117,9 +117,12 @@ class Driven:
             await self.pilot._wait_for_screen()
             await self.pilot._wait_for_screen()
             under_way = [worker for worker in self.app.workers if worker.name in PASSING and not worker.is_finished]
-            if not under_way or self.app.bar.line.is_open:
+            if under_way and not self.app.bar.line.is_open:
+                await self.app.workers.wait_for_complete(under_way)
+            elif self.app.applying.busy:
+                await self.pilot.pause(0.01)
+            else:
                 return
-            await self.app.workers.wait_for_complete(under_way)
 
     async def until(self, holds: Callable[[], bool], what: str = "") -> None:
         """Wait for something that the console does by itself."""

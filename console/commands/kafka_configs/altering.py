@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from console.commands.kafka_configs.changes import (
     config_changes,
@@ -21,13 +20,10 @@ from console.commands.kafka_configs.request import ConfigsRequest
 from console.commands.session import Refused, Session
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
 from console.plan.edits import ConfigEdit, QuotaEdit, ScramEdit, SetConfig, SetQuota
-from console.plan.effects.risks import NAMES
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
-
-if TYPE_CHECKING:
-    from console.commands.applying import ApplyReport
+from console.session.apply_report import ApplyReport
 
 _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
 """A broker may describe a change some milliseconds after the controller took it."""
@@ -41,13 +37,18 @@ class Altered:
     hint: str = ""
 
 
-async def alter(session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> Altered:
-    """Check with the brokers and, unless that is all that was asked for, apply. Raises UsageError before anything is
-    sent, Refused, AdminError."""
+Send = Callable[[], Awaitable[ApplyReport]]
+"""Checks or applies what is staged."""
+
+
+async def alter(
+    session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], send: Send
+) -> Altered:
+    """Stage the change and send it. Raises UsageError before anything is sent, Refused, AdminError."""
     session.refuse_if_read_only()
     if request.type in QUOTA_TYPES:
         quotas = await _quotas_or_credentials(session, request, added, deleted)
-        report = await _send(session, request, quotas)
+        report = await _send(session, quotas, send)
         if report is not None and report.sent and report.ok:
             await _until_quotas_seen(session, request, quotas)
         return Altered(report)
@@ -59,7 +60,7 @@ async def alter(session: Session, request: ConfigsRequest, added: Mapping[str, s
         if resource in listing.failures:
             raise Refused(listing.failures[resource])
     edits = config_changes(request, added, deleted, session.snapshot)
-    report = await _send(session, request, _as_written(edits, known))
+    report = await _send(session, _as_written(edits, known), send)
     if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
         await _until_seen(session, resource, edits)
     return Altered(report, near_keys((*added, *deleted), known) if report is not None and not report.ok else "")
@@ -75,11 +76,11 @@ async def _describe(session: Session, resource: ConfigResource) -> None:
     await session.read_configs([resource, *brokers])
 
 
-async def _send(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> ApplyReport | None:
+async def _send(session: Session, staged: Sequence[Staged], send: Send) -> ApplyReport | None:
     if not staged:
         return None
     session.replan(Plan(tuple(staged)))
-    return await (session.check() if request.validate_only else session.apply(force=request.force, risks=NAMES))
+    return await send()
 
 
 def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from console.commands.asking import Asking, Terminal
 from console.commands.data_forms import yaml_text
 from console.commands.kafka_configs.options import OPTIONS, usage
 from console.commands.kafka_configs.reader import Arguments, UsageError, by_spelling, read
@@ -20,11 +20,12 @@ from console.present.sanitize import clean
 from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
-    from console.commands.applying import ApplyReport
     from console.commands.kafka_configs.described import Described
     from console.commands.run import Closing
     from console.commands.session import Client, Session
     from console.contexts import Context
+    from console.model.changes import Outcome
+    from console.session.apply_report import ApplyReport
 
 DONE, FAILED = 0, 1
 KAFKA, TABLE = "kafka", "table"
@@ -37,14 +38,14 @@ class ConfigsCommand:
     """One run of `kac configs`.
 
     context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
-    client of it. interactive: whether somebody sits there to be asked.
+    client of it. asking: who is there to be asked.
     """
 
     context: Callable[[Arguments], Context | None]
     connect: Callable[[Context], Closing]
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    interactive: bool = False
+    asking: Asking = field(default_factory=Terminal)
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
@@ -159,12 +160,16 @@ class ConfigsCommand:
         from console.commands.kafka_configs.altering import alter
         from console.commands.kafka_configs.kafka_text import completed
 
-        await self._tell_outstanding(session)
-        self._let_confirm(session.context, request)
-        altered = await alter(session, request, added, deleted)
+        for line in await session.former_changes():
+            self._note(line)
+
+        async def send() -> ApplyReport:
+            if request.validate_only:
+                return await session.check()
+            return await self._apply(session, request)
+
+        altered = await alter(session, request, added, deleted, send)
         report = altered.report
-        if report is not None:
-            self._tell_conflicts(report)
         if report is not None and not report.ok:
             for outcome in (outcome for result in report.results for outcome in result.failed):
                 self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
@@ -182,12 +187,39 @@ class ConfigsCommand:
             self.out.write("\n")
         return await self._describe(session.client, request)
 
-    async def _tell_outstanding(self, session: Session) -> None:
-        """What a former change left open, and what is due to be taken back."""
-        from console.commands.outstanding import outstanding
+    async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
+        """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
+        asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
+        from console.commands.terminal_front import TerminalFront, nothing_before
+        from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
+        from console.session.apply_report import ApplyOptions
 
-        for line in (await outstanding(session)).lines:
-            self._note(line)
+        reports: list[ApplyReport] = []
+
+        def show(report: ApplyReport) -> None:
+            self._tell_conflicts(report)
+            reports.append(report)
+
+        front = TerminalFront(self.asking, clean(session.context.name, 80), show, self._note, nothing_before)
+        drop_in = request.output == KAFKA
+        asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
+        options = ApplyOptions(force=request.force, risks=frozenset(request.accept))
+        flags = Flags(force="--force does", confirm="--force asks nothing")
+        try:
+            return (await apply_flow(session, front, options, asks, flags))[-1]
+        except NotApplied as refused:
+            raise UsageError(refused.message, refused.hint) from None
+        except Ended:
+            for outcome in (each for report in reports for result in report.results for each in result.outcomes):
+                self._say_ended(outcome)
+            raise
+
+    def _say_ended(self, outcome: Outcome) -> None:
+        from console.present.failures import failure_text
+        from console.present.names import target
+
+        why = f": {failure_text(outcome.failure)}" if outcome.failure is not None else ""
+        self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
         """What somebody else changed between our reading and our applying, and a journal that could not be written."""
@@ -196,23 +228,8 @@ class ConfigsCommand:
 
         for table in conflict_tables(report):
             self.err.write(render(table))
-        if report.conflicts:
-            self._note("nothing was sent; --force goes over what somebody changed")
         if report.unrecorded is not None:
             self._note(f"the journal does not say how it went: {report.unrecorded.message}")
-
-    def _let_confirm(self, context: Context, request: ConfigsRequest) -> None:
-        if not context.confirm or request.force or request.validate_only:
-            return
-        if not self.interactive:
-            raise UsageError(
-                f"context {context.name} wants its name typed before a change, and there is no terminal",
-                "--force asks nothing",
-            )
-        self.err.write(f"Type the context's name to change {clean(context.name)}: ")
-        self.err.flush()
-        if sys.stdin.readline().strip() != context.name:
-            raise UsageError("Nothing was changed", "the name was not the context's")
 
     def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
         if self.form == KAFKA:

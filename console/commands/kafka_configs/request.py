@@ -30,7 +30,7 @@ class ConfigsRequest:
     """What is asked, understood and checked as far as that goes without a cluster.
 
     types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
-    added: the text of --add-config; file: of --add-config-file.
+    added: the text of --add-config; file: of --add-config-file. accept: names of warnings.
     """
 
     alter: bool
@@ -42,6 +42,7 @@ class ConfigsRequest:
     deleted: tuple[str, ...] = ()
     validate_only: bool = False
     force: bool = False
+    accept: tuple[str, ...] = ()
     output: str | None = None
 
     @property
@@ -91,6 +92,7 @@ def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolva
         deleted=arguments.values("delete-config"),
         validate_only=arguments.has("validate-only"),
         force=arguments.has("force"),
+        accept=tuple(name for name in (arguments.value("accept") or "").split(",") if name),
         output=_output(arguments),
     )
     if request.alter and len(types) != len(names):

@@ -4,43 +4,41 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from console.commands.asking import Asking, Terminal
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
 from console.commands.needs import needs_of_script
 from console.commands.nouns.noun import Noun, OptionsError, Statements
 from console.commands.nouns.output import write
-from console.commands.plan_results import risk_lines
 from console.commands.reading import read_needs
 from console.commands.session import Refused, Session
 from console.commands.statements import EditStatement, QueryStatement, Statement
 from console.model.secret import Secret
-from console.plan.effects.risks import NAMES, risks
 from console.present.failures import failure_text
 from console.present.sanitize import clean
-from console.terminal import ask_secret, stderr, stdout
+from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
-    from console.commands.applying import ApplyReport
     from console.commands.run import Closing
     from console.commands.secret_values import SecretSlot
     from console.contexts import Context
     from console.plan.plan import StageReport
+    from console.session.apply_report import ApplyReport
 
 DONE, FAILED, USAGE = 0, 1, 2
 
 
 @dataclass
 class NounCommand:
-    """One run of a noun's command. interactive: whether somebody sits there to be asked."""
+    """One run of a noun's command. asking: who is there to be asked."""
 
     noun: Noun
     given: argparse.Namespace
-    interactive: bool = False
+    asking: Asking = field(default_factory=Terminal)
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
 
@@ -108,10 +106,9 @@ class NounCommand:
 
     async def _change(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
         from console.commands.interpret import to_edits
-        from console.commands.outstanding import outstanding
         from console.commands.secret_values import resolve_secrets
 
-        for line in (await outstanding(session)).lines:
+        for line in await session.former_changes():
             self._complain(line)
         for statement in statements:
             assert isinstance(statement, EditStatement)
@@ -123,10 +120,29 @@ class NounCommand:
             return DONE
         if self.given.validate_only:
             return self._tell(await session.check(), "check")
-        for line in risk_lines(risks(session.plan.staged, session.snapshot)):
-            self._complain(line)
-        self._let_confirm(session.context, action, texts)
-        return self._tell(await session.apply(risks=NAMES), "apply")
+        return await self._apply(session, action, texts)
+
+    async def _apply(self, session: Session, action: str, texts: Statements) -> int:
+        """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to."""
+        from console.commands.terminal_front import TerminalFront
+        from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
+        from console.session.apply_report import ApplyOptions
+
+        async def said() -> list[str]:
+            return [f"  {text}" for text in texts]
+
+        def show(report: ApplyReport) -> None:
+            self._tell(report, "apply")
+
+        front = TerminalFront(self.asking, clean(session.context.name, 80), show, self._complain, said)
+        yes = self.given.yes
+        asks = Asks(plan=action in self.noun.destructive, name=not yes, silent=yes)
+        options = ApplyOptions(risks=frozenset(name for name in self.given.accept.split(",") if name))
+        try:
+            reports = await apply_flow(session, front, options, asks, Flags(confirm="write --yes"))
+        except NotApplied as refused:
+            raise CommandError(refused.message, refused.hint) from None
+        return DONE if reports[-1].ok else FAILED
 
     def _refusals(self, report: StageReport) -> bool:
         from console.present import names
@@ -146,24 +162,10 @@ class NounCommand:
             self._complain(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
         return DONE if report.ok else FAILED
 
-    def _let_confirm(self, context: Context, action: str, texts: Statements) -> None:
-        """What can't be taken back asks, and so does a context that wants its name typed. Raises CommandError."""
-        if self.given.yes or not (context.confirm or action in self.noun.destructive):
-            return
-        if not self.interactive:
-            raise CommandError(f"--{action} asks first, and there is no terminal", "write --yes")
-        for text in texts:
-            self.err.write(f"  {clean(text, 400)}\n")
-        wanted = context.name if context.confirm else "yes"
-        self.err.write(f"Type {clean(wanted)} to do this on {clean(context.name)}: ")
-        self.err.flush()
-        if sys.stdin.readline().strip() != wanted:
-            raise CommandError("nothing was changed")
-
     async def _ask(self, slot: SecretSlot) -> Secret:
-        if not self.interactive:
+        if not self.asking.answers:
             raise CommandError(f"{slot.prompt}: there is no terminal to ask on", "give --password-file FILE")
-        return Secret(ask_secret(f"{slot.prompt}: "))
+        return await self.asking.secret(slot.prompt)
 
     def _complain_of(self, error: LanguageError) -> None:
         # Without its place, which is one in a text that nobody wrote.

@@ -19,5 +19,6 @@ def add_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
         actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
     noun.add_options(parser)
     parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
-    parser.add_argument("--yes", "--force", action="store_true", help="don't ask")
+    parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
     parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")

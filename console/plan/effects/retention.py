@@ -27,7 +27,7 @@ _KEYS = (POLICY, BY_TIME, BY_SIZE)
 _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SYNONYMS.get(key, ())}
 _SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
-_FOREVER = 2**63
+FOREVER = 2**63
 
 
 class RetentionCut(NamedTuple):
@@ -62,8 +62,8 @@ class Deletion(NamedTuple):
         )
 
 
-class _Kept(NamedTuple):
-    """What a topic keeps. deletes: whether it deletes at all; then limits, `_FOREVER` for none."""
+class Kept(NamedTuple):
+    """What a topic keeps. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
 
     deletes: bool
     ms: int
@@ -88,7 +88,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
         known = snapshot.configs.get(resource)
         if resource.type != TOPIC or known is None or known is wanted:
             continue
-        shorter = _shorter(_kept(known), _kept(wanted))
+        shorter = _shorter(kept(known), kept(wanted))
         slots = (own.get(Slot(resource, key), inherited.get(key)) for key in shorter)
         slot = next((slot for slot in slots if slot is not None), None)
         if slot is not None:
@@ -141,7 +141,7 @@ def _segment(young: float, cut: RetentionCut) -> float:
     return max(1.0, min(cut.segment_bytes, young / cut.ms * cut.segment_ms))
 
 
-def _shorter(before: _Kept, after: _Kept) -> tuple[str, ...]:
+def _shorter(before: Kept, after: Kept) -> tuple[str, ...]:
     """The keys by which less is kept."""
     if not after.deletes:
         return ()
@@ -150,11 +150,12 @@ def _shorter(before: _Kept, after: _Kept) -> tuple[str, ...]:
     return tuple(key for key, old, new in zip(_KEYS[1:], before[1:], after[1:], strict=True) if new < old)
 
 
-def _kept(configs: ConfigSet) -> _Kept:
+def kept(configs: ConfigSet) -> Kept:
+    """What a topic of these configs keeps."""
     entry = configs.get(POLICY)
     policy = entry.value if entry is not None and entry.value is not None else "delete"
     limits = (_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
-    return _Kept("delete" in policy.split(","), *(_FOREVER if limit < 0 else limit for limit in limits))
+    return Kept("delete" in policy.split(","), *(FOREVER if limit < 0 else limit for limit in limits))
 
 
 def _cut(slot: Slot, topic: str, wanted: ConfigSet) -> RetentionCut:

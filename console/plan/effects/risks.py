@@ -1,33 +1,42 @@
-"""What is legal but wrong. Each has a name, by which an operator accepts it before it is sent."""
+"""What is legal but wrong. Each has a name, by which an operator accepts it before it is sent. Pure.
+
+A warning is a `Rule`: what it needs read, and what it says of an edit. `console.session.risk_reading` reads what the
+rules need before they judge, so that a warning never depends on what happened to be read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from console.model.cluster import Topic
-from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigResource
-from console.model.numbers import long_number
+from console.model.codes import BROKER
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
-from console.plan.edits import CreateTopic, SetConfig, SetQuota, Slot
+from console.plan.edits import Edit, SetConfig, SetQuota, Slot
+from console.plan.effects import acl_risks, topic_risks
+from console.plan.effects.risk_needs import NOTHING, Judged, RiskFacts, RiskNeeds
 from console.plan.staged import Staged
 
 ISR_ABOVE_REPLICATION = "isr-above-replication"
 UNCLEAN_ELECTION = "unclean-election"
 RETENTION_ZERO = "retention-zero"
+RETENTION_TINY = "retention-tiny"
+MESSAGE_SIZE_LOWERED = "message-size-lowered"
 THROTTLES_EVERYONE = "throttles-everyone"
+QUOTA_NEAR_ZERO = "quota-near-zero"
 NEEDS_RESTART = "needs-restart"
-NAMES = (ISR_ABOVE_REPLICATION, UNCLEAN_ELECTION, RETENTION_ZERO, THROTTLES_EVERYONE, NEEDS_RESTART)
+ACL_LOCKS_OUT = "acl-locks-out"
+FIRST_ACL = "first-acl"
 
-_RETENTION = {
-    TOPIC: ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes"),
-    BROKER: ("log.retention.ms", "log.retention.minutes", "log.retention.hours", "log.retention.bytes"),
+_NEAR_ZERO = {
+    "producer_byte_rate": 1_024.0,
+    "consumer_byte_rate": 1_024.0,
+    "request_percentage": 0.1,
+    "connection_creation_rate": 1.0,
+    "controller_mutation_rate": 0.1,
 }
-_ISR = "min.insync.replicas"
-_UNCLEAN = "unclean.leader.election.enable"
+"""Below it a client is as good as shut out: less than a batch's head a second, a request every few minutes."""
 
 
 class Risk(NamedTuple):
@@ -38,9 +47,32 @@ class Risk(NamedTuple):
     text: str
 
 
-def risks(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Risk, ...]:
-    """The warnings of these edits, in their order."""
-    return tuple(risk for each in staged for risk in _risks(each, snapshot))
+class Rule(NamedTuple):
+    """A warning. needs: what has to be read to judge an edit; judge: a line for each thing that is wrong with it."""
+
+    name: str
+    needs: Callable[[Edit], RiskNeeds]
+    judge: Callable[[Staged, Judged], Iterator[str]]
+
+
+def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
+    """The warnings of these edits, in their order. facts: what was read for them; without, sizes are unknown."""
+    judged = Judged(snapshot, tuple(staged), facts or RiskFacts())
+    return tuple(
+        Risk(each.edit.slot, rule.name, text)
+        for each in judged.staged
+        for rule in RULES
+        for text in rule.judge(each, judged)
+    )
+
+
+def risk_needs(staged: Iterable[Staged]) -> RiskNeeds:
+    """What has to be read to judge these edits."""
+    wanted = NOTHING
+    for each in staged:
+        for rule in RULES:
+            wanted |= rule.needs(each.edit)
+    return wanted
 
 
 def unaccepted(found: Iterable[Risk], accepted: Iterable[str]) -> tuple[Risk, ...]:
@@ -49,83 +81,61 @@ def unaccepted(found: Iterable[Risk], accepted: Iterable[str]) -> tuple[Risk, ..
     return tuple(risk for risk in found if risk.name not in names)
 
 
-def _risks(staged: Staged, snapshot: Snapshot) -> Iterator[Risk]:
-    match staged.edit:
-        case SetConfig(resource=resource, key=key, value=str(value)):
-            for name, text in _of_config(resource, key, value, snapshot):
-                yield Risk(staged.edit.slot, name, text)
-        case CreateTopic(topic):
-            replication = len(topic.assignments[0]) if topic.assignments else topic.replication
-            for name, text in _of_new_topic(topic.configs, replication):
-                yield Risk(staged.edit.slot, name, text)
-        case SetQuota(entity=entity, key=key, value=value):
-            if _throttles_everyone(entity, key, value, staged):
-                yield Risk(staged.edit.slot, THROTTLES_EVERYONE, _everyone(entity))
+def _of_edit(judge: Callable[[Edit, Judged], Iterator[str]]) -> Callable[[Staged, Judged], Iterator[str]]:
+    return lambda staged, judged: judge(staged.edit, judged)
 
 
-def _of_config(resource: ConfigResource, key: str, value: str, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    if resource.type == BROKER and update_mode(resource.type, key) is UpdateMode.RESTART:
-        yield NEEDS_RESTART, "brokers read it from their file, when they start; as a dynamic config most refuse it"
-    if key == _UNCLEAN and value.lower() == "true":
-        yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"
-    if key in _RETENTION.get(resource.type, ()) and value == "0":
-        yield RETENTION_ZERO, "all records that are there are deleted within minutes, but for what is being written"
-    if key == _ISR and (wanted := long_number(value)) is not None:
-        yield from _isr(resource, wanted, snapshot)
+def _nothing(_edit: Edit) -> RiskNeeds:
+    return NOTHING
 
 
-def _isr(resource: ConfigResource, wanted: int, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    if resource.type == TOPIC:
-        topic = snapshot.topics.get(resource.name)
-        text = _isr_text(wanted, _replication(topic)) if topic is not None else ""
-        if text:
-            yield ISR_ABOVE_REPLICATION, text
-    elif resource.is_cluster_default:
-        fewer = sum(bool(_isr_text(wanted, _replication(topic))) for topic in snapshot.topics.values())
-        if fewer:
-            yield (
-                ISR_ABOVE_REPLICATION,
-                f"up to {fewer:,} topics have no more replicas than that, where they inherit it",
-            )
+def _needs_restart(staged: Staged, _judged: Judged) -> Iterator[str]:
+    edit = staged.edit
+    if not isinstance(edit, SetConfig) or edit.resource.type != BROKER:
+        return
+    if update_mode(edit.resource.type, edit.key) is UpdateMode.RESTART:
+        yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
 
 
-def _of_new_topic(configs: Mapping[str, object], replication: int) -> Iterator[tuple[str, str]]:
-    wanted = long_number(str(configs.get(_ISR, "")))
-    if wanted is not None and (text := _isr_text(wanted, replication)):
-        yield ISR_ABOVE_REPLICATION, text
-    if str(configs.get(_UNCLEAN, "")).lower() == "true":
-        yield UNCLEAN_ELECTION, "a replica that is behind may lead, and what it has not got is lost"
-    if any(configs.get(key) == "0" for key in _RETENTION[TOPIC]):
-        yield RETENTION_ZERO, "all records that are there are deleted within minutes, but for what is being written"
-
-
-def _replication(topic: Topic) -> int:
-    """How many replicas the first partition has, 0 where that is not known."""
-    return len(topic.partitions[0].replicas) if topic.partitions else 0
-
-
-def _isr_text(wanted: int, replication: int) -> str:
-    """Why so many in sync are too many; ``""`` where they are not. One of one is what every topic begins with."""
-    if wanted > replication == 1:
-        return "it has 1 replica; brokers of 2.8 let nobody write with acks=all then, newer ones take it for 1"
-    if wanted > replication > 1:
-        return (
-            f"it has {replication} replicas; nobody can write with acks=all while one of them is down, and with "
-            "brokers of 2.8 not at all"
-        )
-    if wanted == replication > 1:
-        return f"it has {replication} replicas; nobody can write with acks=all while one of them is down"
-    return ""
-
-
-def _throttles_everyone(entity: QuotaEntity, key: str, value: float, staged: Staged) -> bool:
+def _throttles_everyone(staged: Staged, judged: Judged) -> Iterator[str]:
     """A limit of a default that is new, or lower than the one before."""
-    if any(part.name is not None for part in entity) or key == "controller_mutation_rate":
-        return False
-    return not isinstance(staged.was, float | int) or value < staged.was
+    edit = staged.edit
+    if not isinstance(edit, SetQuota) or edit.key == "controller_mutation_rate":
+        return
+    if all(part.name is None for part in edit.entity) and _lowers(edit, staged, judged):
+        yield _everyone(edit.entity)
+
+
+def _near_zero(staged: Staged, judged: Judged) -> Iterator[str]:
+    edit = staged.edit
+    if not isinstance(edit, SetQuota) or edit.value >= _NEAR_ZERO.get(edit.key, 0.0):
+        return
+    if _lowers(edit, staged, judged):
+        yield f"{edit.value:,.10g} is next to nothing: those that it holds for are as good as shut out"
+
+
+def _lowers(edit: SetQuota, staged: Staged, judged: Judged) -> bool:
+    known = judged.before.quotas.get(edit.entity, {}).get(edit.key)
+    was = known if known is not None else staged.was
+    return not isinstance(was, float | int) or edit.value < was
 
 
 def _everyone(entity: QuotaEntity) -> str:
     kinds = {"user": "user", "client-id": "client", "ip": "address"}
     who = " and ".join(kinds.get(part.type, part.type) for part in entity)
     return f"it holds for every {who} that has no limit of its own"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(ISR_ABOVE_REPLICATION, topic_risks.isr_needs, _of_edit(topic_risks.isr)),
+    Rule(UNCLEAN_ELECTION, topic_risks.unclean_needs, _of_edit(topic_risks.unclean)),
+    Rule(RETENTION_ZERO, topic_risks.retention_needs, _of_edit(topic_risks.retention_zero)),
+    Rule(RETENTION_TINY, topic_risks.retention_needs, _of_edit(topic_risks.retention_tiny)),
+    Rule(MESSAGE_SIZE_LOWERED, topic_risks.message_size_needs, _of_edit(topic_risks.message_size)),
+    Rule(THROTTLES_EVERYONE, _nothing, _throttles_everyone),
+    Rule(QUOTA_NEAR_ZERO, _nothing, _near_zero),
+    Rule(NEEDS_RESTART, _nothing, _needs_restart),
+    Rule(ACL_LOCKS_OUT, acl_risks.acl_needs, _of_edit(acl_risks.locks_out)),
+    Rule(FIRST_ACL, acl_risks.acl_needs, _of_edit(acl_risks.first)),
+)
+NAMES = tuple(rule.name for rule in RULES)

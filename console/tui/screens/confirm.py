@@ -20,7 +20,9 @@ _NAME = BarMode("name", "", remembers=False)
 class Confirm(ModalScreen[bool]):
     """Says what will happen and asks.
 
-    names: what has to be typed, one after the other; where there are none, the key `y` is the answer.
+    names: what has to be typed, one after the other; where there are none, the key `y` is the answer. whole: False
+    where more may come to be asked (`complete`): what is answered before that counts, and nothing is done until it has
+    come.
     """
 
     AUTO_FOCUS = ""
@@ -29,21 +31,24 @@ class Confirm(ModalScreen[bool]):
         Binding("y", "agree", "Yes", show=False),
     ]
 
-    def __init__(self, title: str, lines: Sequence[Line], yes: str, names: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, title: str, lines: Sequence[Line], yes: str, names: Sequence[tuple[str, str]] = (), *, whole: bool = True
+    ) -> None:
         """names: pairs of what is asked for (``the context's name``) and the name itself."""
         super().__init__()
         self._title = title
         self._lines = list(lines)
         self._yes = yes
         self._names = list(names)
+        self._whole = whole
+        self._agreed = False
         self._text = TextLines(classes="question")
         self._bar = CommandBar(classes="answer")
 
     def compose(self) -> ComposeResult:
         """The question, and a line to type in where a name is asked for."""
         yield self._text
-        if self._names:
-            yield self._bar
+        yield self._bar
 
     def on_mount(self) -> None:
         """Ask."""
@@ -58,8 +63,29 @@ class Confirm(ModalScreen[bool]):
         self._lines += lines
         self._write()
 
+    def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
+        """All that is asked is known now; what was typed stays."""
+        self._whole = True
+        self._lines += lines
+        begun = bool(self._names)
+        self._names += names
+        if self._agreed and not self._names:
+            self.dismiss(True)
+        elif begun:
+            self._write()
+        else:
+            self._ask()
+
+    def _agree(self) -> None:
+        if self._whole:
+            self.dismiss(True)
+        else:
+            self._agreed = True
+            self._write()
+
     def _ask(self) -> None:
         self._write()
+        self._bar.display = bool(self._names)
         if self._names:
             self._bar.open(_NAME, prompt="name:")
 
@@ -70,7 +96,9 @@ class Confirm(ModalScreen[bool]):
             *([("  ", ""), *line] for line in self._lines),
             [("", "")],
         ]
-        if self._names:
+        if self._agreed and not self._names:
+            lines.append([("  what the plan means is read…   ", "muted"), ("Esc", "strong"), (" goes back", "")])
+        elif self._names:
             what, name = self._names[0]
             lines.append(
                 [
@@ -96,9 +124,8 @@ class Confirm(ModalScreen[bool]):
             return
         self._names.pop(0)
         if not self._names:
-            self.dismiss(True)
-        else:
-            self._ask()
+            self._agree()
+        self._ask()
 
     def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
         """Esc in the line."""
@@ -108,7 +135,7 @@ class Confirm(ModalScreen[bool]):
     def action_agree(self) -> None:
         """Only where no name is asked for."""
         if not self._names:
-            self.dismiss(True)
+            self._agree()
 
     def action_refuse(self) -> None:
         """Nothing is done."""

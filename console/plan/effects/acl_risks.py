@@ -1,0 +1,109 @@
+"""Warnings about ACLs: who can change them no more, and who is shut out by the first one. Pure.
+
+The rules are StandardAuthorizer's: a deny beats every allow; where no ACL at all is on a resource, brokers let in
+everybody or nobody (allow.everyone.if.no.acl.found). Who is a super user, whom no ACL concerns, the protocol does not
+say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
+from console.plan.edits import AddAcl, Edit, RemoveAcl
+from console.plan.effects.risk_needs import NOTHING, Judged, RiskNeeds
+
+ANYBODY = "User:*"
+_ANY = "*"
+_OPEN = "allow.everyone.if.no.acl.found"
+_DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
+_ALTER, _ALL = AclOperation.parse("ALTER"), AclOperation.parse("ALL")
+_CLUSTER = AclResourceType.parse("CLUSTER")
+_LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
+_SUPER = "unless you are a super user, which brokers do not say"
+
+
+def acl_needs(edit: Edit) -> RiskNeeds:
+    """All ACLs: what is left, and what was there."""
+    if isinstance(edit, RemoveAcl):
+        return RiskNeeds(acls=True)
+    return RiskNeeds(acls=True, a_broker=True) if isinstance(edit, AddAcl) else NOTHING
+
+
+def locks_out(edit: Edit, judged: Judged) -> Iterator[str]:
+    """Nobody, or not the operator, can do it any more; a super user can."""
+    me = judged.facts.principal
+    match edit:
+        case AddAcl(acl) if acl.permission == _DENY:
+            if _is_mine(acl, me) and _lets_alter(acl):
+                who = _who(acl, me) + ("" if acl.host == _ANY else f" from {acl.host}")
+                yield f"it denies ALTER on the cluster to {who}: no ACL can be changed then, {_SUPER}"
+            elif acl.principal == ANYBODY:
+                what = acl.operation.name
+                yield f"it denies {what} to everybody, super users aside: no allow goes over a deny"
+        case RemoveAcl(acl) if acl.permission == _ALLOW:
+            left = judged.after.acls
+            if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
+                yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
+            elif acl.principal == ANYBODY and not any(_covers_grant(each, acl) for each in left):
+                yield f"it is what lets everybody {acl.operation.name}: no ACL is left that allows it to anyone"
+
+
+def first(edit: Edit, judged: Judged) -> Iterator[str]:
+    """Where there is no ACL everybody may come in: the first one shuts out all others."""
+    if not isinstance(edit, AddAcl) or not _is_open(judged):
+        return
+    if any(_overlaps(each, edit.acl) for each in judged.before.acls):
+        return
+    unread = "" if "acls" in judged.before.read_at else ", as far as could be read"
+    yield (
+        f"no ACL is on it yet{unread}, and {_OPEN} is set: everybody may come in now, and after it nobody whom no ACL "
+        "allows, super users aside"
+    )
+
+
+def _is_open(judged: Judged) -> bool:
+    """Whether a broker's file sets it. Brokers hide the value, as of every key that they do not know; only where they
+    show that it is false it is taken for that."""
+    for resource, configs in judged.before.configs.items():
+        entry = configs.get(_OPEN) if resource.type == BROKER else None
+        if entry is not None and (entry.value is None or entry.value.lower() == "true"):
+            return True
+    return False
+
+
+def _who(acl: Acl, me: str) -> str:
+    return "everybody" if acl.principal == ANYBODY else f"you ({me})"
+
+
+def _is_mine(acl: Acl, me: str) -> bool:
+    return acl.principal == ANYBODY or (bool(me) and acl.principal == me)
+
+
+def _lets_alter(acl: Acl) -> bool:
+    """Whether it is about ALTER on the cluster, which changing ACLs takes."""
+    if acl.resource_type != _CLUSTER or acl.operation not in (_ALL, _ALTER):
+        return False
+    if acl.pattern_type == _PREFIXED:
+        return CLUSTER_NAME.startswith(acl.resource_name)
+    return acl.resource_name in (CLUSTER_NAME, _ANY)
+
+
+def _grants_alter(acl: Acl, me: str) -> bool:
+    return acl.permission == _ALLOW and _is_mine(acl, me) and _lets_alter(acl)
+
+
+def _covers_grant(acl: Acl, gone: Acl) -> bool:
+    return acl.permission == _ALLOW and acl.operation in (_ALL, gone.operation) and _overlaps(acl, gone)
+
+
+def _overlaps(acl: Acl, new: Acl) -> bool:
+    """Whether an ACL is on all that the new one is on."""
+    if acl.resource_type != new.resource_type:
+        return False
+    if acl.pattern_type == _PREFIXED:
+        return new.resource_name.startswith(acl.resource_name)
+    if acl.resource_name == _ANY:
+        return True
+    return new.pattern_type == _LITERAL and acl.resource_name == new.resource_name

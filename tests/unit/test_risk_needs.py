@@ -1,0 +1,279 @@
+"""Warnings: each says what it needs read, judges by that alone, and is silent where nothing can go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.changes import NewTopic
+from console.model.cluster import Broker, ClusterInfo, Partition, Topic
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    STATIC_BROKER_CONFIG,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+)
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    Synonym,
+    broker_resource,
+    topic_resource,
+)
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, SetQuota, UnsetConfig
+from console.plan.effects.risk_needs import READ_TOPICS, RiskFacts
+from console.plan.effects.risks import (
+    ACL_LOCKS_OUT,
+    FIRST_ACL,
+    ISR_ABOVE_REPLICATION,
+    MESSAGE_SIZE_LOWERED,
+    QUOTA_NEAR_ZERO,
+    RETENTION_TINY,
+    RETENTION_ZERO,
+    UNCLEAN_ELECTION,
+    risk_needs,
+    risks,
+)
+from console.plan.effects.topic_risks import may_inherit
+from console.plan.staged import Staged
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+ME = "User:admin"
+BROKER_KEYS = {
+    "cleanup.policy": ("log.cleanup.policy", "delete"),
+    "max.message.bytes": ("message.max.bytes", "1048588"),
+    "min.insync.replicas": ("min.insync.replicas", "1"),
+    "retention.bytes": ("log.retention.bytes", "-1"),
+    "retention.ms": ("log.retention.ms", "604800000"),
+    "unclean.leader.election.enable": ("unclean.leader.election.enable", "false"),
+}
+OWN = {
+    "full": {},
+    "empty": {},
+    "single": {},
+    "compacted": {"cleanup.policy": "compact"},
+    "low": {"retention.ms": "1000"},
+}
+SIZES = {"full": 1 << 30, "empty": 0, "single": 1 << 20, "compacted": 1 << 20, "low": 1 << 20}
+REPLICAS = {"full": (1, 2, 3), "empty": (1, 2, 3), "single": (1,), "compacted": (1, 2, 3), "low": (1, 2, 3)}
+
+
+def topic_configs(own: dict[str, str]) -> ConfigSet:
+    entries = []
+    for key, (name, default) in BROKER_KEYS.items():
+        inherited = Synonym(name, default, DEFAULT_CONFIG)
+        if key in own:
+            mine = Synonym(key, own[key], DYNAMIC_TOPIC_CONFIG)
+            entries.append(ConfigEntry(key, own[key], DYNAMIC_TOPIC_CONFIG, synonyms=(mine, inherited)))
+        else:
+            entries.append(ConfigEntry(key, default, DEFAULT_CONFIG, synonyms=(inherited,)))
+    return ConfigSet(tuple(entries))
+
+
+def acl(
+    principal: str, operation: str, resource: str, name: str, permission: str = "ALLOW", pattern: str = "LITERAL"
+) -> Acl:
+    return Acl(
+        AclResourceType.parse(resource),
+        name,
+        PatternType.parse(pattern),
+        principal,
+        "*",
+        AclOperation.parse(operation),
+        Permission.parse(permission),
+    )
+
+
+MINE = acl(ME, "ALTER", "CLUSTER", CLUSTER_NAME)
+ACLS = (MINE, acl("User:app", "READ", "TOPIC", "full"), acl("User:app", "READ", "TOPIC", "pre", pattern="PREFIXED"))
+
+
+def known(open_to_all: bool = True, acls: tuple[Acl, ...] = ACLS) -> Snapshot:
+    """All that there is, read whole."""
+    broker = [
+        ConfigEntry(name, default, DEFAULT_CONFIG, synonyms=(Synonym(name, default, DEFAULT_CONFIG),))
+        for name, default in BROKER_KEYS.values()
+    ]
+    if open_to_all:
+        # As brokers describe a key that they do not know: with its value hidden.
+        broker.append(ConfigEntry("allow.everyone.if.no.acl.found", None, STATIC_BROKER_CONFIG, sensitive=True))
+    configs = {topic_resource(name): topic_configs(own) for name, own in OWN.items()}
+    return Snapshot(
+        cluster=ClusterInfo("c", 1, tuple(Broker(id_, "localhost", 9092) for id_ in (1, 2, 3))),
+        topics={name: Topic(name, (Partition(0, 1, each, each),)) for name, each in REPLICAS.items()},
+        configs={**configs, broker_resource(1): ConfigSet(tuple(broker))},
+        configs_from=1,
+        acls=acls,
+        read_at=dict.fromkeys(("cluster", "topics", "acls", "quotas"), AT),
+    )
+
+
+FACTS = RiskFacts(SIZES, ME)
+
+
+def found(*edits: Edit, snapshot: Snapshot | None = None) -> list[str]:
+    staged = [Staged(edit, None) for edit in edits]
+    return [risk.name for risk in risks(staged, snapshot or known(), FACTS)]
+
+
+def of(topic: str, key: str, value: str) -> SetConfig:
+    return SetConfig(topic_resource(topic), key, value)
+
+
+def default(key: str, value: str) -> SetConfig:
+    return SetConfig(CLUSTER_DEFAULT, key, value)
+
+
+@pytest.mark.parametrize(
+    ("edit", "named"),
+    [
+        # What can't matter has no warning.
+        (of("single", "unclean.leader.election.enable", "true"), []),
+        (of("compacted", "retention.ms", "0"), []),
+        (of("empty", "retention.ms", "0"), []),
+        (of("empty", "max.message.bytes", "1000"), []),
+        (of("full", "max.message.bytes", "2000000"), []),
+        (of("low", "retention.ms", "2000"), []),
+        (of("full", "local.retention.ms", "0"), []),
+        (UnsetConfig(topic_resource("low"), "retention.ms"), []),
+        (CreateTopic(NewTopic("n", 1, 1, configs={"unclean.leader.election.enable": "true"})), []),
+        (CreateTopic(NewTopic("n", 1, 3, configs={"retention.ms": "0", "cleanup.policy": "compact"})), []),
+        # What does, has one.
+        (of("full", "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
+        (of("full", "retention.ms", "0"), [RETENTION_ZERO]),
+        (of("full", "retention.ms", "5000"), [RETENTION_TINY]),
+        (of("full", "retention.bytes", "4096"), [RETENTION_TINY]),
+        (of("compacted", "cleanup.policy", "compact,delete"), []),
+        (of("full", "max.message.bytes", "1000"), [MESSAGE_SIZE_LOWERED]),
+        (default("min.insync.replicas", "3"), [ISR_ABOVE_REPLICATION]),
+        (default("min.insync.replicas", "1"), []),
+        (default("log.retention.ms", "1000"), [RETENTION_TINY]),
+        (default("message.max.bytes", "1000"), [MESSAGE_SIZE_LOWERED]),
+        (SetConfig(broker_resource(1), "unclean.leader.election.enable", "true"), [UNCLEAN_ELECTION]),
+        (SetQuota(QuotaEntity.of({"user": "a"}), "request_percentage", 0.0001), [QUOTA_NEAR_ZERO]),
+        (SetQuota(QuotaEntity.of({"ip": "10.0.0.1"}), "connection_creation_rate", 0.0), [QUOTA_NEAR_ZERO]),
+        (SetQuota(QuotaEntity.of({"user": "a"}), "consumer_byte_rate", 1e6), []),
+        (RemoveAcl(MINE), [ACL_LOCKS_OUT]),
+        (AddAcl(acl(ME, "ALL", "CLUSTER", CLUSTER_NAME, "DENY")), [ACL_LOCKS_OUT]),
+        (AddAcl(acl("User:*", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), [ACL_LOCKS_OUT]),
+        (AddAcl(acl("User:*", "WRITE", "TOPIC", "full", "DENY")), [ACL_LOCKS_OUT]),
+        (AddAcl(acl("User:other", "ALTER", "CLUSTER", CLUSTER_NAME, "DENY")), []),
+        (AddAcl(acl("User:app", "WRITE", "TOPIC", "full")), []),
+        (AddAcl(acl("User:app", "WRITE", "TOPIC", "prefixed")), []),
+        (AddAcl(acl("User:app", "WRITE", "TOPIC", "empty")), [FIRST_ACL]),
+        (AddAcl(acl("User:app", "WRITE", "TOPIC", "*")), [FIRST_ACL]),
+    ],
+    ids=str,
+)
+def test_a_warning_stands_where_something_can_go_wrong(edit: Edit, named: list[str]) -> None:
+    assert found(edit) == named
+
+
+def test_lowering_what_was_too_high_is_no_risk() -> None:
+    too_many = replace(
+        known(), configs={**known().configs, topic_resource("full"): topic_configs({"min.insync.replicas": "9"})}
+    )
+    assert found(of("full", "min.insync.replicas", "3"), snapshot=too_many) == []
+    assert found(of("full", "min.insync.replicas", "3")) == [ISR_ABOVE_REPLICATION]
+
+
+def test_a_policy_that_begins_to_delete_is_judged_by_the_limit_that_is_there() -> None:
+    own = {"cleanup.policy": "compact", "retention.ms": "1000"}
+    there = replace(known(), configs={**known().configs, topic_resource("full"): topic_configs(own)})
+    assert found(of("full", "cleanup.policy", "delete"), snapshot=there) == [RETENTION_TINY]
+
+
+def test_another_grant_of_ones_own_is_enough() -> None:
+    both = (*ACLS, acl(ME, "ALL", "CLUSTER", CLUSTER_NAME))
+    assert found(RemoveAcl(MINE), snapshot=known(acls=both)) == []
+    assert found(RemoveAcl(MINE), RemoveAcl(both[-1]), snapshot=known(acls=both)) == [ACL_LOCKS_OUT, ACL_LOCKS_OUT]
+
+
+def test_the_first_acl_shuts_out_nobody_where_nobody_may_come_in() -> None:
+    edit = AddAcl(acl("User:app", "WRITE", "TOPIC", "empty"))
+    assert found(edit, snapshot=known(open_to_all=False)) == []
+
+
+def test_what_is_too_large_to_read_is_counted_and_said() -> None:
+    many = {
+        f"t{number}": Topic(f"t{number}", (Partition(0, 1, (1, 2), (1, 2)),)) for number in range(READ_TOPICS + 500)
+    }
+    read = {topic_resource(name): topic_configs({}) for name in list(many)[:READ_TOPICS]}
+    (risk,) = risks([Staged(default("min.insync.replicas", "2"), None)], replace(known(), topics=many, configs=read))
+    assert "2,000 topics that inherit it" in risk.text
+    assert "500 more may, whose configs were not read" in risk.text
+
+
+KEYS = sorted(BROKER_KEYS)
+VALUES = {
+    "cleanup.policy": ("delete", "compact"),
+    "max.message.bytes": ("1", "1000", "2000000"),
+    "min.insync.replicas": ("1", "2", "3", "4"),
+    "retention.bytes": ("-1", "0", "1000"),
+    "retention.ms": ("-1", "0", "500", "86400000"),
+    "unclean.leader.election.enable": ("true", "false"),
+}
+
+
+@st.composite
+def config_edits(draw: st.DrawFn) -> Edit:
+    key = draw(st.sampled_from(KEYS))
+    where = draw(st.sampled_from([*map(topic_resource, OWN), CLUSTER_DEFAULT, broker_resource(1), broker_resource(2)]))
+    name = key if where.type == 2 else BROKER_KEYS[key][0]
+    if draw(st.booleans()):
+        return UnsetConfig(where, name)
+    return SetConfig(where, name, draw(st.sampled_from(VALUES[key])))
+
+
+ACL_EDITS = st.builds(
+    lambda make, *parts: make(acl(*parts)),
+    st.sampled_from([AddAcl, RemoveAcl]),
+    st.sampled_from(["User:*", ME, "User:app"]),
+    st.sampled_from(["ALL", "ALTER", "READ"]),
+    st.sampled_from(["TOPIC", "CLUSTER"]),
+    st.sampled_from(["full", "empty", CLUSTER_NAME]),
+    st.sampled_from(["ALLOW", "DENY"]),
+)
+
+
+def read_only_what_is_needed(edits: list[Edit], whole: Snapshot) -> tuple[Snapshot, RiskFacts]:
+    """What `console.session.risk_reading` reads, and what describing the touched again gives."""
+    staged = [Staged(edit, None) for edit in edits]
+    needs = risk_needs(staged)
+    topics = set(whole.topics) if needs.every_topic else set(needs.topics)
+    named = set(needs.topics)
+    if needs.every_topic:
+        for each in staged:
+            named |= set(may_inherit(each.edit, whole))
+    resources: set[ConfigResource] = {edit.resource for edit in edits if isinstance(edit, SetConfig | UnsetConfig)}
+    resources |= {topic_resource(name) for name in named}
+    resources |= {broker_resource(1)} if needs.a_broker else set()
+    part = Snapshot(
+        cluster=whole.cluster if needs.a_broker else Snapshot().cluster,
+        topics={name: topic for name, topic in whole.topics.items() if name in topics},
+        configs={resource: configs for resource, configs in whole.configs.items() if resource in resources},
+        configs_from=1,
+        acls=whole.acls if needs.acls else (),
+        read_at=whole.read_at,
+    )
+    return part, RiskFacts({name: SIZES[name] for name in named} if needs.sizes else {}, ME)
+
+
+@given(st.lists(config_edits() | ACL_EDITS, min_size=1, max_size=3, unique_by=lambda edit: edit.slot), st.booleans())
+def test_a_warning_does_not_depend_on_what_else_was_read(edits: list[Edit], open_to_all: bool) -> None:
+    whole = known(open_to_all)
+    staged = [Staged(edit, None) for edit in edits]
+    part, facts = read_only_what_is_needed(edits, whole)
+    assert risks(staged, part, facts) == risks(staged, whole, FACTS)
