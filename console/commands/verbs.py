@@ -252,8 +252,9 @@ _ALL = (
         "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
         "touches is described again right before: what somebody changed since it was read stops the apply and is shown "
         "as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong has a "
-        "named warning, which is asked about; --accept takes it: isr-above-replication, unclean-election, "
-        "retention-zero, throttles-everyone, needs-restart. Every change is written into a "
+        "named warning, which is asked about; --accept takes it, and with --yes nothing else does: "
+        "isr-above-replication, unclean-election, retention-zero, retention-tiny, message-size-lowered, "
+        "throttles-everyone, quota-near-zero, needs-restart, acl-locks-out, first-acl. Every change is written into a "
         "journal first, with a number that revert takes.",
         ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
     ),

@@ -163,7 +163,7 @@ class Applying:
         """How it went; the rows have it too."""
         self.last = report
         self._app.post_message(Said(*report_text(report, "applied")))
-        if report.sent:
+        if report.sent and self._app.is_running:
             self._app.past.look()
 
     # -- leaving -------------------------------------------------------------------------------------------------------

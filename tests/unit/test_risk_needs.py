@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.commands.verbs import VERBS
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import NewTopic
 from console.model.cluster import Broker, ClusterInfo, Partition, Topic
@@ -39,6 +41,7 @@ from console.plan.effects.risks import (
     FIRST_ACL,
     ISR_ABOVE_REPLICATION,
     MESSAGE_SIZE_LOWERED,
+    NAMES,
     QUOTA_NEAR_ZERO,
     RETENTION_TINY,
     RETENTION_ZERO,
@@ -214,6 +217,11 @@ def test_what_is_too_large_to_read_is_counted_and_said() -> None:
     (risk,) = risks([Staged(default("min.insync.replicas", "2"), None)], replace(known(), topics=many, configs=read))
     assert "2,000 topics that inherit it" in risk.text
     assert "500 more may, whose configs were not read" in risk.text
+
+
+def test_the_help_of_apply_and_the_page_name_every_warning() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "trust.md").read_text()
+    assert [name for name in NAMES if name not in VERBS["apply"].about or f"| `{name}` |" not in page] == []
 
 
 KEYS = sorted(BROKER_KEYS)
