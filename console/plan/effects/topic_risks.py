@@ -347,8 +347,8 @@ def message_size(edit: Edit, judged: Judged) -> Iterator[str]:
     first = found[0]
     taken = f", so far {long_number(first.old):,} were taken" if first.old is not None else ""
     text = (
-        f"batches of more than {long_number(first.new):,} bytes are refused{taken}; how large the batches of its producers "
-        "are can't be read from brokers"
+        f"batches of more than {long_number(first.new):,} bytes are refused{taken}; how large the batches of its "
+        "producers are can't be read from brokers"
     )
     if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
         yield text
