@@ -27,6 +27,8 @@ from console.doors.opening import client_of
 from console.embedded.in_thread import run_in_thread
 
 LIMIT = 20.0
+BATCH = 2_000
+"""Topics that are created at once beforehand."""
 
 LINES: Mapping[str, Callable[[int], str]] = {
     "one key": lambda number: f"set topic orders retention.ms={100_000 + number}",
@@ -62,8 +64,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, run_in_thread() as cluster:
         os.environ.update(HOME=home, XDG_STATE_HOME=home, XDG_CONFIG_HOME=home)
         bootstrap = cluster.bootstrap
-        topics = [f"create topic t{number} partitions=1 replication=1" for number in range(options.lines)]
-        run(bootstrap, "\n".join(["create topic orders partitions=1", *topics, "apply --yes"]))
+        run(bootstrap, "create topic orders partitions=1; apply --yes")
+        for first in range(0, options.lines, BATCH):
+            numbers = range(first, min(first + BATCH, options.lines))
+            topics = [f"create topic t{number} partitions=1 replication=1" for number in numbers]
+            run(bootstrap, "\n".join([*topics, "apply --yes"]))
         for what in options.only.split(","):
             halves = [
                 run(bootstrap, "\n".join([*map(LINES[what], range(count)), "discard"]))
