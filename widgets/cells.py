@@ -124,6 +124,37 @@ def truncate_middle(text: str, width: int) -> str:
     return truncate(text, width - used) + "".join(reversed(tail))
 
 
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+_THOUSANDS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+def fit_number(text: str, width: int) -> str:
+    """Return a text of numbers in at most `width` cells. A number is never cut, which would make it another one: where
+    it does not fit it is rounded (``12,345`` to ``12k``), and where that does not fit either, there are ``#``."""
+    if cell_width(text) <= width:
+        return text
+    for digits in (3, 2, 1):
+        short = _NUMBER.sub(lambda found: rounded(found[0], digits), text)  # noqa: B023 - called at once
+        if cell_width(short) <= width:
+            return short
+    return "#" * max(0, width)
+
+
+def rounded(number: str, digits: int) -> str:
+    """Return a number in so many digits and a unit of thousands: ``1234567`` in 2 is ``1.2M``; ``>999Y`` for what is
+    larger than any unit."""
+    whole, _, behind = number.replace(",", "").partition(".")
+    whole = whole.lstrip("0") or "0"
+    power, lead = divmod(len(whole) - 1, 3)
+    if power >= len(_THOUSANDS):
+        return f">999{_THOUSANDS[-1]}"
+    lead += 1
+    text = f"{float(f'{whole[:lead]}.{whole[lead : lead + 6]}{behind[:6]}'):.{max(0, digits - lead)}f}"
+    if text.startswith("1000"):
+        return rounded(f"1{'000' * (power + 1)}", digits)
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + _THOUSANDS[power]
+
+
 def fit(text: str, width: int, align: Align = "left") -> str:
     """Return `text` in exactly `width` cells: cut with an ellipsis, or padded on the other side of `align`."""
     cut = truncate(text, width)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
-from widgets.cells import cell_width, clean, fit, truncate
+from widgets.cells import cell_width, clean, fit, fit_number, truncate
 from widgets.columns import Column, Layout, lay_out
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Span
@@ -81,7 +81,8 @@ class ColumnView(LineView):
             column = self._columns[place.column]
             label = clean(column.label)
             if self._sort is not None and self._sort[0] == column.id:
-                label += "▾" if self._sort[1] else "▴"
+                # The arrow is never what is cut.
+                label = truncate(label, place.width - 1) + ("▾" if self._sort[1] != column.is_most_first else "▴")
             spans.append((" " * place.gap + fit(label, place.width, column.align), "header"))
         if layout.more_right:
             spans.append((" ›", "header"))
@@ -101,7 +102,7 @@ class ColumnView(LineView):
 
     def _put_columns(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
-        self._natural = [cell_width(column.label) for column in columns]
+        self._natural = [cell_width(column.label) + (column.sort_key is not None) for column in columns]
         self._pan = 0
         self._fitted: tuple[int, Layout] | None = None
 
@@ -167,8 +168,9 @@ def cell_spans(cell: Cell, width: int, column: Column) -> list[Span]:
     """Return a cell's spans in exactly `width` cells, the padding in a span of its own."""
     spans: list[Span] = []
     left = width
+    shorten = fit_number if column.align == "right" else truncate
     for text, name in as_spans(cell):
-        cut = truncate(clean(text), left)
+        cut = shorten(clean(text), left)
         spans.append((cut, name))
         left -= cell_width(cut)
     padding = (" " * left, "")

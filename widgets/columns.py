@@ -34,6 +34,11 @@ class Column:
     sort_key: str | None = None
     gutter: bool = False
 
+    @property
+    def is_most_first(self) -> bool:
+        """Whether its own order is the largest first: that of numbers."""
+        return self.align == "right"
+
 
 class Placed(NamedTuple):
     """Where a column is drawn: its index among all columns, its width, and the blank cells before it."""

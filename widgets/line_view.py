@@ -123,6 +123,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._markable = markable
         self._cursor = 0
         self._wanted_key: Hashable | None = None
+        self._anew = False
         self._told_key: Hashable | None = None
         self._marks: frozenset[Hashable] = frozenset()
         self._painter = LinePainter(self, self._line_at, "line", covering="cursor")
@@ -246,9 +247,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _hold(self) -> HeldPlace:
         """Remember the place before the lines change."""
+        if self._anew:
+            self._anew = False
+            return HeldPlace((), 0, 0, None)
         if self._wanted_key is None:
             self._wanted_key = self.cursor_key
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
+
+    def begin_anew(self) -> None:
+        """The lines that come next are about something else: show the first of them, with the cursor on it."""
+        self._wanted_key = None
+        self._anew = True
 
     def _restore(self, place: HeldPlace) -> None:
         """Go back to the place in the lines that are there now."""

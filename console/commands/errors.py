@@ -68,6 +68,15 @@ class CommandError(LanguageError):
     """A well-formed statement that can't be carried out: an unknown key, a value of the wrong type, no such entity."""
 
 
+def is_one_slip(wrong: str, right: str) -> bool:
+    """Whether one letter too many, too few or another, or two in the wrong order, are all that differs."""
+    if abs(len(wrong) - len(right)) > 1 or wrong == right:
+        return wrong == right
+    start = next((i for i, (a, b) in enumerate(zip(wrong, right, strict=False)) if a != b), min(len(wrong), len(right)))
+    a, b = wrong[start:], right[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[:2][::-1] and a[2:] == b[2:])
+
+
 def did_you_mean(wrong: str, right: Iterable[str], cutoff: float = 0.6) -> str:
     """``did you mean 'set'?`` for the nearest of the right words, or ``""``."""
     import difflib

@@ -21,7 +21,7 @@ from console.commands import change_grammar
 from console.commands.assignments import assign, key_of, list_filter
 from console.commands.durations import parse_duration
 from console.commands.entities import entity, named
-from console.commands.errors import ParseError, did_you_mean
+from console.commands.errors import ParseError, did_you_mean, is_one_slip
 from console.commands.reader import Expected, Mark, Reader, Role, What
 from console.commands.statements import (
     ACCEPT,
@@ -50,7 +50,7 @@ from console.commands.statements import (
     UseContext,
     View,
 )
-from console.commands.verbs import INTERACTIVE, KINDS, PANES, VERBS, Where, verbs_for
+from console.commands.verbs import INTERACTIVE, KINDS, PANES, TAKES_AWAY, VERBS, Where, verbs_for
 from console.commands.words import Places, RawStatement, Span, Word, scan
 from console.plan.effects.risks import NAMES
 
@@ -149,7 +149,9 @@ def _unknown_verb(reader: Reader, word: Word, name: str) -> None:
         elsewhere = f"list {name}" if name in KINDS else "kac --help"
         reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
     names = [verb.name for verb in verbs_for(reader.where)]
-    hint = did_you_mean(name, names) or "commands: " + ", ".join(names)
+    # What takes away is proposed for one slip of a finger alone: `elect` is nearer to `delete` than to any other verb.
+    safe = [verb for verb in names if verb not in TAKES_AWAY or is_one_slip(name, verb)]
+    hint = did_you_mean(name, safe) or "commands: " + ", ".join(names)
     reader.fail(f"{reader.shown(word)} is no command", word, hint)
 
 

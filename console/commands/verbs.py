@@ -20,6 +20,9 @@ class Where(Flag):
 EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
 INTERACTIVE = Where.BAR | Where.SHELL
 
+TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply"})
+"""Verbs whose mistaken use costs something: never proposed for a word that is not one slip away."""
+
 KINDS = (
     "topics",
     "brokers",

@@ -20,6 +20,7 @@ AHEAD = 0.15
 """Seconds: a key that follows another sooner was typed before the operator can have seen what the other did."""
 LONGEST = 5.0
 """Seconds that a key which was typed ahead waits for what the one before it began."""
+ALT = "alt+"
 CHECK_EVERY = 0.01
 """Seconds between two looks whether that has ended, while a key waits."""
 ROUNDS = 20
@@ -119,7 +120,15 @@ class KeysInOrder(App[Result]):
         self._under_way = None
         if not self._held:
             return
-        event = self._under_way = self._held.popleft().event
+        event = self._held.popleft().event
+        if isinstance(event, events.Key) and event.key.startswith(ALT) and not self._is_bound(event.key):
+            # Esc and a key that arrive together look like that key with Alt.
+            behind = events.Key(event.key.removeprefix(ALT), event.character)
+            event = events.Key("escape", "\x1b")
+            for key in (event, behind):
+                key.set_sender(self)
+            self._held.appendleft(Typed(behind, ahead=True))
+        self._under_way = event
         self._since = monotonic()
         self.keys_seen += 1
         target = self.focused or self.screen
@@ -128,6 +137,9 @@ class KeysInOrder(App[Result]):
             target.call_later(self._after_widget, event)
         else:
             self._done(event)
+
+    def _is_bound(self, key: str) -> bool:
+        return any(key in bindings.key_to_bindings for _, bindings in self.screen._modal_binding_chain)
 
     def _after_widget(self, event: events.Event) -> None:
         """The widget has had the key: unless it kept it, the key goes up to the app."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from console.terminal import put
 from console.tui.chrome import signs
-from console.tui.help import LETTERS, MOVES
+from console.tui.help import COLUMNS, LETTERS, LINE, MOVES, QUESTIONS, STATES, TEXTS
 from console.tui.keymap import (
     ACLS,
     BROKERS,
@@ -25,6 +25,7 @@ from console.tui.keymap import (
     USAGE,
     Key,
 )
+from console.tui.panes import sort_columns
 
 _VIEWS = (
     (EVERYWHERE, "Everywhere"),
@@ -68,7 +69,24 @@ def _page() -> Iterator[str]:
         rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
         if rows:
             yield from _table(title, iter(rows))
-    yield from _table("Letters in front of a row", ((f"`{letters}`", text, "") for letters, text in LETTERS))
+    yield from _table("Sorting: once more turns it round, a third time ends it", iter(_sorting()))
+    for title, legend in (
+        ("A line that is typed: commands, filters, names", LINE),
+        ("Questions", QUESTIONS),
+        ("Texts: details, help, answers", TEXTS),
+        ("Letters in front of a row", LETTERS),
+        ("Columns", COLUMNS),
+        ("In the header", STATES),
+    ):
+        yield from _table(title, ((f"`{letters}`", text, "") for letters, text in legend))
+
+
+def _sorting() -> Iterator[tuple[str, str, str]]:
+    """The keys that sort, view by view."""
+    for view, title in _VIEWS[1:]:
+        columns = sort_columns(view)
+        if columns:
+            yield ", ".join(f"`{column.sort_key}` {column.label.lower()}" for column in columns), title, ""
 
 
 def _sentence(key: Key) -> str:

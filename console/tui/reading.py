@@ -67,7 +67,7 @@ class Reading:
         self._versions = Pace(VERSIONS_EVERY)
         self._topics = Pace(refresh * 0.9, WHOLE_REST)
         self._acls = Pace(refresh * 0.9, WHOLE_REST)
-        self._sweep_every = refresh * SWEEP_EVERY
+        self._refresh = refresh
         self.live = Live(self._read, refresh)
         self.lost = False
         """Whether no broker answers."""
@@ -77,6 +77,10 @@ class Reading:
         self._slow_rests = False
         self.held = False
         """True while a plan is being applied: half of it must not look like somebody else's change."""
+
+    def is_late(self, at: datetime) -> bool:
+        """Whether something that was read then should have been read again by now."""
+        return (datetime.now(UTC) - at).total_seconds() > 2 * self._refresh + 1
 
     def now(self) -> None:
         """Read everything that is visible at once."""
@@ -211,7 +215,7 @@ class Reading:
         from console.admin.errors import AdminError
 
         self._slow_rests = False
-        pace = Pace(self._sweep_every)
+        pace = Pace(self._refresh * self._view().MORE_EVERY)
         while True:
             await asyncio.sleep(0.5)
             if self.live.paused or self.lost or self.held or not pace.due() or not self._view().known():

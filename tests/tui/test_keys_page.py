@@ -5,9 +5,36 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+from textual.binding import Binding
+
+from console.tui.help import help_lines
 from console.tui.keymap import KEYS
 from console.tui.keys_page import keys_page
+from console.tui.panes import _VIEWS as VIEWS
+from console.tui.panes import sort_columns
+from console.tui.screens.confirm import Confirm
+from console.tui.screens.text import TextScreen
+from widgets.command_bar import CommandBar
+from widgets.lazy_tree import LazyTree
+from widgets.line_view import LineView
 
+SIGNS = {
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "home": "Home",
+    "end": "End",
+    "space": "Space",
+    "enter": "⏎",
+    "escape": "Esc",
+    "tab": "Tab",
+    "backspace": "⌫",
+    "delete": "Del",
+}
 ROOT = Path(__file__).parents[2]
 
 
@@ -19,6 +46,33 @@ def test_the_page_is_fresh() -> None:
 def test_every_key_is_on_the_page() -> None:
     page = keys_page()
     assert all(f"`{key.id}`" in page for key in KEYS)
+
+
+def bound() -> list[str]:
+    """Every key that a widget or a screen of ours handles, the keymap aside, as the page writes it."""
+    places = (LineView, LazyTree, CommandBar, Confirm, TextScreen)
+    bindings = [each for place in places for each in place.BINDINGS if isinstance(each, Binding)]
+    columns = [column for view in VIEWS for column in sort_columns(view)]
+    return [key for each in bindings for key in each.key.split(",")] + [str(column.sort_key) for column in columns]
+
+
+@pytest.mark.parametrize("key", sorted(set(bound())))
+def test_every_key_that_is_handled_is_on_the_page(key: str) -> None:
+    page = keys_page()
+    modifier, _, rest = key.rpartition("+")
+    name = SIGNS.get(rest, rest.upper() if modifier else rest)
+    sign = {"ctrl": "^", "shift": "⇧", "alt": "Alt+", "": ""}[modifier] + name
+    assert re.search(rf"(?<![\w^]){re.escape(sign)}(?!\w)", page), sign
+
+
+@pytest.mark.parametrize("label", ["URP", "Off", "Over", "Memb", "Coord", "RF", "▴", "▾", "‹", "»", "·", "STALE"])
+def test_what_needs_a_legend_has_one(label: str) -> None:
+    from console.tui.conditions import State
+
+    state = State(None, row=True, list_key=True, topic=True, staged=True, past=True, future=True)
+    told = "\n".join("".join(text for text, _ in line) for line in help_lines(KEYS, state, lambda _: "", ()))
+    assert label in keys_page()
+    assert label in told
 
 
 def test_every_picture_of_the_readme_is_taken_by_the_script() -> None:

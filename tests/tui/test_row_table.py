@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from tests.tui.stage import Stage
 from themes import ANSI
-from widgets.cells import ELLIPSIS, cell_width, clean, fit, truncate
+from widgets.cells import ELLIPSIS, cell_width, clean, fit, fit_number, truncate
 from widgets.column_view import ColumnView
 from widgets.columns import GAP, Column, lay_out
 from widgets.filtered_rows import BadQuery, RowView, TextSearch, in_order
@@ -470,3 +470,41 @@ def test_a_view_finds_what_it_shows(order: list[int], chosen: set[int]) -> None:
         assert [view.key(index) for index in range(len(view))] == expected
         assert [view.index_of(key) for key in expected] == list(range(len(expected)))
         assert all(view.index_of(key) is None for key in range(25) if key not in chosen)
+
+
+# -- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def value_of(text: str) -> float:
+    """What a rounded number says."""
+    unit = "kMGTPEZY".find(text[-1])
+    return float(text[:-1]) * 1000.0 ** (unit + 1) if unit >= 0 else float(text)
+
+
+@given(st.integers(0, 10**24), st.integers(4, 12))
+def test_a_number_is_rounded_and_never_cut(number: int, width: int) -> None:
+    shown = fit_number(f"{number:,}", width)
+    assert cell_width(shown) <= width
+    assert ELLIPSIS not in shown
+    assert number == pytest.approx(value_of(shown.replace(",", "")), rel=0.5)
+
+
+@given(st.integers(1, 400), st.integers(1, 12))
+def test_a_number_of_absurd_size_is_told_to_be_one(digits: int, width: int) -> None:
+    shown = fit_number("9" * digits, width)
+    assert cell_width(shown) <= width
+    assert shown == "9" * digits or set(shown) == {"#"} or shown[-1] in "kMGTPEZY"
+
+
+def test_two_numbers_in_a_cell_are_both_kept() -> None:
+    assert fit_number("3000→6000", 9) == "3000→6000"
+    assert fit_number("3000→6000", 5) == "3k→6k"
+    assert fit_number("999999", 4) == "1M"
+    assert fit_number("123456", 1) == "#"
+
+
+def test_a_sorted_column_shows_its_arrow_and_numbers_are_largest_first() -> None:
+    table = RowTable([Column("n", "Name", flex=1), Column("p", "Part", width=4, align="right", sort_key="P")])
+    for sort, arrow in ((("p", False), "▾"), (("p", True), "▴"), (("n", False), "▴")):
+        table.sort = sort
+        assert arrow in "".join(text for text, _ in table.header(40) or ())

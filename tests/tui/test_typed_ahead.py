@@ -58,6 +58,7 @@ WALKS = [
         "/gift\r\r",
         "/gift\r\rjjd",
         "/carts\r\r\x1b4j",
+        "/carts\r\r\r\x1bd\x1b",
         f"{SET}7",
         f"{SET}7jx",
         f"{SET}7cAy2",
@@ -84,6 +85,7 @@ class Typist:
         self._into = folder / "shown.jsonl"
         self._seen = 0
         environment = {"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "HOME": str(folder), "TZ": "UTC"}
+        environment["KAC_LAKE"] = "/nowhere"
         command = [sys.executable, "-m", "tests.tui.typed_console", str(self._into)]
         self.terminal = Terminal(command, cwd=ROOT, environment=environment)
 
@@ -129,7 +131,7 @@ def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> N
             while shown != expected and time.monotonic() < deadline:
                 # What is read in the background comes when it comes.
                 shown, expected = hasty.shown(), patient.shown()
-            print(f"{keys!r:.70}")
+            print(f"{keys!r:.70}", flush=True)
             assert (keys, shown) == (keys, expected)
             for one in (hasty, patient):
                 one.at_once(HOME)
@@ -145,6 +147,7 @@ def test_a_walk_typed_in_one_write_does_what_it_does_slowly(tmp_path: Path) -> N
         (["\x1b", "4"], ["escape", "4"]),
         (["\x1b", "[A"], ["up"]),
         (["\x1b[A\x1b[24~q"], ["up", "f12", "q"]),
+        (["\x1bb4", "\x1b", "f"], ["alt+b", "4", "alt+f"]),
         (["\x1b[200~a b\x1b[201~\x1b2"], [None, "escape", "2"]),
     ],
 )

@@ -5,15 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.tui.panes.view import View
+    from widgets.columns import Column
 
 
 def make_view(name: str) -> View:
     """The view of a name of `console.tui.keymap`; its module is read when it is first opened."""
+    return _class(name)()
+
+
+def sort_columns(name: str) -> list[Column]:
+    """The columns of a view that have a key to sort by, for the documentation."""
+    columns: Sequence[Column] = getattr(_class(name), "COLUMNS", ())
+    return [column for column in columns if column.sort_key is not None]
+
+
+def _class(name: str) -> type[View]:
     from importlib import import_module
 
     module, cls = _VIEWS[name]
-    view: View = getattr(import_module(f"console.tui.panes.{module}"), cls)()
+    view: type[View] = getattr(import_module(f"console.tui.panes.{module}"), cls)
     return view
 
 

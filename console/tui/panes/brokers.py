@@ -34,7 +34,7 @@ class BrokersView(TableView[BrokerRow]):
         Column("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
         Column("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
         Column("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
-        Column("disk", "Disk", min_width=11, max_width=12, priority=65, sort_key="Z"),
+        Column("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
         Column("over", "Over", width=5, align="right", priority=50, sort_key="O"),
         Column("quorum", "Quorum", min_width=12, max_width=22, priority=35),
     )

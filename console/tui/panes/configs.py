@@ -46,7 +46,7 @@ class ConfigsView(TableView[ConfigRow]):
         Column("sensitive", width=1, gutter=True),
         Column("read_only", width=2, gutter=True),
         Column("key", "Key", min_width=28, max_width=60, sort_key="K"),
-        Column("value", "Value", flex=1, min_width=16, max_width=80, priority=95),
+        Column("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
         Column("source", "Source", width=17, priority=90, sort_key="S"),
         Column("flags", "Flags", width=18, priority=20),
     )

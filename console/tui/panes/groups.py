@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from datetime import UTC, datetime
+from time import monotonic
 from typing import Any
 
 from console.model.cluster import Group
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.present.groups import group_cells
-from console.present.spans import Cell
+from console.present.spans import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import Place
+from console.tui.reading import Swept
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -34,6 +37,11 @@ class GroupsView(TableView[Group]):
         Column("coordinator", "Coord", width=5, align="right", priority=30),
     )
     EMPTY = "no groups"
+    MORE_EVERY = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._swept: Swept | None = None
 
     def inputs(self) -> tuple[object, ...]:
         """The groups and their lag."""
@@ -44,9 +52,16 @@ class GroupsView(TableView[Group]):
         await self.console.session.read_groups()
 
     async def read_more(self) -> None:
-        """Members and lag of the groups on the screen."""
+        """Members and lag of the groups on the screen; what is there is read in turn, so the first is the oldest."""
+        began, at = monotonic(), datetime.now(UTC)
         for row in self.visible_rows():
             await self.console.session.read_group(row.name)
+        self._swept = Swept(at, monotonic() - began)
+        self.tell_where()
+
+    def status(self) -> Line:
+        """How old the lag is, where it is older than a tick; how many groups there are."""
+        return [*self.age("lag", self._swept), *super().status()]
 
     def rows(self) -> list[Group]:
         """By name."""

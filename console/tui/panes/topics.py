@@ -44,7 +44,7 @@ class TopicsView(TableView[Topic]):
         Column("state", width=1, gutter=True),
         Column("staged", width=1, gutter=True),
         Column("name", "Name", flex=1, min_width=20, width=None, max_width=90, sort_key="N"),
-        Column("parts", "Part", width=5, align="right", priority=80, sort_key="P"),
+        Column("parts", "Part", width=None, min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
         Column("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
         Column("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
         Column("off", "Off", width=4, align="right", priority=85, sort_key="L"),

@@ -17,6 +17,7 @@ from console.present.spans import Cell, Line
 from console.present.topics import clock
 from console.tui.keymap import keys_of
 from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
+from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
 from widgets.columns import Column
 from widgets.filtered_rows import RowView, TextSearch, parse_query
@@ -52,6 +53,8 @@ class View(Widget):
     """The part of the snapshot without which it has nothing to show."""
     ENTER: ClassVar[str] = ""
     """What Enter does, for the footer."""
+    MORE_EVERY: ClassVar[int] = SWEEP_EVERY
+    """Ticks from one `read_more` to the next; where it takes long, more."""
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
 
@@ -160,8 +163,12 @@ class View(Widget):
         return []
 
     def age(self, what: str, swept: Swept | None) -> Line:
-        """``overrides as of 09:41:07``, where a background sweep is old, or no other will follow it."""
-        if swept is None or not (swept.is_old or self.console.reading.live.paused):
+        """``overrides as of 09:41:07``, where a background sweep is old, or no other will follow it; of what is to be
+        read on each tick, where the next two have not brought it."""
+        if swept is None:
+            return []
+        late = self.MORE_EVERY == 1 and self.console.reading.is_late(swept.at)
+        if not (swept.is_old or late or self.console.reading.live.paused):
             return []
         return [(f"{what} as of {clock(swept.at)}  ".lstrip(), "muted")]
 
@@ -388,9 +395,10 @@ class TableView(View, Generic[Row]):
         self.tell_where()
 
     def begin(self) -> None:
-        """Another entity begins without the filter and the marks of the one before."""
+        """Another entity begins at its top, without the filter and the marks of the one before."""
         self._filter = ""
         self.table.set_marks(())
+        self.table.begin_anew()
 
     @on(RowTable.SortRequested)
     def _sort_requested(self, message: RowTable.SortRequested) -> None:
