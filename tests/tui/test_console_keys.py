@@ -88,7 +88,7 @@ async def test_a_filter_that_nothing_passes_says_how_to_go_on() -> None:
 async def test_sorting_by_a_letter() -> None:
     async with driven() as it:
         await it.press("P")
-        await it.shows("Part▴")
+        await it.shows("Part▾")
         rows = [it.lines.index(it.line(name)) for name in ("orders", "audit", "payments")]
         assert rows == sorted(rows)
         await it.press("P")

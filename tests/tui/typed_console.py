@@ -64,7 +64,7 @@ class TypedConsole(Console):
 def main() -> None:
     """Until it is ended."""
     logging.basicConfig(filename=Path(sys.argv[1]).with_suffix(".log"), level=logging.INFO)
-    with run_in_thread(ClusterSpec(scenario="incident")) as cluster:
+    with run_in_thread(ClusterSpec(scenario="incident", cluster_id="typed-console-000000")) as cluster:
         context = context_of("demo", cluster.bootstrap, 1)
         client = AdminClient(context.settings)
         client.start()
