@@ -31,9 +31,9 @@ _BEARER = re.compile(r"(\bbearer\s+)(?![=:])\S+", re.IGNORECASE)
 def looks_sensitive(key: str) -> bool:
     """Whether a key of this name is a secret in Kafka's own configs, or most likely in a plugin's. What Kafka knows as
     no password (``password.encoder.iterations``) is none."""
-    if _PASSWORDS.search(key) is not None:
-        return True
-    return _KEY.fullmatch(key) is not None and _HELD.search(key) is not None and is_secret("broker", key)
+    if _KEY.fullmatch(key) is None:
+        return False  # no key of any config
+    return _PASSWORDS.search(key) is not None or (_HELD.search(key) is not None and is_secret("broker", key))
 
 
 def names_a_secret(word: str) -> bool:
