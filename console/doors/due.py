@@ -25,6 +25,7 @@ def run(options: argparse.Namespace) -> int:
 
     from console.commands.asking import Terminal
     from console.commands.due import due_table, forget, take_back
+    from console.commands.history_results import ahead_lines
     from console.commands.past import read_open, settle_unfinished
     from console.commands.printing import Printer
     from console.commands.session import Session
@@ -43,8 +44,8 @@ def run(options: argparse.Namespace) -> int:
             accept = [name for name in options.accept.split(",") if name]
             return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
         past = await read_open(session)
-        for problem in past.problems:
-            complain(problem)
+        for line in (*past.problems, *ahead_lines(past.changes.values(), datetime.now(UTC))):
+            complain(line)
         tell(due_table(past.expiring(), datetime.now(UTC)))
         return DONE
 

@@ -153,6 +153,9 @@ class JournalFile:
         with self._writable(SEGMENT_BYTES) as (descriptor, all_), self._reading():
             number = self._last_number(all_) + 1
             self._write(descriptor, intent_line(number, intent))
+        if len(all_) > 1 and all_[-1].size == 0:  # a new segment: what a start has to read stays short
+            with suppress(OSError):
+                self._scan(all_)
         return number
 
     def note(self, note: Note) -> None:

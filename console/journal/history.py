@@ -209,7 +209,7 @@ def latest_changes(
                 notes.setdefault(_number(each), []).append(each)
             continue
         change = _change(each.number, each.intent, reversed(notes.pop(each.number, [])), at_work)
-        for place in change.in_state(State.APPLIED):
+        for place in reversed(change.in_state(State.APPLIED)):
             if (back := change.entries[place].staged.reverts) is not None:
                 undone.setdefault(back.change, {}).setdefault(back.edit, Place(change.number, place))
         yield replace(change, undone=undone.pop(change.number, {}))

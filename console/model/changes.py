@@ -174,7 +174,7 @@ class Outcome:
     target: Target
     status: Status
     failure: Failure | None = None
-    topic_id: str | None = None
+    topic_id: str | None = field(default=None, compare=False)
 
     @property
     def ok(self) -> bool:

@@ -164,3 +164,26 @@ async def test_without_a_journal_where_that_is_said() -> None:
         await it.command("set topic orders retention.ms=1d")
         await apply(it)
         assert not any_journal(os.environ)
+
+
+async def test_an_outcome_that_is_unknown_is_said_and_settled_by_a_read_that_shows_it() -> None:
+    """The process was killed before the answer came, and the request is still on its way."""
+    client = ModelClient(cluster())
+    async with driven(client) as it:
+        await it.command("set topic payments retention.ms=1d")
+        await apply(it)
+    (path,) = folder().iterdir()
+    intent, sending, _ = path.read_text().splitlines()
+    path.write_text(f"{intent}\n{sending}\n".replace(f'"pid":{os.getpid()},', '"pid":4194305,'))
+    client.cluster.configs[PAYMENTS].clear()
+    async with driven(client, size=(160, 40)) as it:
+        await it.shows("outcome unknown: change 1")
+        await it.command("history")
+        await it.shows("kac history --settle 1 applied|not-applied")
+        await it.command("revert 1")
+        await it.shows("its outcome is unknown")
+        assert not it.app.session.plan
+        client.cluster.configs[PAYMENTS]["retention.ms"] = "86400000"
+        await it.app.session.read_configs([PAYMENTS])
+        await it.until(lambda: journal()[-1]["kind"] == "settled")
+        assert journal()[-1]["edits"] == {"0": "applied"}

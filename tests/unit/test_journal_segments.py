@@ -136,6 +136,27 @@ def test_what_is_known_of_the_open_changes_is_never_believed_where_it_does_not_f
     assert JournalFile(path).begin(INTENT) == 21
 
 
+def test_a_console_that_writes_for_long_leaves_little_to_read_to_the_next_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody looked at the journal meanwhile."""
+    monkeypatch.setattr(journal_file, "CHECKPOINT_BYTES", 500)
+    journal = JournalFile(path)
+    for _ in range(60):
+        applied(journal)
+    read: list[int] = []
+
+    def counted(all_: list[Segment], start: Where, before: int = 0) -> Any:
+        for line in lines(all_, start, before):
+            read.append(len(line.data))
+            yield line
+
+    monkeypatch.setattr(journal_file, "lines", counted)
+    assert JournalFile(path).open().records == ()
+    assert sum(read) < 4_000
+    assert len(segments(path)) > 10
+
+
 def test_a_line_that_is_no_record_stays_known_by_its_number(path: Path) -> None:
     journal = JournalFile(path)
     for _ in range(10):

@@ -219,7 +219,8 @@ class QuotasView(View):
     def _is_surveyed(self) -> bool:
         """Whether that was done within the last minute: going to and fro asks for no more."""
         at = self.snapshot.read_at.get("quotas")
-        return at is not None and datetime.now(UTC) - at < SURVEY_EVERY
+        # A clock that was set back since makes the last survey one of the future: it counts for nothing.
+        return at is not None and timedelta() <= datetime.now(UTC) - at < SURVEY_EVERY
 
     def _seen(self) -> list[QuotaEntity]:
         """The entity under the cursor and the open ones on the screen, each as it stands at the edge of the tree."""
