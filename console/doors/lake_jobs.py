@@ -8,6 +8,7 @@ import logging
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from glob import glob
 from pathlib import Path
@@ -67,7 +68,21 @@ def _ingest(options: argparse.Namespace) -> int:
             options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=_keep(options))
         )
 
+    if (report := _nothing_new(options, where, sources)) is not None:
+        return _told(options, report)
     return with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
+
+
+def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
+    """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
+    from console.history.jobs.nothing_new import nothing_new
+    from console.history.store import Lake
+
+    if "://" in "".join((where, *sources.paths)):
+        return None
+    with suppress(OSError):  # Spark's run comes upon it too, and says it
+        return nothing_new(Lake.create(where), sources.inputs(), keep=_keep(options))
+    return None
 
 
 def _sources(options: argparse.Namespace, where: str) -> Sources:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
+import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +30,7 @@ SMALL = 256 * MIB
 """Inputs of so many bytes are small: then Java starts sooner without its second compiler than it gains by it."""
 MOST_LOG = 2 * MIB
 PARTITIONS_FOR_A_CORE = 4
+_LOCK = ".lock"
 
 
 class NoSpark(Exception):
@@ -84,20 +89,93 @@ def lake_session(
     from console.history.jobs.session import Settings, session
 
     machine = this_machine()
-    with tempfile.TemporaryDirectory(prefix="kac-lake-", ignore_cleanup_errors=True) as scratch, _log(environ) as log:
+    with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
         settings = Settings(
             master=master,
             memory=memory(machine) if local else None,
             shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
-            java_options=options,
-            more={**_places(local, Path(scratch)), **(more or {})},
+            # Spark puts folders of its own there, which a killed run leaves.
+            java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
+            more={**_places(local, scratch), **(more or {})},
         )
         say(Said("starting Spark"))
         with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
             if not local:
                 # What executors need of us; on this machine they find it where we are.
-                spark.sparkContext.addPyFile(str(write_package(Path(scratch) / "kac-lake.zip")[0]))
+                spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
             yield spark
+
+
+@contextmanager
+def scratch_folder(base: Path) -> Iterator[Path]:
+    """A folder for what Spark needs while it runs, gone afterwards; those of runs that were killed go too.
+
+    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` and a file ``run-….lock`` beside, which its
+    run holds locked as long as it lives. Nothing else is deleted. NoSpark: it can't be made.
+    """
+    home = base / f"kac-spark-{os.getuid()}"
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        found = home.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise NoSpark(f"{home} is not a folder of this user's alone: delete it, or set TMPDIR to another folder")
+        _remove_dead(home)
+        with _locked_name(home) as folder:
+            folder.mkdir(mode=0o700)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        if error.filename is None or not str(error.filename).startswith(str(home)):
+            raise
+        raise NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
+
+
+@contextmanager
+def _locked_name(home: Path) -> Iterator[Path]:
+    """The path of a folder that is not there yet, and whose lock is held."""
+    while True:
+        name = f"run-{os.getpid()}-{secrets.token_hex(4)}"
+        lock = home / f"{name}{_LOCK}"
+        descriptor = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not _is_of(lock, descriptor):
+                continue  # another run took it for a dead one's before it was locked
+            try:
+                yield home / name
+            finally:
+                lock.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(descriptor)
+
+
+def _remove_dead(home: Path) -> None:
+    """Delete the folders of runs that live no more: their locks are free."""
+    for lock in home.glob(f"run-*{_LOCK}"):
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue  # it has just ended
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_of(lock, descriptor):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+                lock.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue  # it lives
+        finally:
+            os.close(descriptor)
+
+
+def _is_of(path: Path, descriptor: int) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:

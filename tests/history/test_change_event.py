@@ -161,6 +161,17 @@ def _authors() -> Iterator[tuple[Case, str | None, str]]:
     yield both, "User:alice, User:bob", "several"
     tighter = set_5("tighter").asked("bob", 0.5, 0.7, "k", value="5").asked("alice", -0.2, 0.1, "k", value="5")
     yield tighter, "User:alice", "request"
+    for name, offs, who, how in (
+        ("at once", (0.01, 0.1, 1.0), "User:p0", "request"),
+        ("soon", (0.1, 0.5, -1.9), "User:p0", "request"),
+        ("before it", (-0.02, 0.03, 1.0), "User:p0", "request"),
+        ("as soon", (0.05, -0.2, 1.0), "User:p0, User:p1", "several"),
+        ("late", (1.5,), "User:p0", "request"),
+    ):
+        near = set_5(name)
+        for number, off in enumerate(offs):
+            near.asked(f"p{number}", off - 0.001 * (off < 0), off + 0.001 * (off > 0), "k", value="5")
+        yield near, who, how
     across = set_5("across minutes").asked("alice", -4000, 90, "k", value="5")
     yield across, "User:alice", "request"
     copy = {"is_forwarded": True, "broker_id": 2, "client_host": "10.0.0.1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -20,7 +21,7 @@ from console.history.requests.files import opened
 from console.history.requests.lines import NO_END, NO_JSON, NO_START, NO_TEXT, NO_TIME, lines, one_line
 from console.history.requests.parts import BrokerLog, parts_of, read_part
 from console.history.requests.progress import Plan, plan
-from console.history.requests.zone import Twice, fold_at, jump, shown_twice
+from console.history.requests.zone import AmbiguousHourError, Twice, fold_at, jump, shown_twice
 from tests.history.request_lines import Logged, alter_configs, fetch, log_of, produce
 
 CLIENTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -205,7 +206,7 @@ def in_berlin(begin: datetime, minutes: range) -> list[Logged]:
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
-    ("begin", "end"), [(-60, 120), (-60, 20), (-200, -100), (40, 120), (-29, 80), (0, 25)], ids=str
+    ("begin", "end"), [(-60, 120), (-60, 20), (-200, -100), (40, 120), (-29, 80), (0, 25), (35, 85)], ids=str
 )
 def test_the_hour_that_clocks_show_twice_is_told_apart_by_the_order(
     tmp_path: Path, begin: int, end: int, packed: bool
@@ -213,16 +214,29 @@ def test_the_hour_that_clocks_show_twice_is_told_apart_by_the_order(
     requests = in_berlin(NIGHT, range(begin, end, 5))
     path = tmp_path / ("request.log.gz" if packed else "request.log")
     path.write_bytes(gzip.compress(log_of(requests)) if packed else log_of(requests))
+    written = (NIGHT + timedelta(minutes=end - 5)).timestamp()
+    os.utime(path, (written, written))
     parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, BERLIN)], at_most=3000)
     got = sorted(row["end_ts"] for part in parts for batch in read_part(part) for row in batch.to_pylist())
     assert got == [NIGHT + timedelta(minutes=each) for each in range(begin, end, 5)]
 
 
-def test_where_nothing_tells_the_pass_it_is_the_earlier_one(tmp_path: Path) -> None:
+def test_a_file_inside_the_hour_that_was_copied_later_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "request.log"
     path.write_bytes(log_of(in_berlin(NIGHT, range(35, 85, 5))))
-    with opened(str(path)) as file:
-        assert fold_at(file, BERLIN, file.size) is None
+    with opened(str(path)) as file, pytest.raises(AmbiguousHourError) as refused:
+        fold_at(file, BERLIN, file.size)
+    assert f"{path} lies as a whole between 2026-10-25 02:00 and 03:00, which clocks in {BERLIN}" in str(refused.value)
+    assert "the time zone Etc/GMT-2 if it is of the first time, or Etc/GMT-1" in str(refused.value)
+    # Where the clock goes back by half an hour, too.
+    path.write_bytes(log_of([produce(1, at=datetime(2026, 4, 5, 1, 45))] * 2))
+    with opened(str(path)) as file, pytest.raises(AmbiguousHourError, match=r"Etc/GMT-11 if .* or Australia/\w+ if"):
+        fold_at(file, "Australia/Lord_Howe", file.size)
+    path.write_bytes(log_of(in_berlin(NIGHT, range(35, 85, 5))))
+    for zone, minutes in (("Etc/GMT-2", -60), ("Etc/GMT-1", 0)):
+        parts = parts_of([BrokerLog("lkc-1", 1, plan([str(path)], {}).spans, zone)])
+        got = [row["end_ts"] for part in parts for batch in read_part(part) for row in batch.to_pylist()]
+        assert got[0] == NIGHT + timedelta(minutes=35 + minutes)
 
 
 def test_hours_that_are_shown_twice() -> None:

@@ -60,7 +60,7 @@ class KafkaCluster:
     logins: a plain cluster's brokers have a SASL_PLAINTEXT listener beside, for admin and alice with PLAIN.
     allow_everyone: what nobody has an ACL for is open to all; by default only in plain clusters.
     properties: server properties for every broker; broker_properties: for one, by id, over those. classes: a folder
-    with classes of our own, which these name.
+    with classes of our own, which these name. rotate_at: the size at which Kafka 4's request log is rotated, as `50KB`.
     Raises BrokersUnavailableError where Java or the jars are missing.
     """
 
@@ -77,6 +77,7 @@ class KafkaCluster:
         broker_properties: Mapping[int, Mapping[str, str]] | None = None,
         classes: Path | None = None,
         jvm_options: tuple[str, ...] = _JVM,
+        rotate_at: str | None = None,
     ) -> None:
         self.version = version
         self.security = security
@@ -90,6 +91,7 @@ class KafkaCluster:
         self._ports: dict[int, NodePorts] = {}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._log_requests = request_log
+        self._rotate_at = rotate_at
         self._logins = logins
         self._allow_everyone = security == "plain" if allow_everyone is None else allow_everyone
         self._properties = dict(properties or {})
@@ -286,8 +288,11 @@ class KafkaCluster:
         properties = folder / "server.properties"
         properties.touch(mode=0o600)
         properties.write_text(self._server_properties(node, folder / f"data-{uuid.uuid4().hex[:8]}", extra))
-        logging = log4j2_properties if major(self.version) >= 4 else log4j_properties
-        (folder / "logging.properties").write_text(logging(folder, request_log=self._log_requests))
+        if major(self.version) >= 4:
+            logging = log4j2_properties(folder, request_log=self._log_requests, rotate_at=self._rotate_at)
+        else:
+            logging = log4j_properties(folder, request_log=self._log_requests)
+        (folder / "logging.properties").write_text(logging)
         return properties
 
     def _prepare(self) -> None:

@@ -173,17 +173,29 @@ def _secure_listeners(mine: NodePorts, tls: ServerTls) -> dict[str, str]:
     }
 
 
-def log4j2_properties(folder: Path, *, request_log: bool) -> str:
-    """Kafka 4's logging: server.log and, when wanted, request.log with every request."""
+def log4j2_properties(folder: Path, *, request_log: bool, rotate_at: str | None = None) -> str:
+    """Kafka 4's logging: server.log and, when wanted, request.log with every request. rotate_at: the size at which that
+    becomes request.log.1.gz, which was .1.gz becomes .2.gz, and so on; None: never."""
     lines = ["status = warn"]
     for name in ("server", "request"):
+        rotates = rotate_at is not None and name == "request"
         lines += [
-            f"appender.{name}.type = File",
+            f"appender.{name}.type = {'RollingFile' if rotates else 'File'}",
             f"appender.{name}.name = {name}",
             f"appender.{name}.fileName = {folder / f'{name}.log'}",
             f"appender.{name}.layout.type = PatternLayout",
             f"appender.{name}.layout.pattern = [%d] %p %m (%c)%n",
         ]
+        if rotates:
+            lines += [
+                f"appender.{name}.filePattern = {folder / f'{name}.log'}.%i.gz",
+                f"appender.{name}.policies.type = Policies",
+                f"appender.{name}.policies.size.type = SizeBasedTriggeringPolicy",
+                f"appender.{name}.policies.size.size = {rotate_at}",
+                f"appender.{name}.strategy.type = DefaultRolloverStrategy",
+                f"appender.{name}.strategy.fileIndex = min",
+                f"appender.{name}.strategy.max = 1000",
+            ]
     lines += ["rootLogger.level = info", "rootLogger.appenderRef.server.ref = server"]
     lines += [
         "logger.request.name = kafka.request.logger",

@@ -7,28 +7,27 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from console.model.numbers import decimal_number, option
 
-from ..cluster_ids import id_problem
 from ..requests.files import LogChangedError
 from ..store import Lake
 from ..store.sweep import KEEP
 from .arguments import lake_at, parser, submitted
-from .inputs import Inputs, RequestLog, inputs_from_json
+from .check_clocks import check_clocks
+from .inputs import Inputs, inputs_from_json
+from .nothing_new import JOB, owned
 from .progress import Listener, Steps, silent
 from .report import Report
 from .take_journals import take_journals
-from .take_metadata_logs import folders_of, take_metadata_logs
+from .take_metadata_logs import take_metadata_logs
 from .take_request_logs import take_request_logs
 from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
 from .versions import note_versions
 
-JOB = "ingest"
 ATTEMPTS = 3
 
 
@@ -84,6 +83,7 @@ def _ingest(
                 before = sum(write.rows.values())
                 taken.append(take())
                 wrote(sum(write.rows.values()) - before)
+        told = check_clocks(spark, write, inputs.request_logs)
         rows = dict(write.rows)
         quarantined = sum(each.bad for each in taken)
         try:
@@ -100,22 +100,8 @@ def _ingest(
         quarantined,
         sum(each.unchanged for each in taken),
         time.monotonic() - began,
-        (*notes, *(note for each in taken for note in each.notes)),
+        (*notes, *(note for each in taken for note in each.notes), *told),
     )
-
-
-def owned(inputs: Inputs) -> list[RequestLog]:
-    """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
-    UnreadableInput: there is none, or more than one; an id can't be kept."""
-    for log in inputs.request_logs:
-        if log.cluster_id and (problem := id_problem(log.cluster_id)):
-            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
-    if all(log.cluster_id for log in inputs.request_logs):
-        return list(inputs.request_logs)
-    clusters = list(folders_of(inputs.metadata_logs))
-    if len(clusters) != 1:
-        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
-    return [replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

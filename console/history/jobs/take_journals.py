@@ -12,24 +12,23 @@ from ..schema.bronze import JOURNAL
 from ..store import parquet_files
 from ..store.write import Write
 from .inputs import Journals
+from .nothing_new import JOURNAL_REMEMBERED
 from .quarantined import quarantine_arrow
 from .taken import Taken
-
-_REMEMBERED = "journal:"
 
 
 def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
     """What is new in these journals. A change that is told of again, now with its end, replaces what was there."""
     known = {
-        key.removeprefix(_REMEMBERED): value
+        key.removeprefix(JOURNAL_REMEMBERED): value
         for key, value in write.manifest.inputs.items()
-        if key.startswith(_REMEMBERED)
+        if key.startswith(JOURNAL_REMEMBERED)
     }
     rows, bad, now = read_journals([each.path for each in journals], known)
     for cluster_id in rows.column("cluster_id").unique().to_pylist():
         _merge(write, rows.filter(pc.equal(rows.column("cluster_id"), cluster_id)))
     quarantined = quarantine_arrow(write, bad)
-    write.remember({f"{_REMEMBERED}{path}": value for path, value in now.items()})
+    write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
     unchanged = sum(known.get(path) == value for path, value in now.items())
     return Taken("journal", "lines", rows.num_rows, quarantined, unchanged)
 

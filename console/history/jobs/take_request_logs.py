@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from ..requests.files import LogChangedError
 from ..requests.parts import BrokerLog
+from ..requests.zone import AmbiguousHourError
 from ..schema.bronze import ALTER_REQUEST
 from ..schema.silver import REQUEST_1S
 from ..schema.table import Table
@@ -26,7 +27,7 @@ from .inputs import RequestLog
 from .plan_request_logs import SOURCE, plan_request_logs
 from .quarantined import quarantine
 from .tables import read_table, write_partitions
-from .taken import Taken
+from .taken import Taken, UnreadableInput
 
 
 def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
@@ -49,11 +50,14 @@ def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestL
 
 @contextmanager
 def _changes_told() -> Iterator[None]:
-    """An executor's LogChangedError as itself, which Spark wraps in errors of its own."""
+    """An executor's LogChangedError as itself, which Spark wraps in errors of its own; AmbiguousHourError as
+    UnreadableInput."""
     try:
         yield
     except LogChangedError:
         raise
+    except AmbiguousHourError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
     except Exception as wrong:
         changed = LogChangedError.within(str(wrong))
         if changed is None:

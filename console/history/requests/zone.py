@@ -1,16 +1,17 @@
 """From a log line's time, which has no zone, to UTC; the hour that a clock shows twice, too.
 
 Where clocks go back, the order of the lines tells the first pass from the second: times jump back once. A file that
-begins inside that hour and goes on beyond it has the second pass alone. Where neither tells (a file that lies inside
-the hour as a whole, or a broker that was silent in one of the passes), the earlier moment is taken.
+begins inside that hour and goes on beyond it has the second pass alone. Of a file that lies inside the hour as a whole
+its last change tells: it has no line that is younger. Where that tells nothing either, as of a copy that was made
+later, the file is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo, available_timezones
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,10 +19,27 @@ import pyarrow.compute as pc
 from .files import BLOCK_BYTES, LogBytes
 from .lines import lines
 
-_STEP = timedelta(minutes=15)
-"""No zone changes at another time than at a quarter of an hour."""
+QUARTER = timedelta(minutes=15)
+"""No zone changes at another time than at a quarter of an hour, and none is another time than quarters off UTC."""
+FURTHEST = 26 * 4
+"""Quarters between the zones that are furthest apart."""
+_AT_ONCE = timedelta(minutes=1)
+"""How long after its last line a file may be changed where it is the one that the broker wrote."""
+LEAST_REQUESTS = 2
+"""Requests that have to agree that a zone is wrong."""
+_MOST_ASKED_FOR = (
+    "UTC",
+    *("Europe/Berlin", "Europe/London", "Europe/Helsinki", "Europe/Moscow", "America/New_York", "America/Chicago"),
+    *("America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore"),
+    *("Asia/Shanghai", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
+)
+"""Which of several zones that fit are named first."""
 _PACKED_SPAN = timedelta(days=8)
 """How long the time of one packed file is thought to be at most; its last line is not known before all is unpacked."""
+
+
+class AmbiguousHourError(ValueError):
+    """A file lies inside an hour that the clock shows twice, and nothing says in which of the two."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +78,57 @@ def shown_twice(zone: str, first: datetime, last: datetime) -> Twice | None:
             if found.end > first:
                 return found if found.first <= last else None
             began = None
-        at += _STEP
+        at += QUARTER
     return None
 
 
 def fold_at(file: LogBytes, zone: str, end: int) -> int | None:
     """The byte from which on a file's ambiguous times are of the second pass; None: there are none, or all are of the
     first. end: where what is read of it ends. Reads the whole file, but only where its time holds such an hour. Raises
-    OSError."""
+    OSError, AmbiguousHourError."""
     # Without zones that change there is nothing to look for.
     if zone == "UTC":
         return None
     span = _span(file, end)
     twice = span and shown_twice(zone, *span)
-    return jump(_times(file, 0, end), twice) if twice else None
+    if not twice:
+        return None
+    shown: list[datetime] = []
+    found = jump(_noted(_times(file, 0, end), shown), twice)
+    if found is not None or not shown or not all(twice.first <= each < twice.end for each in shown):
+        return found
+    return _pass_of(file, zone, max(shown), twice)
+
+
+def _noted(times: Iterable[tuple[int, datetime]], shown: list[datetime]) -> Iterator[tuple[int, datetime]]:
+    """The same; the earliest and the latest time are in `shown` afterwards."""
+    for place, at in times:
+        shown[:] = [min(at, *shown), max(at, *shown)] if shown else [at, at]
+        yield place, at
+
+
+def _pass_of(file: LogBytes, zone: str, last: datetime, twice: Twice) -> int | None:
+    """The same as `fold_at` of a file that lies inside the hour as a whole, and whose last line shows `last`."""
+    clock = ZoneInfo(zone)
+    first_pass, second_pass = (last.replace(tzinfo=clock, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
+    changed = datetime.fromtimestamp(file.changed / 1e9, timezone.utc)
+    if first_pass - _AT_ONCE <= changed < second_pass - _AT_ONCE:
+        return None
+    if abs(changed - second_pass) <= _AT_ONCE:
+        return 0
+    earlier, later = (_only(last, clock.utcoffset(last.replace(fold=fold))) for fold in (0, 1))
+    raise AmbiguousHourError(
+        f"{file.path} lies as a whole between {twice.first:%Y-%m-%d %H:%M} and {twice.end:%H:%M}, which clocks in "
+        f"{zone} showed twice, and nothing says when it was. Give this file by itself with the time zone {earlier} if "
+        f"it is of the first time, or {later} if it is of the second"
+    )
+
+
+def _only(shown: datetime, offset: timedelta | None) -> str:
+    """A zone that was so far from UTC when its clock showed that, and showed it once."""
+    names = sorted(available_timezones(), key=lambda name: (not name.startswith("Etc/GMT"), name))
+    clocks = ((name, ZoneInfo(name)) for name in names)
+    return next(name for name, clock in clocks if {clock.utcoffset(shown.replace(fold=f)) for f in (0, 1)} == {offset})
 
 
 def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> int | None:
@@ -87,6 +142,32 @@ def jump(times: Iterable[tuple[int, datetime]], twice: Twice) -> int | None:
         latest = max(latest, at)
     inside = first is not None and twice.first <= first < twice.end
     return 0 if inside and latest >= twice.end else None
+
+
+def wrong_steps(requests: Mapping[int, int]) -> int | None:
+    """By how many quarters of an hour a zone is wrong; None: nothing says that it is. Pure.
+
+    requests: how many requests were made so many quarters before their records.
+    """
+    best = max(requests, key=lambda steps: (requests[steps], steps == 0), default=0)
+    is_wrong = best != 0 and requests[best] >= LEAST_REQUESTS and requests[best] > 4 * requests.get(0, 0)
+    return best if is_wrong else None
+
+
+def fitting_zones(zone: str, ends: Iterable[datetime], steps: int) -> list[str]:
+    """The zones in which the clock showed what the lines show, those that are asked for most first.
+
+    zone: what was given. ends: times in UTC that were made with it, `steps` quarters too early.
+    """
+    given = ZoneInfo(zone)
+    moments = [(each.astimezone(given).replace(tzinfo=None), each + steps * QUARTER) for each in ends]
+
+    def fits(name: str) -> bool:
+        clock = ZoneInfo(name)
+        return all(moment.astimezone(clock).replace(tzinfo=None) == shown for shown, moment in moments)
+
+    others = sorted(each for each in available_timezones() if "/" in each and not each.startswith("Etc/"))
+    return [name for name in dict.fromkeys((*_MOST_ASKED_FOR, *others)) if fits(name)]
 
 
 def _times(file: LogBytes, start: int, end: int) -> Iterator[tuple[int, datetime]]:

@@ -1,8 +1,8 @@
 """Who made a change: the requests and the entries of kac's journal whose time covers it and whose content is the same.
 
 Exactly one author among all that fit is named; several are all named; never a guess. Those whose own time covers the
-change go before those that only do so with the clocks' tolerance. A request that set what was there already fits as
-well as the one that changed it, where both fit in time: then both are named.
+change go before those that are off by a little, and these before those that are off by more: see `STEPS`. A request
+that set what was there already fits as well as the one that changed it, where both fit in time: then both are named.
 
 What is the same content: a value that is set; a hidden value, by its name alone; of `append` a list that has all
 items, of `subtract` one that has none of them. A topic's deletion takes away all that it has, its creation also sets
@@ -21,6 +21,10 @@ from .kraft_state import ATTRIBUTE
 
 TOLERANCE = timedelta(seconds=2)
 """How far the clocks of brokers and hosts may be apart."""
+STEPS = (timedelta(milliseconds=25), timedelta(milliseconds=250))
+"""How far a change may be from its request on one host, where a line is logged a little after the request has ended and
+its start reckoned from there, and in one data centre. What is further off counts only where nothing is as near."""
+_MICROSECOND = timedelta(microseconds=1)
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
 _OF_LOG = timedelta(minutes=1)
@@ -39,11 +43,16 @@ def attributed(changes: DataFrame, authors: DataFrame, tolerance: timedelta = TO
     offered = _offered(authors, tolerance).alias("a")
     in_time = (F.col("a.from_ts") <= F.col("c.event_ts")) & (F.col("a.to_ts") >= F.col("c.since_ts"))
     meet = [F.col(f"c.{name}") == F.col(f"a.{name}") for name in (*ATTRIBUTE[:3], "piece", "by_attr")]
-    tight = (F.col("a.start_ts") <= F.col("c.event_ts")) & (F.col("a.end_ts") >= F.col("c.since_ts"))
+    off = F.greatest(
+        F.unix_micros("a.start_ts") - F.unix_micros("c.event_ts"),
+        F.unix_micros("c.since_ts") - F.unix_micros("a.end_ts"),
+        F.lit(0),
+    )
+    steps = (timedelta(0), *STEPS)
     author = F.when(
         F.col("a.principal").isNotNull(),
         F.struct(
-            F.when(tight, 0).otherwise(1).alias("tier"),
+            sum((F.when(off > step / _MICROSECOND, 1).otherwise(0) for step in steps), F.lit(0)).alias("tier"),
             *(F.col(f"a.{name}") for name in ("principal", "client_id", "client_host", "told_by", "is_copy")),
         ),
     )

@@ -1,0 +1,91 @@
+"""A wrong time zone of a request log is found by the metadata log, and refused with the one that fits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from console.history.jobs.ingest import ingest
+from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
+from console.history.jobs.taken import UnreadableInput
+from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
+from console.history.store import Lake
+from tests.history.lake_rows import rows_of
+from tests.history.request_lines import Logged, alter_configs, log_of
+from tests.support.metadata_log import batch, value
+
+ZONES = st.sampled_from(
+    ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Asia/Kathmandu"]
+)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@given(ZONES, ZONES, st.lists(st.integers(0, 500), min_size=2, max_size=6, unique=True))
+def test_the_zone_that_fits_is_found(true: str, given_zone: str, minutes: list[int]) -> None:
+    moments = [NOON + timedelta(minutes=each) for each in minutes]
+    shown = [each.astimezone(ZoneInfo(true)).replace(tzinfo=None) for each in moments]
+    read = [each.replace(tzinfo=ZoneInfo(given_zone)).astimezone(UTC) for each in shown]
+    (steps,) = {(moment - one) // QUARTER for moment, one in zip(moments, read, strict=True)}
+    assert abs(steps) <= FURTHEST
+    assert true in fitting_zones(given_zone, read, steps)
+    assert wrong_steps({steps: len(minutes)}) == (steps or None)
+
+
+def test_a_few_chances_make_no_zone_wrong() -> None:
+    assert wrong_steps({}) is None
+    assert wrong_steps({0: 5, 4: 5}) is None
+    assert wrong_steps({4: 1}) is None
+    assert wrong_steps({0: 20, 4: 55}) is None
+    assert wrong_steps({0: 1, 4: 55, 8: 3}) == 4
+    assert fitting_zones("Europe/Berlin", [NOON], 4)[0] == "UTC"
+
+
+@pytest.mark.timeout(900)
+def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp_path: Path) -> None:
+    """Each quarter of an hour somebody sets the same again, which says nothing; and now and then something else."""
+    meta = tmp_path / "meta" / "__cluster_metadata-0"
+    meta.mkdir(parents=True)
+    (meta.parent / "meta.properties").write_text("cluster.id=c\n")
+    records, lines = b"", []
+    for number in range(20):
+        at = NOON + timedelta(minutes=15 * number)
+        changes = [("retention.ms", "1000")] + ([("segment.ms", str(number))] if number % 5 == 0 else [])
+        for key, text in changes:
+            record = value("ConfigRecord", resourceType=2, resourceName="orders", name=key, value=text)
+            records += batch(records.count(b"orders"), [record], stamp_ms=int(at.timestamp() * 1000))
+            lines.append(asked(at + timedelta(milliseconds=3), key, text))
+    (meta / f"{0:020}.log").write_bytes(records)
+    log = tmp_path / "request.log"
+    log.write_bytes(log_of(lines))
+
+    lake = Lake.create(str(tmp_path / "lake"))
+    for zone, off in (("UTC", "1:00 h earlier"), ("Asia/Kolkata", "4:30 h later")):
+        inputs = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "", 1, zone),))
+        with pytest.raises(UnreadableInput) as refused:
+            ingest(spark, lake, inputs)
+        assert f"broker 1 of c is wrong: the metadata log has what 4 of its requests changed {off}" in str(
+            refused.value
+        )
+        assert "pass --timezone Europe/Berlin" in str(refused.value)
+        assert f"read as {zone}" in str(refused.value)
+        assert lake.current().tables == {}
+    right = Inputs((MetadataLog(str(meta)),), (RequestLog((str(log),), "", 1, "Europe/Berlin"),))
+    assert ingest(spark, lake, right).rows["alter_request"] == 24
+    assert len(rows_of(lake, "alter_request")) == 24
+    # The request log first, and the metadata log later: what is there already is named.
+    late = Lake.create(str(tmp_path / "late"))
+    ingest(spark, late, Inputs(request_logs=(RequestLog((str(log),), "c", 1, "UTC"),)))
+    (note,) = ingest(spark, late, Inputs((MetadataLog(str(meta)),))).notes
+    assert "1:00 h earlier" in note
+    assert "make the lake anew" in note
+
+
+def asked(at: datetime, key: str, text: str) -> Logged:
+    shown = at.astimezone(ZoneInfo("Europe/Berlin")).replace(tzinfo=None)
+    return alter_configs([(key, 0, text)], at=shown, correlation_id=int(at.timestamp()) % 100_000)
