@@ -168,6 +168,10 @@ def _remove_dead(home: Path) -> None:
             continue  # it lives
         finally:
             os.close(descriptor)
+    for folder in home.glob("run-*"):
+        # Java that outlived its run may have made it again. A lock is there before its folder, and goes after it.
+        if folder.is_dir() and not folder.with_name(f"{folder.name}{_LOCK}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_of(path: Path, descriptor: int) -> bool:

@@ -38,7 +38,9 @@ def test_what_killed_runs_left_goes_and_what_lives_stays(tmp_path: Path) -> None
     dead, left = holder(tmp_path)
     dead.kill()
     dead.wait()
-    others = [tmp_path / "spark-of-another", left.parent / "spark-unknown", left.parent / "run-without-a-lock"]
+    others = [tmp_path / "spark-of-another", left.parent / "spark-unknown"]
+    again = left.parent / "run-1-made-again"
+    again.mkdir()
     for each in others:
         each.mkdir()
     assert left.is_dir()
@@ -46,6 +48,7 @@ def test_what_killed_runs_left_goes_and_what_lives_stays(tmp_path: Path) -> None
         assert own.is_dir()
         assert own.parent == left.parent
         assert not left.exists()
+        assert not again.exists()
         assert not left.with_name(f"{left.name}.lock").exists()
         assert (its / "spark-1").is_dir()
         assert all(each.is_dir() for each in others)
