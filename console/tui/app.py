@@ -168,6 +168,8 @@ class Console(KeysInOrder["Context"]):
     def is_busy(self, event: events.Event) -> bool:
         """Whether a key that was typed ahead has to wait: for a command that is carried out, for the view that was gone
         to, and where it may complete a word, for the names. A question to the operator is answered by the next key."""
+        if "applying" in self.__dict__ and self.applying.busy:
+            return True
         if not self.bar.asks and any(worker.name in PASSING and not worker.is_finished for worker in self.workers):
             return True
         if self.bar.line.is_open:

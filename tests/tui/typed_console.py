@@ -45,6 +45,7 @@ class TypedConsole(Console):
             at_work = self.keys_under_way or any(
                 worker.name in (*PASSING, TYPING) and not worker.is_finished for worker in self.workers
             )
+            at_work |= "applying" in self.__dict__ and self.applying.busy
             waits = self.bar.asks
             screens = [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
             if (
