@@ -28,20 +28,25 @@ _MOVED = frozenset({_LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER})
 Place = tuple[str, int]
 
 
-async def log_spans(link: Link, since: Mapping[Place, int]) -> tuple[dict[Place, LogSpan], list[Failure]]:
-    """(topic, partition) -> its span with the first record at or after a moment (ms since the epoch), and why for those
-    that have none to tell. Three requests to each leader, at once."""
-    (first, missing), (end, no_end), (found, unknown) = await asyncio.gather(
+async def log_spans(
+    link: Link, since: Mapping[Place, int], began: Mapping[Place, int]
+) -> tuple[dict[Place, LogSpan], list[Failure]]:
+    """(topic, partition) -> its span with the first records at or after two moments (ms since the epoch), and why for
+    those that have none to tell. Four requests to each leader, at once."""
+    (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
         list_offsets(link, dict.fromkeys(since, EARLIEST)),
         list_offsets(link, dict.fromkeys(since, LATEST)),
         list_offsets(link, since),
+        list_offsets(link, began),
     )
     spans = {
-        place: LogSpan(first[place], end[place], found[place] if found[place] >= 0 else end[place])
+        place: LogSpan(
+            first[place], end[place], *(at[place] if at[place] >= 0 else end[place] for at in (found, before))
+        )
         for place in since
-        if place in first and place in end and place in found
+        if all(place in each for each in (first, end, found, before))
     }
-    return spans, list(dict.fromkeys((*missing, *no_end, *unknown)))
+    return spans, list(dict.fromkeys((*missing, *no_end, *unknown, *no_before)))
 
 
 async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Place, int], list[Failure]]:

@@ -93,10 +93,15 @@ def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Ro
 
 
 def _deletion_data(found: Deletion | None) -> Data:
-    """``bytes`` of all replicas, roughly, of so many ``partitions``; null where nothing was estimated."""
+    """From ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``; null for no reading."""
     if found is None:
         return None
-    return {"bytes": found.size, "partitions": found.partitions, "partitions_unknown": found.unknown}
+    return {
+        "bytes_least": found.least,
+        "bytes_most": found.most,
+        "partitions": found.partitions,
+        "partitions_unknown": found.unknown,
+    }
 
 
 def with_source(target: Target, key: str, side: Side) -> str:

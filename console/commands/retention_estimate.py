@@ -104,14 +104,15 @@ async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[Ret
     holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
     now = int(time.time() * 1000)
     listing = await session.client.run(describe_log_dirs, sorted(holding), named)
-    ages = {place: now - cut.ms if cut.ms >= 0 else 0 for place, cut in wanted.items()}
-    spans, problems = await session.client.run(log_spans, ages)
+    ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
+    began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
+    spans, problems = await session.client.run(log_spans, ages, began)
     sizes = _sizes(listing.dirs)
     why = next(iter((*listing.failures.values(), *problems)), None)
     found = {cut: Deletion() for cut in cuts}
     for place, cut in wanted.items():
         if place in spans and place in sizes:
-            found[cut] += Deletion(deleted_bytes(spans[place], sizes[place], cut), 1)
+            found[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
     return {cut: _with_unknown(each, cut, session.snapshot, why) for cut, each in found.items()}
 
 

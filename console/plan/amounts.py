@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
 _BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
@@ -53,6 +55,28 @@ def size(count: int) -> str:
             scaled = count / unit
             return f"{scaled:.1f} {name}" if scaled < 10 else f"{scaled:,.0f} {name}"
     return f"{count} B"
+
+
+def size_range(least: int, most: int) -> str:
+    """``3.9–6.0 GiB``, ``900 MiB – 1.2 GiB``, ``up to 14 MiB``, rounded outwards; one size where both are the same."""
+    if least == most:
+        return size(least)
+    high = size(_rounded(most, up=True))
+    if least <= 0:
+        return f"up to {high}"
+    low = size(_rounded(least, up=False))
+    if low == high:
+        return low
+    number, _, unit = low.partition(" ")
+    return f"{number}–{high}" if high.endswith(f" {unit}") else f"{low} – {high}"
+
+
+def _rounded(count: int, *, up: bool) -> int:
+    """To the last figure that `size` shows."""
+    unit = next((unit for _, unit in _BINARY if count >= unit), 1)
+    step = 1 if unit == 1 else unit if count >= 10 * unit else unit / 10
+    figures = count / step
+    return int((math.ceil(figures) if up else math.floor(figures)) * step)
 
 
 def byte_rate(per_second: float) -> str:

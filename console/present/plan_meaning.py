@@ -30,7 +30,7 @@ class PlanMeaning:
         if self.edits.get(slot) != edit:
             return []
         gone = self.deletions.get(slot)
-        lines: list[Span] = [] if gone is None else [(deletion_text(gone), "danger" if gone.size else "muted")]
+        lines: list[Span] = [] if gone is None else [(deletion_text(gone), "danger" if gone.most else "muted")]
         lines += [(line, "muted") for line in self.effects.get(slot, ())]
         return [*lines, *((f"! {risk.name}: {risk.text}", "danger") for risk in self.risks.get(slot, ()))]
 

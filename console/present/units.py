@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model.numbers import LONG_MAX, long_number
-from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size
+from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size, size_range
 from console.plan.units import Unit, unit_of
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "number",
     "quota",
     "size",
+    "size_range",
 ]
 
 _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")

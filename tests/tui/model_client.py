@@ -150,7 +150,7 @@ class ModelClient:
         replicas = ReplicaSizes(ReplicaSize(name, 0, 5 << 20, 0, False) for name in named)
         return LogDirListing({id_: (LogDir("/d", replicas, 100 << 30, 40 << 30),) for id_ in self.cluster.static})
 
-    def _log_spans(self, since: dict[tuple[str, int], int]) -> Any:
+    def _log_spans(self, since: dict[tuple[str, int], int], began: dict[tuple[str, int], int]) -> Any:
         return {place: LogSpan(0, 1_000, 1_000) for place in since}, []
 
     def _list_groups(self) -> GroupListing:

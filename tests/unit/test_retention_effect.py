@@ -14,6 +14,7 @@ from console.model.log_span import LogSpan
 from console.model.snapshot import Snapshot
 from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.effects.retention import (
+    SOON_MS,
     Deletion,
     RetentionCut,
     by_slot,
@@ -55,30 +56,53 @@ def cleaned(ages: list[int], limits: RetentionCut) -> int:
     size=st.just(-1) | st.integers(0, 2_000),
     replicas=st.integers(1, 3),
 )
-def test_the_estimate_is_within_a_segment_of_what_a_broker_deletes(
-    ages: list[int], ms: int, size: int, replicas: int
-) -> None:
+def test_what_a_broker_deletes_is_in_the_range(ages: list[int], ms: int, size: int, replicas: int) -> None:
     limits = cut(ms, size)
     since = next((place for place, age in enumerate(ages) if age <= ms), len(ages)) if ms >= 0 else 0
-    estimate = deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
-    assert abs(estimate - replicas * cleaned(ages, limits)) <= replicas * limits.segment_bytes
+    found = deleted_bytes(LogSpan(7, 7 + len(ages), 7 + since), [len(ages) * RECORD] * replicas, limits)
+    assert found.least <= replicas * cleaned(ages, limits) <= found.most
+    if ms < 0:  # by size it is known to a segment
+        assert found.most - found.least <= replicas * limits.segment_bytes
+
+
+@given(
+    span=st.tuples(st.integers(1, 10**6), st.integers(0, 10**6), st.integers(0, 10**6)).map(
+        lambda drawn: LogSpan(5, 5 + drawn[0], 5 + min(drawn[0], max(drawn[1:])), 5 + min(drawn[0], min(drawn[1:])))
+    ),
+    size=st.integers(0, 2**40),
+    limits=st.tuples(st.just(-1) | st.integers(0, 2**40), st.just(-1) | st.integers(0, 2**40), st.integers(1, 2**31)),
+)
+def test_a_range_is_within_the_log_and_is_no_more_than_a_segment_beside_what_sizes_may_deviate(
+    span: LogSpan, size: int, limits: tuple[int, int, int]
+) -> None:
+    found = deleted_bytes(span, [size], cut(*limits))
+    assert 0 <= found.least <= found.most <= size
+    if not 0 <= limits[0] <= SOON_MS:
+        deviates = size * (4 / (span.latest - span.earliest) ** 0.5 + 0.1)
+        assert found.most - found.least <= limits[2] + deviates + 2
 
 
 def test_what_goes_by_time_by_size_and_altogether() -> None:
-    assert deleted_bytes(LogSpan(0, 100, 50), [1_000], cut(ms=500)) == 500
-    assert deleted_bytes(LogSpan(0, 100, 55), [1_000], cut(ms=500)) == 500  # a part of a segment stays
-    assert deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=1)) == 2_100
-    assert deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=500)) == 0
-    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=500, size=300)) == 700
-    assert deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == 0
+    hour = 3_600_000
+    # Half of the records, two deviations of a million sizes (1 in 1,000) and 5 % of the half; then a segment.
+    assert deleted_bytes(LogSpan(0, 10**6, 500_000), [1_000_000], cut(ms=hour)) == (474_000 - 100, 526_000)
+    assert deleted_bytes(LogSpan(0, 100, 100), [1_050, 1_050], cut(ms=hour)) == (2_100, 2_100)
+    assert deleted_bytes(LogSpan(0, 100, 0), [1_000], cut(ms=hour)) == (0, 0)
+    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=300)) == (600, 700)
+    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=1_001)) == (0, 0)
+    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(size=0)) == (1_000, 1_000)
+    assert deleted_bytes(LogSpan(5, 5, 5), [0], cut(ms=0, size=0)) == (0, 0)
+    # What is written now is too old before the broker looks again.
+    assert deleted_bytes(LogSpan(0, 100, 20), [1_000], cut(ms=1_000)).most == 1_000
 
 
 def test_where_little_is_written_time_ends_a_segment() -> None:
     """1 GiB never fills: with a segment for each hour, half of a day goes when half of it is to be kept."""
     day, hour = 86_400_000, 3_600_000
     slow = RetentionCut(SLOT, "t", day // 2, -1, 2**30, hour)
-    assert 450_000 <= deleted_bytes(LogSpan(0, 1_000, 500), [1_000_000], slow) <= 500_000
-    assert deleted_bytes(LogSpan(0, 1_000, 500), [1_000_000], slow._replace(segment_ms=7 * day)) == 0
+    found = deleted_bytes(LogSpan(0, 100_000, 50_000, 45_800), [1_000_000], slow)
+    assert 420_000 <= found.least <= 450_000 < 500_000 <= found.most <= 530_000
+    assert deleted_bytes(LogSpan(0, 100_000, 50_000), [1_000_000], slow._replace(segment_ms=7 * day)).least == 0
 
 
 def described(size: str = "-1", **configs: str) -> Snapshot:
@@ -125,9 +149,9 @@ def test_the_brokers_default_shortens_what_inherits_it() -> None:
     assert [(each.slot, each.topic, each.ms) for each in found] == [
         (Slot(CLUSTER_DEFAULT, "log.retention.ms"), "u", 4_000)
     ]
-    known = {found[0]: Deletion(100, 1)}
-    assert by_slot(found, known) == {found[0].slot: Deletion(100, 1)}
-    assert by_slot([*found, found[0]._replace(topic="v")], known) == {found[0].slot: Deletion(100, 1)}
+    known = {found[0]: Deletion(90, 100, 1)}
+    assert by_slot(found, known) == {found[0].slot: Deletion(90, 100, 1)}
+    assert by_slot([*found, found[0]._replace(topic="v")], known) == {found[0].slot: Deletion(90, 100, 1)}
 
 
 def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
@@ -138,11 +162,12 @@ def test_a_value_that_is_no_number_is_for_the_brokers_to_refuse() -> None:
 
 
 def test_words() -> None:
-    assert deletion_text(Deletion(310 << 30, 12)) == "≈ 310 GiB are deleted within minutes"
-    assert deletion_text(Deletion(5 << 20, 2_000, 7_000)) == (
-        "at least ≈ 5.0 MiB are deleted within minutes; 2,000 of 9,000 partitions looked at"
+    assert deletion_text(Deletion(310 << 30, 330 << 30, 12)) == "310–330 GiB are deleted within minutes"
+    assert deletion_text(Deletion(5 << 20, 5 << 20, 2_000, 7_000)) == (
+        "at least 5.0 MiB are deleted within minutes; 2,000 of 9,000 partitions looked at"
     )
-    assert deletion_text(Deletion(0, 3)) == "no whole segment is deleted at once"
+    assert deletion_text(Deletion(0, 5 << 20, 1)) == "up to 5.0 MiB are deleted within minutes"
+    assert deletion_text(Deletion(0, 0, 3)) == "no whole segment is deleted at once"
     denied = Failure("CLUSTER_AUTHORIZATION_FAILED", "", "Ask.")
-    assert "not known: CLUSTER_AUTHORIZATION_FAILED" in deletion_text(Deletion(0, 0, 3, denied))
-    assert Deletion(1, 2, 3) + Deletion(10, 20, 30, denied) == Deletion(11, 22, 33, denied)
+    assert "not known: CLUSTER_AUTHORIZATION_FAILED" in deletion_text(Deletion(0, 0, 0, 3, denied))
+    assert Deletion(1, 2, 3, 4) + Deletion(10, 20, 30, 40, denied) == Deletion(11, 22, 33, 44, denied)

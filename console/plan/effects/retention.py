@@ -1,12 +1,13 @@
-"""What a shorter retention deletes: which topics keep less, and roughly how many bytes of them go. Pure.
+"""What a shorter retention deletes: which topics keep less, and between how many bytes of them go. Pure.
 
 A broker deletes whole segments, from the oldest (UnifiedLog.deleteOldSegments): by time while a segment's newest record
-is too old, by size while what is left is still no less than the limit. How segments are cut is not told, so what a part
-of a segment would be is left out, and offsets stand for bytes.
+is too old, by size while what is left is still no less than the limit. No API tells where segments begin, so what goes
+is a range of about a segment for each replica.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SY
 _SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
 FOREVER = 2**63
+SOON_MS = 300_000
+"""log.retention.check.interval.ms by default: how long a broker waits between looks at what is too old."""
 
 
 class RetentionCut(NamedTuple):
@@ -42,11 +45,22 @@ class RetentionCut(NamedTuple):
     segment_ms: int
 
 
+class Range(NamedTuple):
+    """Bytes, from the least to the most."""
+
+    least: int
+    most: int
+
+
+NONE = Range(0, 0)
+
+
 class Deletion(NamedTuple):
-    """What goes. size: bytes on all replicas, roughly; partitions: how many were looked at; unknown: how many were not;
+    """What goes. least, most: bytes on all replicas; partitions: how many were looked at; unknown: how many were not;
     why: what kept one from being looked at."""
 
-    size: int = 0
+    least: int = 0
+    most: int = 0
     partitions: int = 0
     unknown: int = 0
     why: Failure | None = None
@@ -55,7 +69,8 @@ class Deletion(NamedTuple):
         if not isinstance(other, Deletion):
             return NotImplemented
         return Deletion(
-            self.size + other.size,
+            self.least + other.least,
+            self.most + other.most,
             self.partitions + other.partitions,
             self.unknown + other.unknown,
             self.why or other.why,
@@ -92,7 +107,7 @@ def retention_cuts(staged: Iterable[Staged], snapshot: Snapshot) -> tuple[Retent
         slots = (own.get(Slot(resource, key), inherited.get(key)) for key in shorter)
         slot = next((slot for slot in slots if slot is not None), None)
         if slot is not None:
-            found.append(_cut(slot, resource.name, wanted))
+            found.append(_cut(slot, resource.name, known, wanted))
     order = {each.edit.slot: place for place, each in enumerate(edits)}
     return tuple(sorted(found, key=lambda cut: order[cut.slot]))
 
@@ -106,39 +121,55 @@ def by_slot(cuts: Iterable[RetentionCut], known: Mapping[RetentionCut, Deletion]
     return found
 
 
-def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> int:
-    """Roughly what goes of one partition. span: since the moment `cut.ms` ago; sizes: bytes of each replica."""
-    return sum(max(_by_time(span, size, cut), _by_size(span, size, cut)) for size in sizes)
+def deleted_bytes(span: LogSpan, sizes: Sequence[int], cut: RetentionCut) -> Range:
+    """What goes of one partition. span: of the moment `cut.ms` ago; sizes: bytes of each replica."""
+    each = [_of_replica(span, size, cut) for size in sizes if size > 0]
+    return Range(sum(found.least for found in each), sum(found.most for found in each))
 
 
-def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> int:
+def _of_replica(span: LogSpan, size: int, cut: RetentionCut) -> Range:
+    """A broker deletes by time and by size, each a beginning of the log: the longer one goes."""
+    by_time, by_size = _by_time(span, size, cut), _by_size(size, cut)
+    return Range(max(by_time.least, by_size.least), max(by_time.most, by_size.most))
+
+
+def _by_time(span: LogSpan, size: int, cut: RetentionCut) -> Range:
+    """All segments before the one that holds `span.since`, the first record that is young enough: the same comparison
+    finds the record and keeps the segment, whatever the order of the timestamps."""
     if cut.ms < 0 or span.latest <= span.earliest:
-        return 0
+        return NONE
     if span.since >= span.latest:  # the active segment too: a new one is begun
-        return size
-    old = size * _old_part(span)
-    segment = _segment(size - old, cut)
-    return int(old // segment * segment)
+        return Range(size, size)
+    old = _bytes_before(span.since, span, size)
+    # The segment with `since` begins at most a full segment before it, nor before what time would have ended.
+    began = _bytes_before(span.began, span, size)
+    least = max(0, old.least - cut.segment_bytes, began.least)
+    # What is about to be too old goes with the next look of the log's cleaner.
+    most = size if 0 <= cut.ms <= SOON_MS else old.most
+    return Range(min(least, most), most)
 
 
-def _by_size(span: LogSpan, size: int, cut: RetentionCut) -> int:
-    if cut.size < 0 or size <= cut.size:
-        return 0
+def _by_size(size: int, cut: RetentionCut) -> Range:
+    """Segments while what is left without them is no less than the limit: less than one segment stays above it."""
+    if cut.size < 0 or size < cut.size:
+        return NONE
     if cut.size == 0:
-        return size
-    segment = _segment(size * (1 - _old_part(span)), cut)
-    return int((size - cut.size) // segment * segment)
+        return Range(size, size)
+    most = size - cut.size
+    return Range(max(0, most - cut.segment_bytes), most)
 
 
-def _old_part(span: LogSpan) -> float:
-    return max(0, span.since - span.earliest) / max(1, span.latest - span.earliest)
-
-
-def _segment(young: float, cut: RetentionCut) -> float:
-    """Bytes of a segment: where little is written (`young` bytes in `cut.ms`), time ends it and not its size."""
-    if cut.ms <= 0:
-        return max(1, cut.segment_bytes)
-    return max(1.0, min(cut.segment_bytes, young / cut.ms * cut.segment_ms))
+def _bytes_before(offset: int, span: LogSpan, size: int) -> Range:
+    """What stands before an offset. No API tells: offsets stand for bytes, as exactly as records of different sizes let
+    them (two standard deviations for sizes that deviate as far as their mean is, and 5 % for sizes that change)."""
+    records = span.latest - span.earliest
+    if offset <= span.earliest:
+        return NONE
+    if offset >= span.latest:
+        return Range(size, size)
+    part = (offset - span.earliest) / records
+    off = size * (2 * math.sqrt(part * (1 - part) / records) + 0.05 * min(part, 1 - part))
+    return Range(max(0, math.floor(size * part - off)), min(size, math.ceil(size * part + off)))
 
 
 def _shorter(before: Kept, after: Kept) -> tuple[str, ...]:
@@ -158,14 +189,15 @@ def kept(configs: ConfigSet) -> Kept:
     return Kept("delete" in policy.split(","), *(FOREVER if limit < 0 else limit for limit in limits))
 
 
-def _cut(slot: Slot, topic: str, wanted: ConfigSet) -> RetentionCut:
+def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> RetentionCut:
     return RetentionCut(
         slot,
         topic,
         _number(wanted, BY_TIME, -1),
         _number(wanted, BY_SIZE, -1),
-        _number(wanted, "segment.bytes", _SEGMENT_BYTES),
-        _number(wanted, "segment.ms", _SEGMENT_MS),
+        # The segments that are there were cut by what holds now.
+        max(_number(configs, "segment.bytes", _SEGMENT_BYTES) for configs in (known, wanted)),
+        max(_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )
 
 
