@@ -110,7 +110,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
     deleted = {name: before[name] - after[name] for name in PARTITIONS}
     for name, count in PARTITIONS.items():
         assert expected[name].least <= deleted[name] <= expected[name].most, (name, deleted, expected)
-        assert expected[name].most - expected[name].least <= 3 * count * SEGMENT
+        assert expected[name].most - expected[name].least <= 4 * count * SEGMENT
         assert deleted[name] > 3 * SEGMENT
     assert deleted["everything"] == expected["everything"].least == expected["everything"].most == before["everything"]
 
@@ -240,6 +240,6 @@ async def test_of_a_hundred_random_cases_the_range_holds_what_goes(
     assert len(wrong) <= CASES * 5 // 100, wrong
     widths = [each.most - each.least for each in expected.values()]
     assert statistics.median(widths) <= 1.5 * SEGMENT
-    assert max(widths) <= 3 * SEGMENT
+    assert max(widths) <= 4 * SEGMENT
     # The cases are worth something: most delete a part.
     assert sum(0 < deleted[case.topic] < before[case.topic] for case in cases) > CASES // 2

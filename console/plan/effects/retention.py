@@ -161,14 +161,14 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 def _bytes_before(offset: int, span: LogSpan, size: int) -> Range:
     """What stands before an offset. No API tells: offsets stand for bytes, as exactly as records of different sizes let
-    them (two standard deviations for sizes that deviate as far as their mean is, and 5 % for sizes that change)."""
+    them (three standard deviations for sizes that deviate as far as their mean is, and 10 % for sizes that change)."""
     records = span.latest - span.earliest
     if offset <= span.earliest:
         return NONE
     if offset >= span.latest:
         return Range(size, size)
     part = (offset - span.earliest) / records
-    off = size * (2 * math.sqrt(part * (1 - part) / records) + 0.05 * min(part, 1 - part))
+    off = size * (3 * math.sqrt(part * (1 - part) / records) + 0.1 * min(part, 1 - part))
     return Range(max(0, math.floor(size * part - off)), min(size, math.ceil(size * part + off)))
 
 
