@@ -127,7 +127,7 @@ async def test_who_is_asked_is_told_before(cluster: ThreadedCluster, capsys: pyt
         await runner.run(parse(text))
     finally:
         client.close()
-    assert operator.asked == ["Apply 1 edits to test? Type yes: "]
+    assert operator.asked == ["Apply 1 edit to test? Type yes: "]
     told = capsys.readouterr().err.splitlines()
     assert told[0].startswith("kac: topic orders retention.ms: ")
     assert told[0].endswith("MiB are deleted within minutes")
