@@ -9,6 +9,7 @@ from console.model.snapshot import Snapshot
 from console.plan.edits import Edit, Slot
 from console.plan.effects.effects import effects
 from console.plan.effects.retention import Deletion
+from console.plan.effects.risk_needs import RiskFacts
 from console.plan.effects.risks import Risk, risks
 from console.plan.staged import Staged
 from console.present.deletions import deletion_text
@@ -38,10 +39,12 @@ class PlanMeaning:
 NOTHING_MEANT = PlanMeaning()
 
 
-def meaning_of(staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion]) -> PlanMeaning:
-    """Of all edits; with many quotas or topics it takes a while."""
+def meaning_of(
+    staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion], facts: RiskFacts
+) -> PlanMeaning:
+    """Of all edits; with many quotas or topics it takes a while. facts: what was read for the warnings."""
     all_ = tuple(staged)
     found: dict[Slot, tuple[Risk, ...]] = {}
-    for risk in risks(all_, snapshot):
+    for risk in risks(all_, snapshot, facts):
         found[risk.slot] = (*found.get(risk.slot, ()), risk)
     return PlanMeaning({each.edit.slot: each.edit for each in all_}, effects(all_, snapshot), found, deletions)

@@ -168,8 +168,8 @@ async def apply_flow(
     for line in await session.former_changes():
         front.tell(line)
     found = options.hindering(await judge(session, session.plan.staged))
-    await _ask(session, front, _question(session, options, asks, found), asks, flags)
-    seen, accepted = list(found), list(options.accepted)
+    seen = list(await _ask(session, front, _question(session, options, asks, found), asks, flags))
+    accepted = list(options.accepted)
     reports: list[ApplyReport] = []
     while True:
         report = await _apply(session, front, options, accepted, seen, listens=asks.signals)
@@ -247,8 +247,10 @@ def _accepting(found: tuple[Risk, ...]) -> Typed:
     return Typed(f"accept, for {count}", ACCEPT)
 
 
-async def _ask(session: Applies, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> None:
-    """Raises NotApplied where the answer is no, or nobody can give one."""
+async def _ask(session: Applies, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
+    """The warnings that are no hindrance any more. Where nobody can be asked about them, they hinder once the brokers
+    have checked the plan: what they refuse is said first. Raises NotApplied where the answer is no, or nobody can give
+    one to another question."""
     name = session.context.name
     named = [each for each in question.typed if each.text != ACCEPT or not question.risks]
     if not front.can_ask:
@@ -259,12 +261,17 @@ async def _ask(session: Applies, front: FrontEnd, question: Question, asks: Asks
         if question.yes:
             raise NotApplied("apply asks first, and there is no terminal", f"write {flags.yes}")
     if question.risks and (not asks.risks or asks.silent or not front.can_ask):
-        front.warn(question.risks)
         if asks.risks:
-            raise refusal(question.risks, (), flags)
+            seen: tuple[Risk, ...] = ()
+        else:
+            front.warn(question.risks)
+            seen = question.risks
         question = Question(question.plan, question.effects, (), question.yes, tuple(named), question.force)
+    else:
+        seen = question.risks
     if (question.yes or question.typed) and (why := await front.confirm(question)):
         raise NotApplied("not applied", why)
+    return seen
 
 
 async def _ask_again(front: FrontEnd, found: tuple[Risk, ...], options: ApplyOptions, asks: Asks, flags: Flags) -> None:

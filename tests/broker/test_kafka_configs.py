@@ -145,13 +145,13 @@ def sides() -> Iterator[tuple[Side, Side]]:
 
 
 def kac(words: list[str]) -> Ran:
-    """`kac configs` in this process, its output no terminal."""
+    """`kac configs` in this process, in kafka-configs' place: it says warnings and goes on."""
     out, err = StringIO(), StringIO()
 
     def context(arguments: Any) -> Any:
         return resolve(load(os.environ, Path.home()), bootstrap=arguments.value("bootstrap-server"))
 
-    code = ConfigsCommand(context, client_of, out=out, err=err).run(words)
+    code = ConfigsCommand(context, client_of, out=out, err=err).run(["--output", "kafka", *words])
     return Ran(code, out.getvalue(), err.getvalue())
 
 

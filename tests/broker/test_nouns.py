@@ -111,7 +111,7 @@ def test_quotas_acls_and_credentials(kac: Kac, name: str, tmp_path: Path) -> Non
     assert kac("quotas", "--alter", *entity, "--delete-config", "producer_byte_rate")[0] == 0
 
     grant = ("--allow-principal", f"User:{name}", "--consumer", "--topic", name, "--group", name)
-    assert kac("acls", "--add", *grant)[0] == 0
+    assert kac("acls", "--add", *grant, "--accept", "first-acl")[0] == 0
     acls = data(kac("acls", "--list", "--principal", f"User:{name}", "--output", "json"))["acls"]
     assert {(acl["resource_type"], acl["operation"]) for acl in acls} == {
         ("TOPIC", "READ"),
@@ -144,13 +144,13 @@ def test_brokers_and_groups(kac: Kac, plain_cluster: KafkaCluster) -> None:
 def test_configs_as_a_process(kac: Kac, process: Kac, name: str) -> None:
     kac("topics", "--create", "--topic", name, "--partitions", "1")
     entity = ("--topic", name)
-    done = process("configs", *entity, "--alter", "--add-config", "retention.ms=5")
+    done = process("configs", *entity, "--alter", "--add-config", "retention.ms=3600005")
     assert done == (0, f"Completed updating config for topic {name}.\n", "")
     code, out, _ = process("configs", *entity, "--describe")
     assert (code, out.splitlines()[0]) == (0, f"Dynamic configs for topic {name} are:")
-    (found,) = data(kac("configs", *entity, "--alter", "--add-config", "retention.ms=6", "--output", "json"))
+    (found,) = data(kac("configs", *entity, "--alter", "--add-config", "retention.ms=3600006", "--output", "json"))
     (retention,) = [config for config in found["configs"] if config["name"] == "retention.ms"]
-    assert (retention["value"], retention["default"]) == ("6", False)
+    assert (retention["value"], retention["default"]) == ("3600006", False)
     code, out, _ = kac("configs", *entity, "--alter", "--delete-config", "retention.ms", "--output", "table")
     lines = out.splitlines()
     assert lines[0] == f"Completed updating config for topic {name}."
@@ -158,7 +158,7 @@ def test_configs_as_a_process(kac: Kac, process: Kac, name: str) -> None:
     assert lines[2:4] == ["", f"CONFIGS FOR TOPIC {name}"]
     assert process(*back[1:])[0] == 0
     _, out, _ = kac("configs", *entity, "--describe")
-    assert "  retention.ms=6 sensitive=false" in out
+    assert "  retention.ms=3600006 sensitive=false" in out
     code, out, complaints = kac("configs", *entity, "--alter", "--add-config", "retenton.ms=5")
     assert code == 1
     assert complaints.startswith("Unknown topic config name: retenton.ms\nkac: retenton.ms: did you mean retention.ms?")
@@ -177,7 +177,7 @@ def test_a_guarded_context_is_guarded_here_too(
     )
     monkeypatch.setenv("KAC_CONFIG", str(config))
     run = in_process
-    change = ("configs", "-c", "guarded", "--user", name, "--alter", "--add-config", "producer_byte_rate=5")
+    change = ("configs", "-c", "guarded", "--user", name, "--alter", "--add-config", "producer_byte_rate=5000")
     code, out, complaints = run(*change)
     assert (code, out) == (1, "")
     assert "guarded wants its name typed" in complaints

@@ -19,6 +19,7 @@ from console.commands.nouns.command import NounCommand
 from console.commands.nouns.registry import noun
 from console.doors.opening import client_of, context_of
 from console.model.config import topic_resource
+from console.plan.effects.risks import NAMES as RISKS
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, TOPICS, KafkaCommands
 
@@ -65,7 +66,7 @@ def ask(kafka: KafkaCluster, operation: Any, *arguments: Any) -> Any:
 
 def kac(kafka: KafkaCluster, name: str, words: list[str]) -> int:
     command = next(command for command in COMMANDS if command.name == name)
-    options = command_parser(command).parse_args([*words, "--yes"])
+    options = command_parser(command).parse_args([*words, "--yes", "--accept", ",".join(RISKS)])
     options.bootstrap_server = kafka.bootstrap
     out, err = StringIO(), StringIO()
     return NounCommand(noun(name), options, out=out, err=err).run(

@@ -21,6 +21,7 @@ from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
+from console.plan.effects.risks import NAMES
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 
@@ -102,7 +103,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
         name: (count, 0) for name, count in PARTITIONS.items()
     }
     before = await sizes(client)
-    assert (await session.apply()).ok
+    assert (await session.apply(risks=NAMES)).ok
     deadline = time.monotonic() + 60
     while not all(await starts(client)):
         assert time.monotonic() < deadline

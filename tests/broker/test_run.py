@@ -64,7 +64,7 @@ def test_edits_that_are_left_are_told(kac: Any, name: str) -> None:
 
 
 def test_nothing_runs_of_a_script_that_is_not_understood(kac: Any, name: str) -> None:
-    code, out, complaints = kac("run", "-e", f"set client {name} producer_byte_rate=1; apply --yes; lsit topics")
+    code, out, complaints = kac("run", "-e", f"set client {name} producer_byte_rate=2048; apply --yes; lsit topics")
     assert code == 2
     assert out == ""
     assert "did you mean 'list'" in complaints
@@ -74,7 +74,7 @@ def test_nothing_runs_of_a_script_that_is_not_understood(kac: Any, name: str) ->
 
 
 def test_an_apply_sends_nothing_after_a_statement_that_failed(kac: Any, name: str) -> None:
-    script = f"set client {name} producer_byte_rate=1; set topic {name}-none retention.ms=1d; apply --yes"
+    script = f"set client {name} producer_byte_rate=2048; set topic {name}-none retention.ms=1d; apply --yes"
     code, _, complaints = kac("run", "-e", script)
     assert code == 1
     assert f"there is no topic '{name}-none'" in complaints
@@ -84,7 +84,7 @@ def test_an_apply_sends_nothing_after_a_statement_that_failed(kac: Any, name: st
 
 
 def test_apply_does_not_go_on_without_being_told(kac: Any, name: str) -> None:
-    code, _, complaints = kac("run", "-e", f"set client {name} producer_byte_rate=1; apply")
+    code, _, complaints = kac("run", "-e", f"set client {name} producer_byte_rate=2048; apply")
     assert code == 1
     assert "apply --yes" in complaints
 
@@ -121,7 +121,7 @@ def test_the_snapshot_is_the_whole_state(kac: Any, kafka: KafkaCluster, name: st
     setup = (
         f"create topic {name} partitions=2 replication=1 retention.ms=1d; "
         f"set user {name} client <default> producer_byte_rate=1MiB/s; "
-        f"allow User:{name} READ on topic {name} prefixed; apply --yes"
+        f"allow User:{name} READ on topic {name} prefixed; apply --yes --accept first-acl"
     )
     assert kac("run", "-e", setup)[0] == 0
     code, out, complaints = kac("snapshot", "--output", "json")
@@ -163,6 +163,6 @@ def test_the_snapshot_is_the_whole_state(kac: Any, kafka: KafkaCluster, name: st
 
 
 def test_a_read_only_start_changes_nothing(kac: Any, name: str) -> None:
-    code, _, complaints = kac("run", "--read-only", "-e", f"set client {name} producer_byte_rate=1; apply --yes")
+    code, _, complaints = kac("run", "--read-only", "-e", f"set client {name} producer_byte_rate=2048; apply --yes")
     assert code == 1
     assert "READ_ONLY" in complaints

@@ -22,6 +22,7 @@ from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan.diff import diff
+from console.plan.effects.risks import NAMES
 from console.plan.runbook import SECRETS, STDIN, Command, runbook
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
@@ -158,5 +159,5 @@ async def test_the_commands_leave_what_the_plan_leaves(plain_cluster: KafkaClust
 
 
 async def applied(client: AdminClient, script: str) -> None:
-    report = await (await planned(client, script)).apply()
+    report = await (await planned(client, script)).apply(risks=NAMES)
     assert report.ok, [outcome for result in report.results for outcome in result.failed]

@@ -31,6 +31,7 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
+from console.plan.effects.risks import NAMES
 from console.plan.leftovers import LISTS
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
@@ -89,11 +90,11 @@ async def test_a_second_client_is_never_gone_over_unseen(
         )
         # Both at once in one round of three: the network decides who comes first.
         if rng.randrange(3) == 0:
-            report, _ = await asyncio.gather(session.apply(), applied(link, change))
+            report, _ = await asyncio.gather(session.apply(risks=NAMES), applied(link, change))
             seen["at once"] += 1
         else:
             assert await applied(link, change)
-            report = await session.apply()
+            report = await session.apply(risks=NAMES)
             assert len(report.conflicts) == 1, report
             assert not report.sent
         now = (await overrides(link, topic))["retention.ms"] if isinstance(change, AlterConfigs) else None
@@ -103,7 +104,7 @@ async def test_a_second_client_is_never_gone_over_unseen(
         if report.conflicts:
             assert now == theirs
             seen["stopped"] += 1
-            forced = await session.apply(force=True)
+            forced = await session.apply(force=True, risks=NAMES)
             assert forced.ok
             assert forced.overridden
     assert seen["stopped"] >= ROUNDS // 2, seen
@@ -117,7 +118,7 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
     edits = [SetConfig(topic, "retention.ms", "6000"), SetConfig(topic, "cleanup.policy", "compact")]
     await read_again(session, edits)
     session.stage(edits)
-    first = await session.apply()
+    first = await session.apply(risks=NAMES)
     assert first.ok
     assert first.change is not None
     report = await stage_revert(session, first.change)
@@ -125,18 +126,18 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
         SetConfig(topic, "retention.ms", "5000"),
         UnsetConfig(topic, "cleanup.policy"),
     }
-    assert (await session.apply()).ok
+    assert (await session.apply(risks=NAMES)).ok
     assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
     await read_again(session, [DeleteTopic(name)])
     session.stage([DeleteTopic(name)])
-    deleted = await session.apply()
+    deleted = await session.apply(risks=NAMES)
     assert deleted.ok
     assert deleted.change is not None
     back = await stage_revert(session, deleted.change)
     assert "the records are gone" in back.notes[0]
     (staged,) = back.staging.added
     assert staged.edit == CreateTopic(NewTopic(name, 3, 1, configs={"retention.ms": "5000"}))
-    assert (await session.apply()).ok
+    assert (await session.apply(risks=NAMES)).ok
     assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
     assert (await read_history(session)).changes[deleted.change].undone
 
@@ -150,7 +151,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     edits = [SetConfig(topic, "retention.ms", "6000"), SetQuota(user, "producer_byte_rate", 1000.0)]
     await read_again(session, edits)
     session.stage(edits, lasts_ms=1)
-    assert (await session.apply()).ok
+    assert (await session.apply(risks=NAMES)).ok
     assert len((await read_history(session)).expiring()) == 2
     assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "7000"),)}))
     told: list[Result] = []
@@ -185,7 +186,7 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     edit = UpsertScram(ScramUser(name, ScramMechanism(1)), 4096, Secret("h1dden-pass"))
     await read_again(session, [edit])
     session.stage([edit])
-    report = await session.apply()
+    report = await session.apply(risks=NAMES)
     assert report.ok
     written = json.dumps(journal())
     assert "h1dden-pass" not in written
@@ -193,9 +194,9 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     assert report.change is not None
     back = await stage_revert(session, report.change)
     assert len(back.staging.added) == 1
-    stopped = await session.apply()
+    stopped = await session.apply(risks=NAMES)
     assert not stopped.sent, "that the password is still the same can't be seen"
-    assert (await session.apply(accepted=stopped.conflicts)).ok
+    assert (await session.apply(accepted=stopped.conflicts, risks=NAMES)).ok
 
 
 @pytest.mark.slow
@@ -215,7 +216,7 @@ async def test_kills_in_the_middle_of_applies(
         async with ForkedRuns({"HOME": str(own_home)}, tmp_path / "output") as runs:
 
             def script(number: int) -> tuple[str, ...]:
-                value = number + 1000
+                value = number + 4096
                 text = (
                     f"set topic {name} retention.ms={value} max.message.bytes={value}; "
                     f"set user {name}-{number} producer_byte_rate={value}; apply --yes"
@@ -255,8 +256,8 @@ async def test_kills_in_the_middle_of_applies(
                 own = {entry.name: entry.value for entry in listing.sets[topic].overrides(topic)}
                 user = QuotaEntity.of({"user": f"{name}-{number}"})
                 there = {
-                    "retention.ms": own.get("retention.ms") == str(number + 1000),
-                    "max.message.bytes": own.get("max.message.bytes") == str(number + 1000),
+                    "retention.ms": own.get("retention.ms") == str(number + 4096),
+                    "max.message.bytes": own.get("max.message.bytes") == str(number + 4096),
                     "producer_byte_rate": user in await quotas.describe_quotas(link, filter_for_entity(user)),
                 }
                 mine = [c for c in after.changes.values() if any(e.staged.edit.target == user for e in c.entries)]

@@ -55,6 +55,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.effects.risks import NAMES
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.changing import overrides, statuses
@@ -95,7 +96,7 @@ async def apply(session: Session, *edits: Edit) -> None:
     """Stage and apply; nothing may fail."""
     staged = session.stage(edits)
     assert not staged.refused, staged
-    report = await session.apply()
+    report = await session.apply(risks=NAMES)
     assert report.ok, [str(result) for result in report.results]
     await read(session)
 

@@ -30,8 +30,8 @@ ACL_LOCKS_OUT = "acl-locks-out"
 FIRST_ACL = "first-acl"
 
 _NEAR_ZERO = {
-    "producer_byte_rate": 1_024.0,
-    "consumer_byte_rate": 1_024.0,
+    "producer_byte_rate": 1_000.0,
+    "consumer_byte_rate": 1_000.0,
     "request_percentage": 0.1,
     "connection_creation_rate": 1.0,
     "controller_mutation_rate": 0.1,

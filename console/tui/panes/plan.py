@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import NamedTuple
 
 from textual.app import ComposeResult
@@ -22,6 +23,7 @@ from console.present.names import plural, target
 from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning, meaning_of
 from console.present.plan_rows import PlanRow, RowKey, plan_groups, tally
 from console.present.spans import Line
+from console.session.risk_reading import facts_so_far, read_for_risks
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
@@ -83,15 +85,19 @@ class PlanView(View):
         self.run_worker(self._mean(), group="meaning", name="meaning", exclusive=True)
 
     async def _mean(self) -> None:
+        from console.admin.errors import AdminError
+
         session = self.console.session
 
         def mean() -> PlanMeaning:
-            return meaning_of(session.plan.staged, session.snapshot, deletions(session))
+            return meaning_of(session.plan.staged, session.snapshot, deletions(session), facts_so_far(session))
 
         self._show_meaning(await asyncio.to_thread(mean))
-        before = session.retention
+        before = session.retention, session.risk_reading
+        with suppress(AdminError):  # a lost cluster is said elsewhere; an apply reads it again
+            await read_for_risks(session, session.plan.staged)
         await read_retention(session)
-        if session.retention is not before:
+        if (session.retention, session.risk_reading) != before:
             self._show_meaning(await asyncio.to_thread(mean))
 
     def _show_meaning(self, meaning: PlanMeaning) -> None:
