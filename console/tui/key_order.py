@@ -118,7 +118,7 @@ class KeysInOrder(App[Result]):
 
     async def _hand_on(self) -> None:
         self._under_way = None
-        if not self._held:
+        if not self._held or self._exit:  # where the app ends, no screen is left to have a key
             return
         event = self._held.popleft().event
         if isinstance(event, events.Key) and event.key.startswith(ALT) and not self._is_bound(event.key):
