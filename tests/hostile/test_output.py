@@ -256,7 +256,7 @@ def test_a_journal_of_another_host_is_harmless(
     journaled: HostileCluster, kac: Callable[[HostileCluster], Kac], tmp_path: Path
 ) -> None:
     call = kac(journaled)
-    code, _, err = call("run", "-e", "set user alice producer_byte_rate=7; apply --yes")
+    code, _, err = call("run", "-e", "set user alice producer_byte_rate=7000000; apply --yes")
     assert code == 0, err
     (journal,) = (tmp_path / "state").rglob("*.jsonl")
 

@@ -118,7 +118,7 @@ def test_a_failed_handshake_never_advises_to_go_without(protocol: str, stage: St
     errors = [*map(tls_error, reasons), expired, mismatch, ConnectionResetError(), EOFError(), TimeoutError()]
     settings = replace(SETTINGS, security_protocol=protocol)
     for error in errors:
-        failed = ConnectFailed(stage)
+        failed = ConnectFailed(stage, 0.0)
         failed.__cause__ = error
         found = connect_error(failed, ("h", 1), settings).failure
         words = f"{found.message} {found.remedy}".casefold()
