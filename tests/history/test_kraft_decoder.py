@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import struct
+import tracemalloc
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.history.kraft.batches import MOST_BYTES
 from console.history.kraft.decoder import ROW_SCHEMA, Decoder, Origin, Trouble
 from console.history.kraft.schemas import Field, RecordSchema, known_schemas, schemas_of
 from console.history.redact import hmac_hex
@@ -263,11 +265,12 @@ def test_times_are_the_records_own_unless_the_log_set_them() -> None:
 
 
 def _xerial(data: bytes) -> bytes:
-    block = pa.compress(data, codec="snappy", asbytes=True)
-    return b"\x82SNAPPY\x00" + struct.pack(">iiI", 1, 1, len(block)) + block
+    parts = [data[at : at + (32 << 20)] for at in range(0, len(data), 32 << 20)]
+    blocks = [pa.compress(part, codec="snappy", asbytes=True) for part in parts]
+    return b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">I", len(b)) + b for b in blocks)
 
 
-@pytest.mark.parametrize(
+PACKED = pytest.mark.parametrize(
     ("codec", "pack"),
     [
         (1, gzip.compress),
@@ -278,6 +281,9 @@ def _xerial(data: bytes) -> bytes:
     ],
     ids=["gzip", "snappy", "snappy of Java", "lz4", "zstd"],
 )
+
+
+@PACKED
 def test_compressed_batches_are_read_and_damaged_ones_told(codec: int, pack: Any) -> None:
     values = [value("TopicRecord", name=f"orders-{at}", topicId="A" * 22) for at in range(300)]
     told, troubles = rows(batch(0, values, attributes=codec, pack=pack))
@@ -286,6 +292,21 @@ def test_compressed_batches_are_read_and_damaged_ones_told(codec: int, pack: Any
     told, (trouble,) = rows(batch(0, values, attributes=codec, pack=lambda data: pack(data)[:-40]))
     assert told[-1]["record_type"] == "UNKNOWN(-1)"
     assert trouble.reason.startswith("batch at offset 0: ")
+
+
+@PACKED
+def test_a_batch_that_unpacks_to_too_much_is_damaged(codec: int, pack: Any) -> None:
+    bomb = pack(bytes(4 * MOST_BYTES))
+    data = batch(0, [b"x"], attributes=codec, pack=lambda _: bomb) + batch(1, [value("NoOpRecord")])
+    tracemalloc.start()
+    try:
+        told, (trouble,) = rows(data)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [row["record_type"] for row in told] == ["UNKNOWN(-1)", "NoOpRecord"]
+    assert trouble.reason == "batch at offset 0: it unpacks to more than 128 MiB"
+    assert peak < 2.5 * MOST_BYTES
 
 
 def test_numbers_of_types_are_as_large_as_they_are() -> None:

@@ -19,7 +19,7 @@ from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Tro
 from console.history.kraft.log_files import NoMetadataLogError
 from console.history.kraft.plan import LogPlan, plan_log
 from console.history.kraft.read import read_log, read_splits
-from tests.support.metadata_log import LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, batch, control, value
+from tests.support.metadata_log import CONTROL, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, batch, control, value
 
 KEY = b"key of the lake"
 BEGIN, END, ABORT = (value(f"{each}TransactionRecord") for each in ("Begin", "End", "Abort"))
@@ -334,6 +334,9 @@ def test_a_snapshot_is_rows_by_their_place_and_left_out_where_it_is_not_whole(ne
         assert reason.startswith("a snapshot that is not whole, and was left out: ")
         assert told.plan.next_offset == {"cluster-a": 0}
     snapshot(new_folder, 40, values, footer=False)
+    assert read(new_folder).reasons == ["a snapshot that is not whole, and was left out: it has no footer"]
+    packed = batch(len(values) + 1, [b"\0\0\0"], attributes=CONTROL | 1, pack=lambda _: b"no gzip")
+    path.write_bytes(path.read_bytes() + packed)
     assert read(new_folder).reasons == ["a snapshot that is not whole, and was left out: it has no footer"]
 
 

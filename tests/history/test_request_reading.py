@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shutil
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -192,6 +193,21 @@ def test_a_file_without_lines_is_no_log(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
     with pytest.raises(OSError, match=r"request\.log: no end of a line in 1 MiB from byte 0 on"):
         whole(path)
+
+
+@pytest.mark.parametrize("first", [b"", b"a line\n"])
+def test_a_packed_file_of_one_byte_repeated_is_no_log(first: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "request.log.gz"
+    path.write_bytes(gzip.compress(first + bytes(4 * files.LONGEST_LINE)))
+    assert path.stat().st_size < 1 << 20
+    tracemalloc.start()
+    try:
+        with pytest.raises(OSError, match=rf"gz: no end of a line in 64 MiB from byte {len(first)} on: no log"):
+            plan([str(path)], {})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < files.LONGEST_LINE
 
 
 BERLIN = "Europe/Berlin"

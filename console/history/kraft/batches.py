@@ -60,9 +60,13 @@ def unpacked(codec: int, data: bytes) -> bytes:
         made = unpack(data)
     except (OSError, EOFError, zlib.error, struct.error, IndexError) as reason:
         raise ValueError(f"its compression is damaged: {reason}") from reason
-    if len(made) > MOST_BYTES:
-        raise ValueError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
+    _check_size(len(made))
     return made
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_BYTES:
+        raise ValueError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
 
 
 def _gzip(data: bytes) -> bytes:
@@ -84,23 +88,24 @@ def _snappy(data: bytes) -> bytes:
     """Raw, or in the frames of snappy-java: a magic, two versions, then blocks behind their sizes."""
     if not data.startswith(_XERIAL):
         return _snappy_block(data)
-    at, blocks = 16, []
+    at, made = 16, bytearray()
     while at < len(data):
         (size,) = struct.unpack_from(">I", data, at)
-        blocks.append(_snappy_block(data[at + 4 : at + 4 + size]))
+        # Each block alone may be small enough, and all of them together too many.
+        made += _snappy_block(data[at + 4 : at + 4 + size], len(made))
         at += 4 + size
-    return b"".join(blocks)
+    return bytes(made)
 
 
-def _snappy_block(data: bytes) -> bytes:
+def _snappy_block(data: bytes, before: int = 0) -> bytes:
+    """before: bytes that the blocks before it unpacked to."""
     size = shift = 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             break
-    if size > MOST_BYTES:
-        raise ValueError(f"it unpacks to more than {MOST_BYTES >> 20} MiB")
+    _check_size(before + size)
     made: bytes = pa.Codec("snappy").decompress(data, size, asbytes=True)
     return made
 

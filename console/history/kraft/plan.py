@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .decoder import Trouble
 from .log_files import LogFile, log_files
-from .transactions import Marker, markers, records, settle
+from .transactions import Marker, markers, readable, settle
 from .walk import Batch, Damage, Window, walk
 
 SPLIT_BYTES = 16 << 20
@@ -224,5 +224,5 @@ def _is_footer(window: Window, batch: Batch) -> bool:
     """Whether it is the control batch that ends a snapshot."""
     if not batch.is_control:
         return False
-    keys = [record.key for record in records(window.data, batch.at - window.at, batch.end - window.at)]
+    keys = [record.key for record in readable(window, batch)]
     return any(len(key) >= 4 and int.from_bytes(key[2:4], "big") == SNAPSHOT_FOOTER for key in keys)

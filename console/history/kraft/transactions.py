@@ -55,7 +55,7 @@ def markers(window: Window) -> list[Marker]:
         Marker(record.offset, _KINDS[record.value[:3]])
         for suspect in sorted(suspects)
         if not window.batches[suspect].is_control
-        for record in _readable(window, window.batches[suspect])
+        for record in readable(window, window.batches[suspect])
         if record.value[:3] in _KINDS
     ]
 
@@ -108,8 +108,9 @@ def _sized(body: bytes, p: int) -> tuple[bytes, int]:
     return body[p:end], end
 
 
-def _readable(window: Window, batch: Batch) -> Iterator[Record]:
+def readable(window: Window, batch: Batch) -> Iterator[Record]:
+    """The batch's records, up to the first that is damaged."""
     try:
         yield from records(window.data, batch.at - window.at, batch.end - window.at)
     except (ValueError, IndexError):
-        return  # whoever decodes it says so
+        return  # the decoder reports it

@@ -133,20 +133,26 @@ class LogBytes:
                 # The line that holds the last byte is the last; with it ends what is read.
                 cut = text.find(b"\n", end - at - 1) + 1 or cut
             rest = text[cut:]
-            if len(rest) > LONGEST_LINE:
-                where = f"from byte {at + cut} on"
-                raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
+            self._check_line(at + cut, len(rest))
             if cut:
                 yield at, text[:cut]
                 at += cut
 
     def _line_end(self, at: int) -> int:
         """Where the line ends that has this byte."""
+        begin = at
         while read := self._read_at(at, CHECKED_BYTES):
             if ended := read.find(b"\n") + 1:
                 return at + ended
             at += len(read)
+            self._check_line(begin, at - begin)
         return at
+
+    def _check_line(self, begin: int, size: int) -> None:
+        """Raises OSError for a line that has no end in so many bytes."""
+        if size > LONGEST_LINE:
+            where = f"from byte {begin} on"
+            raise OSError(f"{self.path}: no end of a line in {LONGEST_LINE >> 20} MiB {where}: no log")
 
     def _seek(self, at: int) -> None:
         with self._explained():
@@ -184,7 +190,7 @@ class LogBytes:
 
     def _survey_packed(self, wanted: list[int]) -> Survey:
         checks: dict[int, str] = {}
-        head, tail, at = b"", b"", 0
+        head, tail, at, line = b"", b"", 0, 0
         self._seek(0)
         while True:
             read = self._read(BLOCK_BYTES)
@@ -195,7 +201,11 @@ class LogBytes:
                 stop = wanted.pop(0) - at + len(tail)
                 checks[at - len(tail) + stop] = digest(both[max(0, stop - CHECKED_BYTES) : stop])
             head = head or read[:SAMPLE_BYTES]
+            if cut := read.rfind(b"\n") + 1:
+                line = at + cut
             tail, at = both[-SAMPLE_BYTES:], at + len(read)
+            # A megabyte of gzip may be a gigabyte of one byte.
+            self._check_line(line, at - line)
         checks[at] = digest(tail[-CHECKED_BYTES:])
         return Survey(at, checks, head, tail)
 
