@@ -27,17 +27,20 @@ def state_meaning(state: str) -> str:
 
 
 def lag_total(lag: GroupLag | None) -> str:
-    """A group's lag in records, ``–`` where it is not known; with a ``?`` where a part of it is not."""
+    """A group's lag in records, ``–`` if it is unknown; with a ``?`` if a part of it is."""
+    return "".join(text for text, _ in _lag_spans(lag))
+
+
+def _lag_spans(lag: GroupLag | None) -> Line:
     if lag is None or lag.known_total is None:
-        return NOTHING
-    return f"{lag.known_total:,}{' ?' if lag.failures or any(p.lag < 0 for p in lag.partitions) else ''}"
+        return [(NOTHING, "")]
+    is_part = bool(lag.failures) or any(p.lag < 0 for p in lag.partitions)
+    return [(f"{lag.known_total:,}", ""), *([(" ?", "failed")] if is_part else [])]
 
 
 def group_cells(group: Group, lag: GroupLag | None) -> list[Cell]:
     """Name, state, type, members, lag in total, coordinator; a dot where a column has not been read yet."""
-    total: Cell = "·" if lag is None else f"{lag.total:,}"
-    if lag is not None and lag.failures:
-        total = [(f"{lag.total:,}", ""), (" ?", "failed")]
+    total: Cell = "·" if lag is None else _lag_spans(lag)
     return [
         clean(group.name),
         (clean(group.state), state_meaning(group.state)),
@@ -72,7 +75,8 @@ def group_line(group: Group | None, lag: GroupLag | None) -> Line:
         if group.coordinator >= 0:
             line.append((f"  coordinator {group.coordinator}", "muted"))
     if lag is not None:
-        line.append((f"  lag {lag.total:,}", "strong"))
+        total, *part = _lag_spans(lag)
+        line += [(f"  lag {total[0]}", "strong"), *part]
         if lag.failures:
             line.append((f"  not all read: {clean(str(lag.failures[0]), 120)}", "failed"))
     return line

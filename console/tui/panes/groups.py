@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
 
-from console.model.cluster import Group
+from console.model.cluster import Group, GroupLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.present.groups import group_cells
@@ -87,7 +87,7 @@ class GroupsView(TableView[Group]):
             "state": lambda group: (group.state, group.name),
             "type": lambda group: (group.type, group.name),
             "members": lambda group: (-len(group.members or ()), group.name),
-            "lag": lambda group: (-(lags[group.name].total if group.name in lags else -1), group.name),
+            "lag": lambda group: (-_known(lags.get(group.name)), group.name),
         }
         return keys[column]
 
@@ -104,3 +104,9 @@ class GroupsView(TableView[Group]):
         """Show the lag by partition."""
         message.stop()
         await self.console.going.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
+
+
+def _known(lag: GroupLag | None) -> int:
+    """A group's lag, of one that is unknown less than none: it comes last."""
+    total = lag.known_total if lag is not None else None
+    return -1 if total is None else total
