@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from console.commands.results import Column, Data, Row, Table
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
+from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.diff import DiffGroup, DiffLine, Side, diff, diff_of
@@ -23,7 +24,8 @@ from console.plan.units import duration_text
 from console.present import names
 from console.present.deletions import deletion_text
 from console.present.failures import failure_text, how_to_settle
-from console.present.values import origin, side_text
+from console.present.units import exact_quota, quota
+from console.present.values import origin, side_human, side_text
 from console.session.apply_report import ApplyReport
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
@@ -108,6 +110,19 @@ def with_source(target: Target, key: str, side: Side) -> str:
     """A side of a change, and where its value comes from."""
     text = side_text(target, key, side)
     return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
+
+
+def conflict_side(target: Target, key: str, side: Side) -> str:
+    """A side of a conflict: its exact value and, in brackets, what it means to people and where it comes from:
+    ``604800000 (7 d, topic)``."""
+    if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
+        text, human = exact_quota(key, side.value), quota(key, side.value)
+        human = "" if human.replace(",", "") == text else human
+    else:
+        text, human = side_text(target, key, side), side_human(target, key, side)
+    source = origin(key, side, names.source(side.source)) if side.source is not None else ""
+    notes = ", ".join(filter(None, (human, source)))
+    return f"{text} ({notes})" if notes else text
 
 
 def side_data(side: Side) -> Mapping[str, Data]:
@@ -207,7 +222,7 @@ def conflict_row(conflict: Conflict) -> Row:
     """What was read, what is there, what the edit makes of it."""
     edit = conflict.staged.edit
     sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
-    texts = (with_source(edit.target, edit.key, side) for side in sides.values())
+    texts = (conflict_side(edit.target, edit.key, side) for side in sides.values())
     data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key, "why": conflict.why or None}
     return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
 

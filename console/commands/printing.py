@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from console.commands.results import Data, Result, to_data
+from console.model.numbers import json_text
 from console.terminal import stdout
 
 
@@ -36,7 +37,6 @@ class Printer:
             self.out.flush()
 
     def _json(self, data: Mapping[str, Data]) -> None:
-        import json
 
-        self.out.write(json.dumps(data) + "\n")
+        self.out.write(json_text(data) + "\n")
         self.out.flush()

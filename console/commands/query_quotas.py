@@ -16,7 +16,7 @@ from console.plan.edits import SetQuota, UnsetQuota
 from console.plan.plan import Plan
 from console.present.names import NOTHING, plural, quota_entity
 from console.present.quotas import KEYS, SHORT
-from console.present.units import number, quota
+from console.present.units import exact_quota, number, quota
 
 ENTITY_COLUMNS = (Column("Entity"), *(Column(SHORT[key], True) for key in KEYS), Column("other"))
 _SHARED = {
@@ -69,7 +69,7 @@ def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: 
         if key not in own and edit is None and not keys:
             continue
         text = quota(key, own[key]) if key in own else NOTHING
-        exact = number(own[key]).replace(",", "") if key in own else ""
+        exact = exact_quota(key, own[key]) if key in own else ""
         match edit:
             case SetQuota():
                 text += f" → {quota(key, edit.value)}"

@@ -6,22 +6,19 @@ name of every resource that has it: 132,000 entries cost what 34 do.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import TextIO
 
 from console.model.config import ConfigEntry, ConfigResource
+from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
-
-encode = json.JSONEncoder(separators=(", ", ": ")).encode
 
 
 def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
     """Write the document. overrides: leave out what the resource does not set itself."""
     cluster = snapshot.cluster
-    out.write(f'{{"cluster_id": {encode(cluster.cluster_id)},\n"controller_id": {encode(_controller(snapshot))}')
-    _array(out, "brokers", (encode(_broker(b)) for b in cluster.brokers))
+    out.write(f'{{"cluster_id": {json_text(cluster.cluster_id)},\n"controller_id": {json_text(_controller(snapshot))}')
+    _array(out, "brokers", (json_text(_broker(b)) for b in cluster.brokers))
     _array(out, "topics", _topics(snapshot))
     _array(out, "configs", _configs(snapshot, overrides))
     _array(out, "quotas", _quotas(snapshot))
@@ -53,7 +50,7 @@ def _topics(snapshot: Snapshot) -> Iterator[str]:
         partitions = [
             {"partition": p.number, "leader": p.leader, "replicas": p.replicas, "isr": p.isr} for p in topic.partitions
         ]
-        yield encode({"name": name, "internal": topic.internal, "partitions": partitions})
+        yield json_text({"name": name, "internal": topic.internal, "partitions": partitions})
 
 
 def _configs(snapshot: Snapshot, overrides: bool) -> Iterator[str]:
@@ -61,7 +58,7 @@ def _configs(snapshot: Snapshot, overrides: bool) -> Iterator[str]:
     for resource in sorted(snapshot.configs, key=_order):
         entries = snapshot.configs[resource]
         chosen = entries.overrides(resource) if overrides else entries.entries
-        head = f'{{"resource_type": "{resource.type.name}", "resource_name": {encode(resource.name)}, '
+        head = f'{{"resource_type": "{resource.type.name}", "resource_name": {json_text(resource.name)}, '
         for entry in chosen:
             yield head + tails(entry)
 
@@ -98,23 +95,18 @@ def _tail(entry: ConfigEntry) -> str:
         "is_sensitive": entry.sensitive,
         "synonyms": [{"name": s.name, "value": s.value, "source": s.source.name} for s in entry.synonyms],
     }
-    return encode(fields)[1:]
+    return json_text(fields)[1:]
 
 
 def _quotas(snapshot: Snapshot) -> Iterator[str]:
     for entity in sorted(snapshot.quotas, key=lambda e: [(p.type, p.name or "", p.name is not None) for p in e.parts]):
         values = snapshot.quotas[entity]
-        yield encode({"entity": entity.as_dict(), "values": {key: _limit(values[key]) for key in sorted(values)}})
-
-
-def _limit(value: float) -> float | str:
-    """JSON has no infinity and no NaN; brokers accept both."""
-    return float(value) if math.isfinite(value) else str(float(value))
+        yield json_text({"entity": entity.as_dict(), "values": {key: float(values[key]) for key in sorted(values)}})
 
 
 def _acls(snapshot: Snapshot) -> Iterator[str]:
     for acl in snapshot.acls:
-        yield encode(
+        yield json_text(
             {
                 "resource_type": acl.resource_type.name,
                 "resource_name": acl.resource_name,
@@ -130,7 +122,7 @@ def _acls(snapshot: Snapshot) -> Iterator[str]:
 def _errors(snapshot: Snapshot) -> Iterator[str]:
     for failed in snapshot.failures:
         failure = failed.failure
-        yield encode(
+        yield json_text(
             {
                 "part": failed.part,
                 "entity": failed.entity,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import traceback
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.doors.lake_place import lake_of_options
 from console.doors.opening import DONE, FAILED, USAGE, complain, open_log_file
+from console.model.numbers import json_text
 from console.terminal import put
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _told(options: argparse.Namespace, report: Report) -> int:
     from console.present.sanitize import clean
 
     if options.output == "json":
-        put(json.dumps(report_data(report)) + "\n")
+        put(json_text(report_data(report)) + "\n")
     else:
         put("".join(f"{clean(line)}\n" for line in report_lines(report)))
     return DONE

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from console.embedded.context import RequestContext
+from console.model.numbers import json_text
 from console.safe_files import PRIVATE, write_whole
 from console.wire.server_schemas import Messages
 
@@ -70,7 +71,7 @@ class Recording:
         for entry in self:
             response = None if entry.response is None else b64encode(entry.response).decode()
             line = entry._replace(request=b64encode(entry.request).decode(), response=response)  # type: ignore[arg-type]
-            lines.append(json.dumps(line._asdict()) + "\n")
+            lines.append(json_text(line._asdict()) + "\n")
         write_whole(path, "".join(lines), PRIVATE)
 
 

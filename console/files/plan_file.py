@@ -9,6 +9,7 @@ from typing import Any
 
 from console.files.errors import FileProblem
 from console.journal.codes import edit_json, edit_of, was_json, was_of
+from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict, conflicts
 from console.plan.edits import AppendConfig, CreateTopic, SetConfig, SubtractConfig, UpsertScram
@@ -36,7 +37,7 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [_edit(staged) for staged in plan.staged]
     document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
-    return json.dumps({**document, "edits": edits}, indent=1, ensure_ascii=True) + "\n"
+    return json_text({**document, "edits": edits}, indent=1, ensure_ascii=True) + "\n"
 
 
 def _edit(staged: Staged) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -11,6 +10,7 @@ from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.model.acl import Acl
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP
 from console.model.config import ConfigResource
+from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 from console.present.units import config_value, quota
 from widgets.cells import clean, escaped
@@ -145,6 +145,6 @@ def _word(text: str) -> str:
 
 def _quoted(text: str) -> str:
     """In double quotes, on one line; what ends lines or drives terminals is escaped."""
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = json_text(text, ensure_ascii=False)
     # A text with anything in it that does not show itself is ASCII here, as it is in `kac … --output yaml`.
     return quoted if clean(text) == text else "".join(char if " " <= char <= "~" else escaped(char) for char in quoted)

@@ -37,6 +37,7 @@ from console.journal.segments import (
     segments,
 )
 from console.model.failure import Failure
+from console.model.numbers import json_text
 from console.safe_files import PRIVATE, open_private, private_folder, write_whole
 
 log = logging.getLogger(__name__)
@@ -294,7 +295,7 @@ class JournalFile:
         path = self._checkpoint_path
         try:
             private_folder(path.parent)
-            write_whole(path, json.dumps(data, separators=(",", ":")), PRIVATE)
+            write_whole(path, json_text(data, separators=(",", ":")), PRIVATE)
         except OSError as error:
             log.info("the open changes are not written down: %s", error)
 

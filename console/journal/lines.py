@@ -26,6 +26,7 @@ from console.journal.records import (
 )
 from console.model.changes import Status
 from console.model.failure import Failure
+from console.model.numbers import json_text
 from console.plan.staged import Place, Staged
 
 VERSION = 1
@@ -138,7 +139,7 @@ def _record(data: Json) -> Numbered | Note:
 
 
 def _line(kind: str, body: Mapping[str, Any]) -> bytes:
-    return json.dumps({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
+    return json_text({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
 
 
 def _time(at: datetime) -> str:

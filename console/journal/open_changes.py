@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
 from console.journal.lines import UNPROVEN, VERSION, BadLine
+from console.model.numbers import json_text
 
 Where = TypeVar("Where")
 """The place of a line, by which it is found again."""
@@ -158,14 +159,14 @@ class OpenChanges(Generic[Where]):
 def slot_key(edit: dict[str, Any]) -> str:
     """The place that an edit changes, equal for all edits of it."""
     if "acl" in edit:
-        return json.dumps(edit["acl"])
+        return json_text(edit["acl"])
     if "quota" in edit:
-        return json.dumps([sorted(edit["quota"].items()), edit["key"]])
+        return json_text([sorted(edit["quota"].items()), edit["key"]])
     if "scram" in edit:
-        return json.dumps([edit["scram"], edit["mechanism"], "scram"])
+        return json_text([edit["scram"], edit["mechanism"], "scram"])
     if "topic" in edit:
-        return json.dumps([edit["topic"]])
-    return json.dumps([edit["type"], edit["name"], edit["key"]])
+        return json_text([edit["topic"]])
+    return json_text([edit["type"], edit["name"], edit["key"]])
 
 
 def slots_of(line: bytes) -> frozenset[str]:
@@ -183,7 +184,7 @@ class Touches:
         self._slots = frozenset(slots)
         # A line that does not hold the longest word of any of them need not be decoded.
         words = [max(_words(json.loads(slot)), key=len) for slot in self._slots]
-        self._words = [json.dumps(word).encode("ascii") for word in dict.fromkeys(words)]
+        self._words = [json_text(word).encode("ascii") for word in dict.fromkeys(words)]
 
     def __call__(self, line: bytes) -> bool:
         """A line that can't be read touches nothing."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _NATURAL = re.compile(r"[0-9]{1,30}")
@@ -81,6 +81,27 @@ def long_number(text: str | None) -> int | None:
         return None
     number = int(text)
     return number if LONG_MIN <= number <= LONG_MAX else None
+
+
+def json_text(data: object, **options: Any) -> str:
+    """JSON as any parser reads it: a NaN or an infinity, which brokers accept as a quota and JSON has no number for, is
+    the text ``nan``, ``inf`` or ``-inf``, which `float` reads back. options: of `json.dumps`."""
+    import json
+
+    try:
+        return json.dumps(data, allow_nan=False, **options)
+    except ValueError:
+        return json.dumps(_finite(data), allow_nan=False, **options)
+
+
+def _finite(data: object) -> object:
+    if isinstance(data, float) and not math.isfinite(data):
+        return str(float(data))
+    if isinstance(data, Mapping):
+        return {_finite(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return [_finite(value) for value in data]
+    return data
 
 
 def _quoted(text: str) -> str:

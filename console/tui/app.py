@@ -45,6 +45,7 @@ from console.tui.panes.view import View, bindings
 from console.tui.places import Place, pane
 from console.tui.reading import Reading
 from console.tui.text_lines import TextLines
+from console.tui.workers import start
 from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
@@ -127,7 +128,7 @@ class Console(KeysInOrder["Context"]):
         self.going.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
-        self.run_worker(self.reading.live.run(), group="live", name="live")
+        start(self, self.reading.live.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
         """The end of the console. However it came, a change that is on its way is waited for, unless that was given
@@ -163,7 +164,7 @@ class Console(KeysInOrder["Context"]):
 
     def _read_slowly(self) -> None:
         """Begin anew with the slow reads: for another view, or because somebody asked."""
-        self.run_worker(self.reading.slowly(), group="slow", name="slow", exclusive=True)
+        start(self, self.reading.slowly, group="slow", name="slow", exclusive=True)
 
     def is_busy(self, event: events.Event) -> bool:
         """Whether a key that was typed ahead has to wait: for a command that is carried out, for the view that was gone

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
-from console.commands.plan_results import deletion_lines, loss_lines, risk_lines, with_source
+from console.commands.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.present.failures import failure_text, how_to_settle
@@ -21,6 +22,7 @@ from console.present.spans import Line
 from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
 from console.session.apply_report import ApplyOptions, ApplyReport
 from console.tui.messages import Said
+from console.tui.workers import start
 
 if TYPE_CHECKING:
     from console.contexts import Context
@@ -55,7 +57,7 @@ class Applying:
         """Let the brokers validate the plan; the outcomes stand on the rows."""
         self._app.say("checking…", "muted")
         self._app.reading.held = True
-        self._app.run_worker(self._work(self._check, "checked"), group="change", name="check")
+        start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
         """Say what will be sent to which cluster, ask, and send it. force: over what somebody changed meanwhile.
@@ -89,12 +91,12 @@ class Applying:
         self._answer = answer
         self.last = None
         app.push_screen(screen, answered)
-        app.run_worker(self._tell_deletions(screen), group="estimate", name="estimate", exclusive=True)
+        start(app, partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
 
         async def flow() -> None:
             await apply_flow(app.session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
 
-        self._flow = app.run_worker(self._work(flow, "applied"), group="change", name="question")
+        self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
 
     # -- the front end of the flow -------------------------------------------------------------------------------------
 
@@ -188,7 +190,7 @@ class Applying:
 
         app = self._app
         if self.busy or app.session.applying:
-            app.run_worker(self._wait_and_go(chosen, question, going), group="leave", name="leave", exclusive=True)
+            start(app, partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
             return
         count = len(app.session.plan)
         if not count:
@@ -268,7 +270,7 @@ class Applying:
                 self._app.exit(return_code=128 + number)
             return
         self._stop()
-        self._app.run_worker(self._settle_and_go(128 + number), group="leave", name="leave", exclusive=True)
+        start(self._app, partial(self._settle_and_go, 128 + number), group="leave", name="leave", exclusive=True)
 
     async def _settle_and_go(self, code: int) -> None:
         await self._settled()
@@ -332,12 +334,12 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """``topic orders retention.ms``, and below ``was 604800000 (topic)  theirs … (topic)  mine … (topic)``."""
+    """``topic orders retention.ms``, and below ``was 604800000 (7 d, topic)  theirs …  mine …``."""
     edit = conflict.staged.edit
     sides: Line = [("", "")]
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
         meaning = "changed" if word == "theirs" else ""
-        sides += [(f"  {word} ", "muted"), (with_source(edit.target, edit.key, side), meaning)]
+        sides += [(f"  {word} ", "muted"), (conflict_side(edit.target, edit.key, side), meaning)]
     why: list[Line] = [[(f"  {clean(conflict.why, 300)}", "danger")]] if conflict.why else []
     return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], *why, sides]
 

@@ -6,10 +6,11 @@ import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
+from console.tui.workers import start
 from widgets.filtered_rows import BadQuery
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Bar:
         """Type a command, beginning with `text`."""
         self._open(COMMAND, text)
         if text:
-            self._app.run_worker(self._read_for(text), group=TYPING, name=TYPING, exclusive=True)
+            start(self._app, partial(self._read_for, text), group=TYPING, name=TYPING, exclusive=True)
 
     def filter(self, text: str) -> None:
         """Type a filter, beginning with the one that holds."""
@@ -140,7 +141,7 @@ class Bar:
             except BadQuery:
                 return
         elif message.mode == COMMAND:
-            self._app.run_worker(self._read_for(message.text), group=TYPING, name=TYPING, exclusive=True)
+            start(self._app, partial(self._read_for, message.text), group=TYPING, name=TYPING, exclusive=True)
 
     async def _read_for(self, text: str) -> None:
         from console.admin.errors import AdminError
@@ -199,7 +200,7 @@ class Bar:
             self.line.show_error("no action of that name")
             return
         self.line.close()
-        self._app.run_worker(self._app.action_do(key.id), group="palette", name="palette")
+        start(self._app, partial(self._app.action_do, key.id), group="palette", name="palette")
 
     def _commanded(self, text: str) -> None:
         from console.commands.errors import LanguageError
@@ -217,7 +218,7 @@ class Bar:
                 self._open(COMMAND, text)
                 self._show(error)
 
-        self._app.run_worker(work(), group="command", name="command")
+        start(self._app, work, group="command", name="command")
 
     def _show(self, error: LanguageError) -> None:
         text = f"{error.message}; {error.hint}" if error.hint else error.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.model.acl import Acl
@@ -13,6 +14,7 @@ from console.tui import keymap
 from console.tui.panes import make_view
 from console.tui.places import PANES, SECTIONS, Place, pane
 from console.tui.trail import Trail
+from console.tui.workers import start
 
 if TYPE_CHECKING:
     from console.tui.app import Console
@@ -71,7 +73,7 @@ class Going:
     def open_resource(self, resource: ConfigResource) -> None:
         """Show an entity inside the pane that is open: its configs, or of a topic the part that was last looked at."""
         section = self._section if resource.type == TOPIC and self.trail.place.view == keymap.TOPICS else keymap.CONFIGS
-        self._app.run_worker(self.goto(Place(section, self.trail.place.pane, resource)), group="goto", name="goto")
+        start(self._app, partial(self.goto, Place(section, self.trail.place.pane, resource)), group="goto", name="goto")
 
     def open_target(self, target: Target | None) -> None:
         """Show what an edit is about."""
@@ -79,9 +81,9 @@ class Going:
             case ConfigResource():
                 self.open_resource(target)
             case QuotaEntity():
-                self._app.run_worker(self.goto(pane(PANES.index(keymap.QUOTAS) + 1)), group="goto", name="goto")
+                start(self._app, partial(self.goto, pane(PANES.index(keymap.QUOTAS) + 1)), group="goto", name="goto")
             case Acl():
-                self._app.run_worker(self.goto(pane(PANES.index(keymap.ACLS) + 1)), group="goto", name="goto")
+                start(self._app, partial(self.goto, pane(PANES.index(keymap.ACLS) + 1)), group="goto", name="goto")
             case str():
                 self.open_resource(topic_resource(target))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from console.commands.errors import CommandError
@@ -14,6 +15,7 @@ from console.present.failures import failure_text, staged_text
 from console.present.sanitize import clean
 from console.tui import keymap
 from console.tui.places import PANES, Place
+from console.tui.workers import start
 
 if TYPE_CHECKING:
     from console.commands.statements import Entity
@@ -40,11 +42,11 @@ class Past:
         """When the cluster has answered for the first time: the same, and tell what is unfinished and what is due."""
         if not self._looked:
             self._looked = True
-            self._app.run_worker(self._look(say=True), group="past", name="past")
+            start(self._app, partial(self._look, say=True), group="past", name="past")
 
     def look(self) -> None:
         """Read what is to be taken back, for the header; beside everything else."""
-        self._app.run_worker(self._look(say=False), group="past", name="past")
+        start(self._app, partial(self._look, say=False), group="past", name="past")
 
     def noticed(self, snapshot: Snapshot) -> None:
         """Where a read shows what a change of unknown outcome wanted, look at it: that settles it."""
@@ -113,7 +115,7 @@ class Past:
     def take_back(self, number: int | None) -> None:
         """Stage the opposite of a change of the journal."""
         if number is not None:
-            self._app.run_worker(self._take_back(number), group="command", name="command")
+            start(self._app, partial(self._take_back, number), group="command", name="command")
 
     async def _take_back(self, number: int) -> None:
         from console.admin.errors import AdminError

@@ -19,7 +19,7 @@ from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Un
 from console.admin.security.tls import client_context
 from console.admin.settings import SaslSettings, TlsSettings
 from console.model.failure import Failure
-from console.model.numbers import is_natural
+from console.model.numbers import is_natural, json_text
 
 RENEWED_AFTER = 0.8
 """Share of its life after which a token is asked for anew (sasl.login.refresh.window.factor)."""
@@ -291,7 +291,7 @@ def _without_credentials(url: str) -> str:
 
 
 def _base64url(value: Mapping[str, Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(value).encode("ascii")).decode("ascii").rstrip("=")
+    return base64.urlsafe_b64encode(json_text(value).encode("ascii")).decode("ascii").rstrip("=")
 
 
 def _failed(message: str, remedy: str) -> AuthenticationFailed:

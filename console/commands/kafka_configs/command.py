@@ -16,6 +16,7 @@ from console.commands.kafka_configs.request import ConfigsRequest, request_of
 from console.commands.kafka_configs.values import check_keys, parse_added, parse_deleted
 from console.language.sensitive import looks_sensitive
 from console.model.failure import Failure
+from console.model.numbers import json_text
 from console.present.sanitize import clean
 from console.terminal import stderr, stdout
 
@@ -243,9 +244,7 @@ class ConfigsCommand:
         if self.form == TABLE:
             self._lines(forms.table_lines(blocks))
         elif self.form == "json":
-            import json
-
-            self.out.write(json.dumps(forms.as_data(blocks), indent=2) + "\n")
+            self.out.write(json_text(forms.as_data(blocks), indent=2) + "\n")
         elif self.form == "yaml":
             self.out.write(yaml_text(forms.as_data(blocks)))
         else:

@@ -8,6 +8,7 @@ from typing import TextIO
 from console.commands.data_forms import csv_text, yaml_text
 from console.commands.results import Data, Detail, Result, Table, to_data
 from console.language.quoting import DEFAULT_NAME
+from console.model.numbers import json_text
 from console.model.quota import CLIENT_ID, IP, USER
 
 _ENTITY = (USER, CLIENT_ID, IP)
@@ -30,9 +31,7 @@ def write(result: Sequence[Result], form: str, out: TextIO) -> None:
 
 def _document(data: Data, form: str) -> str:
     if form == "json":
-        import json
-
-        return json.dumps(data, indent=2) + "\n"
+        return json_text(data, indent=2) + "\n"
     return yaml_text(_plain(data))
 
 
@@ -87,6 +86,5 @@ def _cell(data: Data) -> str:
         return "true" if data else "false"
     if isinstance(data, str | int | float):
         return str(data)
-    import json
 
-    return json.dumps(data)
+    return json_text(data)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -17,6 +16,7 @@ from console.embedded.groups.subscriptions import CONSUMERS, assignment, subscri
 from console.embedded.records.batch import NO_PRODUCER, read_batch
 from console.embedded.records.log import PartitionLog
 from console.embedded.scenarios.filling import IDS
+from console.model.numbers import json_text
 
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
@@ -78,7 +78,7 @@ def lay_records(cluster: EmbeddedCluster, topic: str) -> None:
 
 
 def _value(topic: str, number: int) -> bytes:
-    return json.dumps({"id": number, "kind": topic.rpartition(".")[2], "amount": number % 10_000 / 100}).encode()
+    return json_text({"id": number, "kind": topic.rpartition(".")[2], "amount": number % 10_000 / 100}).encode()
 
 
 def read_by(

@@ -31,6 +31,11 @@ def _value_alone(_key: Any, value: Any) -> Any:
     return value
 
 
+def _limits(_key: Any, value: dict[str, Any]) -> dict[str, float]:
+    # What JSON has no number for was written as text.
+    return {name: float(limit) for name, limit in value.items()}
+
+
 def _topic(topic: Topic) -> Any:
     return [str(topic.id), topic.internal, topic.partitions]
 
@@ -81,7 +86,7 @@ CODECS: Mapping[str, Codec] = {
         lambda entity: [list(part) for part in entity.parts],
         dict,
         lambda key: QuotaEntity(tuple(QuotaPart(*part) for part in key)),
-        _value_alone,
+        _limits,
     ),
     "acls": Codec(list, str, _acl, lambda _key, value: UUID(value)),
     "scram": Codec(list, _credential, lambda key: ScramKey(*key), _read_credential),

@@ -10,6 +10,7 @@ from console.embedded.state.change_log import ChangeLog
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.storage.codecs import CODECS
 from console.embedded.storage.unlogged import encode_unlogged, restore_unlogged
+from console.model.numbers import json_text
 from console.safe_files import PRIVATE, write_whole
 
 FORMAT = "kac cluster state 1"
@@ -36,7 +37,7 @@ def encode(state: ClusterState, scenario: str | None) -> bytes:
         "tables": tables,
         **encode_unlogged(state),
     }
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return json_text(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def write(path: Path, content: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from datetime import datetime, timezone
 
 from pyspark.sql import SparkSession
 
-from console.model.numbers import natural_number, option
+from console.model.numbers import json_text, natural_number, option
 
 from ..store import Lake, LakeError
 from ..store.sweep import KEEP
@@ -51,5 +50,5 @@ def submitted(job: str, run: Callable[[SparkSession], Report]) -> int:
         except (LakeError, OSError) as wrong:
             sys.stderr.write(f"kac-lake-{job}: {wrong}\n")
             return 1
-    sys.stdout.write(json.dumps(asdict(report)) + "\n")
+    sys.stdout.write(json_text(asdict(report)) + "\n")
     return 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
+
+from console.model.numbers import json_text
 
 from ..schema.arrow import arrow_schema
 from ..schema.bronze import KRAFT_RECORD
@@ -49,7 +50,7 @@ def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[Metadat
 def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFrame:
     """Up to where the plan has seen it: what the broker writes meanwhile is for the next time."""
     options = {
-        "paths": json.dumps(log.folders),
+        "paths": json_text(log.folders),
         "cluster_id": log.cluster_id,
         "start_offset": str(log.start),
         "end_offset": str(log.next_offset),

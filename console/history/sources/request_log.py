@@ -16,6 +16,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from console.model.numbers import json_text
+
 from ..requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
 
 FORMAT = "request_log"
@@ -42,7 +44,7 @@ def request_lines(
     """
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestLogSource)
-    read = spark.read.format(FORMAT).option("parts", json.dumps(parts)).option("alters_only", str(alters_only)).load()
+    read = spark.read.format(FORMAT).option("parts", json_text(parts)).option("alters_only", str(alters_only)).load()
     return read.withColumn("request", F.from_json("json", REQUEST_SCHEMA))
 
 

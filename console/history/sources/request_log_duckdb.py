@@ -5,7 +5,6 @@ The same rows as `transforms.request_1s` makes of `sources.request_log`, and the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
@@ -14,6 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
+
+from console.model.numbers import json_text
 
 from ..requests.parts import PART_BYTES, BrokerLog, Part, parts_of, read_part
 from ..schema.silver import REQUEST_1S
@@ -29,7 +30,7 @@ def counted_seconds(spark: SparkSession, logs: Sequence[BrokerLog], *, part_byte
     what `parts.parts_of` raises; an executor without DuckDB fails its task."""
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestSecondsSource)
-    return spark.read.format(FORMAT).option("parts", json.dumps(parts)).load()
+    return spark.read.format(FORMAT).option("parts", json_text(parts)).load()
 
 
 def request_1s_of(counted: DataFrame) -> DataFrame:

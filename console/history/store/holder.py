@@ -8,6 +8,8 @@ import os
 import socket
 from dataclasses import asdict, dataclass
 
+from console.model.numbers import json_text
+
 from .clock import iso_now
 
 
@@ -29,7 +31,7 @@ class Holder:
     @property
     def text(self) -> bytes:
         """As the lock's file holds it."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return json_text(asdict(self)).encode() + b"\n"
 
 
 def this_process(run_id: str, job: str) -> Holder:

@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from console.model.numbers import json_text
+
 from ..schema.table import Table
 from ..schema.tables import TABLES
 from .clock import is_run_id, iso_now, new_run_id
@@ -78,7 +80,7 @@ class Lake:
                 lake.filesystem.create(lake.path("hmac.key"), secrets.token_bytes(32), private=True)
         lake.filesystem.replace(lake.path("CURRENT"), f"{_NONE}\n".encode())
         about = {"format": FORMAT, "lake_id": str(uuid.uuid4()), "created": iso_now()}
-        lake.filesystem.replace(lake.path("lake.json"), json.dumps(about).encode() + b"\n")
+        lake.filesystem.replace(lake.path("lake.json"), json_text(about).encode() + b"\n")
         return lake
 
     def path(self, relative: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from console.model.numbers import json_text
+
 from ..schema.table import Table
 from .clock import is_run_id
 
@@ -115,7 +117,7 @@ def schema_of(table: Table) -> str:
 def to_json(manifest: Manifest) -> bytes:
     """The manifest's file."""
     return (
-        json.dumps(
+        json_text(
             {
                 "format": FORMAT,
                 "run_id": manifest.run_id,

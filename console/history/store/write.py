@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -12,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from console.model.numbers import json_text
 
 from ..schema.arrow import arrow_schema
 from ..schema.records import RUN
@@ -198,7 +199,7 @@ class Write:
     def record_failure(self, row: Mapping[str, Any]) -> None:
         """Writes runs/failed/<run>.json; the oldest of many go."""
         folder = self.lake.path("runs/failed")
-        text = json.dumps(row, default=lambda value: value.isoformat()).encode() + b"\n"
+        text = json_text(row, default=lambda value: value.isoformat()).encode() + b"\n"
         self.lake.filesystem.replace(f"{folder}/{self.run_id}.json", text)
         names = [each.name for each in self.lake.filesystem.entries(folder) if not each.name.startswith(".")]
         for name in names[:-_FAILED_KEPT]:
@@ -228,11 +229,11 @@ class Write:
             "started_ts": datetime.fromisoformat(self._holder.since),
             "ended_ts": datetime.now(timezone.utc),
             "status": status,
-            "inputs": json.dumps(inputs),
-            "rows": json.dumps(dict(rows)),
+            "inputs": json_text(inputs),
+            "rows": json_text(dict(rows)),
             "quarantined": quarantined,
             "message": message,
-            "versions": json.dumps(self.versions),
+            "versions": json_text(self.versions),
         }
 
     def _add_run(

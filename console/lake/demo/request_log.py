@@ -5,7 +5,6 @@ Lines and bodies have the form of those of a real 4.3.0 broker (*measured*); tim
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from console.admin.topics import topic_id_text
 from console.lake.demo.story import HOSTS, Client
 from console.model.acl import Acl
 from console.model.config import ConfigResource
+from console.model.numbers import json_text
 from console.model.secret import Secret
 from console.plan.edits import (
     AddAcl,
@@ -300,7 +300,7 @@ class RequestLogs:
             "clientInformation": {"softwareName": "apache-kafka-java", "softwareVersion": "4.1.0"},
         }
         stamp = f"{ended:%Y-%m-%d %H:%M:%S},{ended.microsecond // 1000:03d}"
-        text = json.dumps(logged, separators=(",", ":"))
+        text = json_text(logged, separators=(",", ":"))
         self._lines[broker].append((ended, f"[{stamp}] DEBUG Completed request:{text} (kafka.request.logger)\n"))
 
 

@@ -7,6 +7,7 @@ import logging
 import textwrap
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.app import ComposeResult
@@ -20,6 +21,7 @@ from console.present.sanitize import cell_width, clean
 from console.present.spans import Line
 from console.tui.panes.view import TableView
 from console.tui.text_lines import TextLines, clipped, rule, wrap
+from console.tui.workers import start
 from widgets.filtered_rows import BadQuery, parse_query
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ class LakeView(TableView[Row]):
 
     def ask_again(self) -> None:
         """The question is another, or its answer."""
-        self._asking = self.run_worker(self._ask, group="lake", name="lake", exclusive=True)
+        self._asking = start(self, self._ask, group="lake", name="lake", exclusive=True)
 
     async def _ask(self) -> None:
         try:
@@ -232,7 +234,7 @@ class LakeView(TableView[Row]):
 
     def stage(self, wishes: Iterable[Wish], left_out: Sequence[str]) -> None:
         """Stage against what the cluster has now, and say what became of it. left_out: marked rows that are hidden."""
-        self.run_worker(self._stage(tuple(wishes), left_out), group="command", name="command")
+        start(self, partial(self._stage, tuple(wishes), left_out), group="command", name="command")
 
     async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:
         from console.admin.errors import AdminError

@@ -26,6 +26,7 @@ from console.present.spans import Line
 from console.session.risk_reading import facts_so_far, read_for_risks
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
+from console.tui.workers import start
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
 
@@ -82,7 +83,7 @@ class PlanView(View):
     def _find_meaning(self) -> None:
         """Find out what the plan means, beside the screen: with many quotas and topics it takes a while."""
         self._meant_at = time.monotonic()
-        self.run_worker(self._mean(), group="meaning", name="meaning", exclusive=True)
+        start(self, self._mean, group="meaning", name="meaning", exclusive=True)
 
     async def _mean(self) -> None:
         from console.admin.errors import AdminError

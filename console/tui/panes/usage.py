@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.commands.lake_edits import suggested
@@ -19,6 +20,7 @@ from console.present.usage_rows import plot, usage_cells, usage_lines
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import bindings
+from console.tui.workers import start
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -128,7 +130,7 @@ class UsageView(LakeView[Usage]):
         """The pair over time."""
         row = self.row()
         if row is not None:
-            self.run_worker(self._plot(row), group="command", name="command")
+            start(self, partial(self._plot, row), group="command", name="command")
 
     async def _plot(self, row: Usage) -> None:
         from console.history.store.errors import LakeError
