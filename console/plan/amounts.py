@@ -88,16 +88,21 @@ def byte_rate(per_second: float) -> str:
     return _scaled(per_second, _DECIMAL, "B", "/s")
 
 
+_QUOTA_UNITS = {
+    "producer_byte_rate": "B/s",
+    "consumer_byte_rate": "B/s",
+    "request_percentage": "%",
+    "controller_mutation_rate": "mut/s",
+    "connection_creation_rate": "conn/s",
+}
+
+
 def quota(key: str, value: float) -> str:
     """A quota's value by its key, with its unit; the bare number for a key that is not Kafka's."""
-    match key:
-        case "producer_byte_rate" | "consumer_byte_rate":
-            return byte_rate(value)
-        case "request_percentage":
-            return f"{number(value)} %"
-        case "controller_mutation_rate":
-            return f"{number(value)} mut/s"
-        case "connection_creation_rate":
-            return f"{number(value)} conn/s"
-        case _:
-            return number(value)
+    unit = _QUOTA_UNITS.get(key, "")
+    return byte_rate(value) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
+
+
+def exact_quota(key: str, value: float) -> str:
+    """The same with every digit: ``1048577 B/s``, ``12.345 %``."""
+    return f"{repr(float(value)).removesuffix('.0')} {_QUOTA_UNITS.get(key, '')}".rstrip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model.numbers import LONG_MAX, long_number
-from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size, size_range
+from console.plan.amounts import byte_count, byte_rate, duration, exact_quota, number, quota, size, size_range
 from console.plan.units import Unit, unit_of
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "byte_rate",
     "config_value",
     "duration",
+    "exact_quota",
     "is_unlimited",
     "key_unit",
     "number",

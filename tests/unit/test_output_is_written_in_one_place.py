@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import logging
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.commands.data_forms import csv_cell, csv_text, yaml_text
+from console.model.numbers import json_text
 from console.terminal import Harmless, OneLineEach, for_clipboard, harmless
 from tests.support.hostile_text import HOSTILE, acted_upon
 
@@ -148,6 +150,61 @@ def test_json_goes_through_the_writer_unchanged(given_: object) -> None:
     text = json.dumps(given_, indent=2)
     assert harmless(text) == text
     assert json.loads(text) == given_
+
+
+def refused(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def finite(data: object) -> object:
+    """As JSON can hold it."""
+    match data:
+        case float():
+            return data if math.isfinite(data) else str(data)
+        case list():
+            return [finite(each) for each in data]
+        case dict():
+            return {key: finite(value) for key, value in data.items()}
+    return data
+
+
+@given(
+    st.recursive(
+        values | st.floats(),
+        lambda of: st.lists(of, max_size=3) | st.dictionaries(hostile, of, max_size=3),
+        max_leaves=8,
+    )
+)
+def test_json_is_json_whatever_a_number_is(given_: object) -> None:
+    assert json.loads(json_text(given_), parse_constant=refused) == finite(given_)
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_a_number_json_has_not_reads_back(number: float) -> None:
+    (text,) = json.loads(json_text((number,)), parse_constant=refused)
+    assert repr(float(text)) == repr(number)
+    assert json.loads(json_text({number: {"x": number}}), parse_constant=refused) == {str(number): {"x": str(number)}}
+
+
+def json_writers(tree: ast.AST) -> Iterator[int]:
+    names = {"dump", "dumps", "JSONEncoder"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="json"), attr=name) if name in names:
+                yield node.lineno
+            case ast.ImportFrom(module="json", names=imported) if names & {each.name for each in imported}:
+                yield node.lineno
+
+
+def test_json_is_written_by_one_function() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in sorted((ROOT / "console").rglob("*.py"))
+        if path != ROOT / "console" / "model" / "numbers.py"
+        for line in json_writers(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert found == []
+    assert list(json_writers(ast.parse("import json\njson.dumps(1)\nfrom json import dump"))) == [3, 2]
 
 
 @given(st.lists(st.lists(hostile, min_size=2, max_size=2), max_size=4))

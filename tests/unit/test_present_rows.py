@@ -3,17 +3,22 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.commands.plan_results import conflict_side
 from console.model.acl import Acl
-from console.model.changes import NewTopic
+from console.model.changes import NewTopic, Target
 from console.model.cluster import (
     Broker,
     BrokerVersion,
     ClusterInfo,
+    Group,
+    GroupLag,
     LogDir,
     Partition,
+    PartitionLag,
     Quorum,
     QuorumReplica,
     Topic,
@@ -38,7 +43,7 @@ from console.model.quota import QuotaEntity
 from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
-from console.plan.diff import diff
+from console.plan.diff import Side, diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.plan import EMPTY, Plan, stage
 from console.present.acls import acl_cells, acl_rows, search_text, touches_topic
@@ -48,6 +53,7 @@ from console.present.config_details import beneath, chain, details, headline, pe
 from console.present.configs import ConfigRow, config_cells, config_rows, flags, lines_of
 from console.present.documentation import plain_text
 from console.present.failures import unread
+from console.present.groups import group_cells, group_line, lag_total
 from console.present.header import State, Who, controller, facts, header
 from console.present.names import acl as acl_text
 from console.present.names import quota_entity
@@ -55,6 +61,7 @@ from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.sanitize import cell_width
 from console.present.spans import Cell, plain
 from console.present.topics import TopicFacts, partition_cells, topic_cells, topic_marks, trouble
+from console.present.units import exact_quota
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ORDERS = topic_resource("orders")
@@ -512,3 +519,50 @@ def test_a_filter_of_acls_looks_at_what_the_grammar_writes() -> None:
     for each in some:
         assert search_text(each) == acl_text(each)
     assert search_text(acl("User:a", "t")._replace(host="10.0.0.1")).endswith(" on topic t from 10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    ("lags", "failed", "shown"),
+    [((), False, "0"), ((0, 0), False, "0"), ((1000, 5), False, "1,005"), ((-1, 7), False, "7 ?"),
+     ((-1, -1), False, "–"), ((), True, "–"), ((3,), True, "3 ?"), ((0, -1), False, "0 ?")],
+)  # fmt: skip
+def test_a_groups_lag_is_shown_the_same_everywhere(lags: tuple[int, ...], failed: bool, shown: str) -> None:
+    failures = (Failure("TIMED_OUT", "no answer"),) if failed else ()
+    lag = GroupLag(tuple(PartitionLag("orders", n, 1, 1, each, "") for n, each in enumerate(lags)), failures)
+    group = Group("billing", "Stable", "classic")
+    assert lag_total(lag) == shown
+    cell = group_cells(group, lag)[4]
+    assert isinstance(cell, list)
+    assert "".join(text for text, _ in cell) == shown
+    line = "".join(text for text, _ in group_line(group, lag))
+    assert line.partition("  lag ")[2].partition("  not all read")[0] == shown
+    assert lag_total(None) == "–"
+    assert group_cells(group, None)[4] == "·"
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "side", "shown"),
+    [
+        (topic_resource("orders"), "retention.ms", Side("604800000", DYNAMIC_TOPIC_CONFIG), "604800000 (7 d, topic)"),
+        (topic_resource("orders"), "cleanup.policy", Side("compact", DYNAMIC_TOPIC_CONFIG), "compact (topic)"),
+        (topic_resource("orders"), "retention.ms", Side(None), "–"),
+        (topic_resource("orders"), "retention.ms", Side(None, known=False), "?"),
+        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", Side(1048577.0), "1048577 B/s (≈ 1.05 MB/s)"),
+        (QuotaEntity.of({"user": "a"}), "request_percentage", Side(12.3456), "12.3456 % (12.35 %)"),
+        (QuotaEntity.of({"user": "a"}), "request_percentage", Side(50.0), "50 %"),
+        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", Side(None), "–"),
+    ],
+)
+def test_a_side_of_a_conflict_has_its_exact_value_and_its_unit(
+    target: Target, key: str, side: Side, shown: str
+) -> None:
+    assert conflict_side(target, key, side) == shown
+
+
+@given(st.floats(), st.sampled_from(["producer_byte_rate", "request_percentage", "connection_creation_rate", "x"]))
+def test_an_exact_quota_loses_no_digit(value: float, key: str) -> None:
+    text, _, unit = exact_quota(key, value).partition(" ")
+    assert repr(float(text)) == repr(value)
+    assert unit == {"producer_byte_rate": "B/s", "request_percentage": "%", "connection_creation_rate": "conn/s"}.get(
+        key, ""
+    )

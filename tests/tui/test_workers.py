@@ -1,0 +1,55 @@
+"""Workers of the screen: what is left of one that ends before it began."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import warnings
+from pathlib import Path
+
+import pytest
+from textual.app import App
+
+from console.tui.workers import start
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_a_worker_that_is_cancelled_before_its_first_step_leaves_nothing() -> None:
+    began = []
+
+    async def work() -> None:
+        began.append(1)
+
+    app: App[None] = App()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        async with app.run_test():
+            start(app, work, group="g", name="n")
+            app.workers.cancel_all()
+        gc.collect()
+    assert began == []
+    assert [str(each.message) for each in caught if "never awaited" in str(each.message)] == []
+
+
+async def test_a_worker_works() -> None:
+    began = []
+
+    async def work() -> None:
+        began.append(1)
+
+    app: App[None] = App()
+    async with app.run_test():
+        await start(app, work, group="g", name="n").wait()
+    assert began == [1]
+
+
+@pytest.mark.parametrize("room", ["console", "widgets"])
+def test_workers_are_started_in_one_place(room: str) -> None:
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "run_worker"
+    ]
+    assert found == (["console/tui/workers.py"] if room == "console" else [])
