@@ -102,7 +102,7 @@ WALK: dict[str, Step] = {
         "A",
         "see:y checks",
         "y",
-        "see:Somebody changed",
+        "see:Another client changed",
     ),
 }  # fmt: skip
 

@@ -170,7 +170,7 @@ def _untrusted(cause: ssl.SSLCertVerificationError, where: str) -> AdminError:
 
 
 def _no_tls_there(where: str) -> AdminError:
-    # Never that plaintext would do: whoever stands in between can break every handshake, and waits for just that.
+    # Never that plaintext would do: anyone in between can break every handshake, and waits for just that.
     return TlsFailed(
         Failure(
             "TLS_FAILED",

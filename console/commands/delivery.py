@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 CONFLICT = Failure(
     "CONFLICT",
-    "somebody changed it since it was read",
+    "another client changed it since it was read",
     "Look at what is there now; then discard the edit, or apply with --force to go over it.",
 )
 STOPPED = Failure(
     "STOPPED",
-    "not sent: somebody changed something else that the plan touches",
+    "not sent: another client changed something else that the plan touches",
     "Look at what changed, and apply again.",
 )
 INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before", "Apply again to send it.")
@@ -38,10 +38,10 @@ INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before", "Ap
 
 @dataclass
 class Delivery:
-    """Sends steps in their order, until the session is stopped. force: over what somebody changed meanwhile.
+    """Sends steps in their order, until the session is stopped. force: over what another client changed meanwhile.
 
-    results: of each step. conflicts: what somebody changed between the look at the whole plan and the request: with
-    `force` it was gone over, else this request and all after it were kept back. sent: how many went out.
+    results: of each step. conflicts: what another client changed between the look at the whole plan and the request:
+    with `force` it was gone over, else this request and all after it were kept back. sent: how many went out.
     """
 
     session: Session

@@ -58,7 +58,7 @@ async def take_back(
     hindrance.
 
     What belongs to one change goes in one apply. Where something of it can't be taken back, each edit goes for itself,
-    so that a topic that was deleted, or a change by somebody, blocks no other. What can't be taken back is shown and
+    so that a topic that was deleted, or another client's change, blocks no other. What can't be taken back is shown and
     stays due until it is forgotten or set right. Raises Refused, AdminError: what came before is done.
     """
     past = await read_open(session)

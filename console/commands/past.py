@@ -238,8 +238,8 @@ class Back(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RevertReport:
-    """What became of a revert: the staging, what it could not take back or not whole, and what somebody changed since,
-    which an apply is going to stop at."""
+    """What became of a revert: the staging, what it could not take back or not whole, and what another client changed
+    since, which an apply is going to stop at."""
 
     staging: StageReport
     notes: tuple[str, ...]

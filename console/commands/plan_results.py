@@ -186,7 +186,7 @@ def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = N
 
 def _reason(report: ApplyReport) -> str:
     if report.conflicts:
-        return ": somebody changed what it touches"
+        return ": another client changed what it touches"
     if report.risks:
         return ": there are warnings that nobody accepted"
     return "" if report.ok else ": the check failed"
@@ -196,11 +196,11 @@ _CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("The
 
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
-    """What somebody else changed, three ways: what was read, what is there, what the edit makes of it."""
+    """What another client changed, three ways: what was read, what is there, what the edit makes of it."""
     go_over = "look at what is theirs; then discard the edit, or go over it"
     found = (
-        ("conflicts", report.conflicts, "changed by somebody since it was read:", go_over),
-        ("overridden", report.overridden, "what somebody had changed, and this apply went over:", ""),
+        ("conflicts", report.conflicts, "changed by another client since it was read:", go_over),
+        ("overridden", report.overridden, "what another client had changed, and this apply went over:", ""),
         ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
     )
     return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)

@@ -452,10 +452,10 @@ class Session:
         risks: Iterable[str] = (),
         seen: Iterable[Risk] = (),
     ) -> ApplyReport:
-        """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where somebody changed
-        what it touches since it was read, unless `force`, or the change is one of those `accepted`; nothing where
-        there are warnings but those named in `risks` or `seen`. It is written into the journal first. Settles the plan
-        and describes again what it touched. Raises Refused, AdminError: nothing was sent.
+        """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where another client
+        changed what it touches since it was read, unless `force`, or the change is one of those `accepted`; nothing
+        where there are warnings but those named in `risks` or `seen`. It is written into the journal first. Settles the
+        plan and describes again what it touched. Raises Refused, AdminError: nothing was sent.
 
         Never cancelled midway: what is on its way is waited for, nothing more is sent, and `Interrupted` says how it
         went. Cancelled again, it gives up: the outcome is unknown."""

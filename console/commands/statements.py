@@ -214,8 +214,8 @@ class Check(_Statement):
 
 @dataclass(frozen=True, slots=True)
 class Apply(_Statement):
-    """``apply``. yes: without asking. force: over what somebody changed meanwhile. accept: names of warnings that are
-    no hindrance."""
+    """``apply``. yes: without asking. force: over what another client changed meanwhile. accept: names of warnings that
+    are no hindrance."""
 
     yes: bool = False
     valid_only: bool = False

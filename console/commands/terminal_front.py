@@ -62,7 +62,7 @@ class TerminalFront:
         return ""
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """The report has shown what somebody changed."""
+        """The report has shown what another client changed."""
         places = plural(len(found), "place")
         return (await self.asking.line(f"Type over to go over what is theirs in {places}: ")) == "over"
 

@@ -253,9 +253,9 @@ _ALL = (
         ("apply [--yes] [--valid-only] [--force] [--accept NAME{,NAME}]",),
         "Check the plan, ask, and send it",
         "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
-        "touches is described again right before: what somebody changed since it was read stops the apply and is shown "
-        "as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong has a "
-        "named warning, which is asked about; --accept takes it, and with --yes nothing else does: "
+        "touches is described again right before: what another client changed since it was read stops the apply and is "
+        "shown as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong "
+        "has a named warning, which is asked about; --accept takes it, and with --yes nothing else does: "
         "isr-above-replication, unclean-election, retention-zero, retention-tiny, message-size-lowered, "
         "throttles-everyone, quota-near-zero, needs-restart, acl-locks-out, first-acl. Every change is written into a "
         "journal first, with a number that revert takes.",
@@ -278,7 +278,7 @@ _ALL = (
         "Stage the opposite of a change that was applied",
         "Values and where they came from: a key that was inherited goes back by deletion. CHANGE is the number that "
         "apply gave it, see history. What can't come back is said: records of a deleted topic, secrets. Where "
-        "somebody changed the same place since, apply stops as for any conflict.",
+        "another client changed the same place since, apply stops as for any conflict.",
         ("revert 42",),
     ),
     Verb(

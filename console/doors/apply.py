@@ -25,7 +25,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--valid-only", action="store_true", help="send the rest where something can't be or is refused"
     )
     parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
-    parser.add_argument("--force", action="store_true", help="go over what somebody changed meanwhile, and name it")
+    parser.add_argument(
+        "--force", action="store_true", help="go over what another client changed meanwhile, and name it"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

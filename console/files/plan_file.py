@@ -86,7 +86,7 @@ def _staged(data: dict[str, Any]) -> Staged:
 
 
 def moved_since(file: PlanFile, plan: Plan, snapshot: Snapshot) -> tuple[Conflict, ...]:
-    """What somebody changed since the plan was made. plan: the same edits, staged upon what is there now."""
+    """What another client changed since the plan was made. plan: the same edits, staged upon what is there now."""
     before = {staged.edit.slot: staged for staged in file.staged}
     upon = []
     for staged in plan.staged:

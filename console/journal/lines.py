@@ -135,7 +135,7 @@ def _record(data: Json) -> Numbered | Note:
         case "mended":
             return Mended(_when(data["at"]), Who(**data["who"]))
         case kind:
-            raise BadLine(f"its kind {str(kind)[:20]!r} is none that this kac knows")
+            raise BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
 
 
 def _line(kind: str, body: Mapping[str, Any]) -> bytes:

@@ -105,7 +105,7 @@ class OpenChanges(Generic[Where]):
         number = int(data["place"][0] if kind == "closed" else data["change"])
         change = self._changes.get(number)
         if kind not in _NOTES:
-            raise BadLine(f"its kind {str(kind)[:20]!r} is none that this kac knows")
+            raise BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
         if change is not None:
             _NOTES[kind](change, data)
             change.lines.append(where)

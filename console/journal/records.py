@@ -40,7 +40,7 @@ class Entry:
 
     staged: the edit upon what was there right before it was sent, and the topic that it was bound to; a secret in it
     is written as set, and is not read back. until: when it is to be taken back. reverts: the edit of another change
-    that it takes back. overridden: whether it went over what somebody else had changed meanwhile. overrides: of a
+    that it takes back. overridden: whether it went over what another client had changed meanwhile. overrides: of a
     topic that is deleted. secret: whether it holds a value that is not written down."""
 
     staged: Staged

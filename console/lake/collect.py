@@ -171,7 +171,7 @@ def look_at_all(
     def topics_of(context: Context, cluster_id: str) -> list[str]:
         owner = owners.get(cluster_id)
         if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
-            return []  # whoever claims an id does not learn the names of its topics
+            return []  # a cluster that claims another's id does not learn the names of its topics
         return [key for entity_type, key in states.of(manifest, cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[Taken]:

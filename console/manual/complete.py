@@ -80,7 +80,7 @@ def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
     asked = _Line(before[1:], names)
     finder = _Finder()
     finder.line, finder.shell, finder.replaced = asked, shell, word
-    # What argcomplete reads of the shell; its own variables in the environment are somebody else's completion.
+    # What argcomplete reads of the shell; its own variables in the environment belong to another program's completion.
     for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
         del os.environ[name]
     os.environ.update(
@@ -130,7 +130,7 @@ class _Finder(CompletionFinder):
         """What replaces the word: bash's own part of it, quoted; zsh and fish take names as they are and quote them."""
         found = [each for each in completions if is_harmless(each)][:MOST]
         if self.shell == "fish":
-            # The one character that fish leaves unquoted: it would become somebody's home.
+            # The one character that fish leaves unquoted: it would become a user's home.
             return [each for each in found if not each.startswith("~")]
         if self.shell != "bash":
             return found

@@ -31,7 +31,7 @@ def is_whole(text: str) -> bool:
 
 
 def is_decimal(text: str) -> bool:
-    """Whether it is a number: ``12``, ``0.5``, ``.5``, ``1e6``; one too large for a double is none."""
+    """Whether it is a number: ``12``, ``0.5``, ``.5``, ``1e6``; not if it is too large for a double."""
     return has_number_form(text) and math.isfinite(float(text))
 
 

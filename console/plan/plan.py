@@ -50,7 +50,7 @@ class Moment:
     """A state of the plan to go back or forward to: what was staged first, and so much of what was done to it since.
 
     The log is shared by all moments of one `Staging` and only grows, so that a moment costs the same however long the
-    plan is; its contents are made when somebody goes there.
+    plan is; its contents are made when the operator goes there.
     """
 
     __slots__ = ("_base", "_length", "_log", "_outcomes")

@@ -140,7 +140,7 @@ def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:
 
 def _below(line: DiffLine, outcome: Outcome | None) -> Iterable[Span]:
     if line.moved:
-        yield ("changed by somebody since it was staged; the old value here is what is there now", "changed")
+        yield ("changed by another client since it was staged; the old value here is what is there now", "changed")
     if outcome is None or outcome.ok:
         return
     text = failure_text(outcome.failure) if outcome.failure is not None else ""

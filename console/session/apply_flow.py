@@ -31,13 +31,13 @@ ACCEPT = "accept"
 class Flags:
     """How a front end's own flags are written, for what it says where nobody can be asked.
 
-    yes: does not ask. accept: takes names of warnings. force: what to do to go over what somebody changed. confirm:
-    what stands in for typing the context's name, or what to do instead.
+    yes: does not ask. accept: takes names of warnings. force: what to do to go over what another client changed.
+    confirm: what stands in for typing the context's name, or what to do instead.
     """
 
     yes: str = "--yes"
     accept: str = "--accept"
-    force: str = "repeat the command to do so: it reads anew what is there"
+    force: str = "repeat the command to do so: it reads the current values again"
     confirm: str = "use a context without confirm for scripts"
 
 
@@ -46,9 +46,9 @@ class Asks:
     """Which questions an apply asks.
 
     plan: whether the plan is to be sent at all. name: the context's name, where the context wants it typed. topics: the
-    names of the topics to delete. over: whether to go over what somebody changed. risks: False for a drop-in, which
-    says the warnings and goes on, as the tool that it stands in for. silent: answered beforehand, so that nothing but a
-    name is asked. signals: whether Ctrl-C, SIGTERM and SIGHUP are heard here, not by the front end.
+    names of the topics to delete. over: whether to go over what another client changed. risks: False for a drop-in,
+    which says the warnings and goes on, as the tool that it stands in for. silent: answered beforehand, so that nothing
+    but a name is asked. signals: whether Ctrl-C, SIGTERM and SIGHUP are heard here, not by the front end.
     """
 
     plan: bool = True
@@ -73,7 +73,7 @@ class Question:
     """What is about to be sent.
 
     effects: who else is changed. risks: warnings to accept. yes: whether a plain yes is asked for. typed: what has to
-    be typed besides, in this order. force: it goes over what somebody changed meanwhile.
+    be typed besides, in this order. force: it goes over what another client changed meanwhile.
     """
 
     plan: Plan
@@ -97,7 +97,7 @@ class FrontEnd(Protocol):
         ...
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Show what somebody changed, and ask whether to go over exactly that."""
+        """Show what another client changed, and ask whether to go over exactly that."""
         ...
 
     def tell(self, line: str) -> None:
@@ -181,7 +181,7 @@ async def apply_flow(
         front.report(report)
         if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
             if report.conflicts:
-                front.tell(f"what somebody changed was not gone over; {flags.force}")
+                front.tell(f"what another client changed was not gone over; {flags.force}")
             return tuple(reports)
         if not await front.go_over(report.conflicts):
             return tuple(reports)

@@ -31,9 +31,9 @@ class StepResult:
 class ApplyReport:
     """What a check or an apply did.
 
-    sent: whether anything was sent to change the cluster. conflicts: what somebody changed since it was read, so that
-    it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what was
-    found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
+    sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
+    that it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what
+    was found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
     kept. unrecorded: why the journal does not say how all of it went. risks: warnings that nobody accepted, for which
     nothing was sent.
     """
@@ -57,9 +57,9 @@ class ApplyReport:
 class ApplyOptions:
     """How to apply.
 
-    valid_only: send what passed the check where something did not. force: go over whatever somebody changed meanwhile.
-    accepted: go over these changes, which the operator has seen, and no others. risks: the names of the warnings that
-    are no hindrance. seen: warnings that the operator has seen and accepted, and no others.
+    valid_only: send what passed the check where something did not. force: go over whatever another client changed
+    meanwhile. accepted: go over these changes, which the operator has seen, and no others. risks: the names of the
+    warnings that are no hindrance. seen: warnings that the operator has seen and accepted, and no others.
     """
 
     valid_only: bool = False

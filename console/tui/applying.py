@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 MOST_LINES = 10
+MOST_CONFLICTS = 3
+"""Of four or five lines each, so that all are seen with 24 lines."""
 """Lines of one kind in a question."""
 
 
@@ -60,7 +62,7 @@ class Applying:
         start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
-        """Say what will be sent to which cluster, ask, and send it. force: over what somebody changed meanwhile.
+        """Say what will be sent to which cluster, ask, and send it. force: over what another client changed meanwhile.
 
         The question stands at once, so that keys typed ahead answer it; what the plan means is read meanwhile.
         """
@@ -74,7 +76,7 @@ class Applying:
         cluster = app.session.snapshot.cluster.cluster_id or "unknown cluster id"
         title = f"Apply {plural(len(plan), 'edit')} to {clean(context.name or cluster, 80)} ({clean(cluster, 60)})?"
         what = "checks the plan, and sends it if nothing fails"
-        what += ", over whatever somebody changed meanwhile" if force else ""
+        what += ", over whatever another client changed meanwhile" if force else ""
         requests = request_lines(compile_plan(plan, Facts(configs=app.session.snapshot.configs)))
         names = [(typed.what, typed.text) for typed in names_to_type(app.session, _ASKS)]
         lines = [*requests, *_danger(loss_lines(plan.staged))]
@@ -137,13 +139,13 @@ class Applying:
             question.tell(found)
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Show what somebody changed, three ways; to go over it is for the operator to say, and for this alone."""
+        """Show what another client changed, three ways, and ask whether to go over exactly that."""
         from console.tui.screens.confirm import Confirm
 
-        title = f"Somebody changed {plural(len(found), 'place')} of the plan since it was read."
-        lines = [line for conflict in found[: MOST_LINES // 2] for line in conflict_lines(conflict)]
-        if len(found) > MOST_LINES // 2:
-            lines.append([(f"and {len(found) - MOST_LINES // 2:,} more", "muted")])
+        title = f"Another client changed {plural(len(found), 'place')} of the plan since it was read."
+        lines = [line for conflict in found[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
+        if len(found) > MOST_CONFLICTS:
+            lines.append([(f"and {len(found) - MOST_CONFLICTS:,} more", "muted")])
         self.busy = False
         self._end_waiting(False)
         if await self._app.push_screen_wait(Confirm(title, lines, "goes over what is theirs")):
@@ -334,20 +336,24 @@ def _danger(lines: list[str]) -> list[Line]:
 
 
 def conflict_lines(conflict: Conflict) -> list[Line]:
-    """``topic orders retention.ms``, and below ``was 604800000 (7 d, topic)  theirs …  mine …``."""
+    """``topic orders retention.ms``, and below it a line each for ``was 604800000 (7 d, topic)``, ``theirs …``,
+    ``mine …``."""
     edit = conflict.staged.edit
-    sides: Line = [("", "")]
+    sides: list[Line] = []
     for word, side in (("was", conflict.was), ("theirs", conflict.theirs), ("mine", conflict.mine)):
         meaning = "changed" if word == "theirs" else ""
-        sides += [(f"  {word} ", "muted"), (conflict_side(edit.target, edit.key, side), meaning)]
+        sides.append([(f"  {word:<6} ", "muted"), (conflict_side(edit.target, edit.key, side), meaning)])
     why: list[Line] = [[(f"  {clean(conflict.why, 300)}", "danger")]] if conflict.why else []
-    return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], *why, sides]
+    return [[(f"{target(edit.target)} {clean(edit.key, 80)}".strip(), "strong")], *why, *sides]
 
 
 def report_text(report: ApplyReport, done: str) -> tuple[str, str]:
     """What a check or an apply did, in a line, and its meaning."""
     if report.conflicts:
-        return f"not {done}: somebody changed {plural(len(report.conflicts), 'place')} of the plan meanwhile", "failed"
+        return (
+            f"not {done}: another client changed {plural(len(report.conflicts), 'place')} of the plan meanwhile",
+            "failed",
+        )
     outcomes = [outcome for result in report.results for outcome in result.outcomes]
     failed = [outcome for outcome in outcomes if not outcome.ok]
     good = len(outcomes) - len(failed)

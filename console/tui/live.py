@@ -26,7 +26,7 @@ class Live:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody asked for a read since the one under way began."""
+        """Whether a read was asked for since the one under way began."""
         return self._wake.is_set()
 
     def now(self) -> None:

@@ -137,7 +137,7 @@ class Past:
         if not report.staging.added:
             meaning = "failed"
         if report.moved:
-            text, meaning = f"{text}; somebody changed {len(report.moved)} of it since: apply will ask", "failed"
+            text, meaning = f"{text}; another client changed {len(report.moved)} of it since: apply will ask", "failed"
             if why := next((conflict.why for conflict in report.moved if conflict.why), ""):
                 text = f"{text}; {clean(why, 300)}"
         for note in report.notes:

@@ -30,7 +30,7 @@ MAX_FRAME = 100 * 1024 * 1024
 receives (receive.message.max.bytes)."""
 MAX_EARLY_FRAME = 512 * 1024
 """Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
-length is text or TLS taken for a length, or a peer that nobody knows yet."""
+length is text or TLS taken for a length, or a peer that is not authenticated yet."""
 
 
 class NotKafka(ConnectionError):

@@ -1,6 +1,6 @@
 """The client's side of SCRAM (RFC 5802) as aiokafka does it, with the server's messages checked.
 
-Whoever answers at a broker's address may be somebody else. With few iterations the client's proof is cheap to crack,
+A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
 with two billion the client computes for an hour, and without the right signature at the end the peer does not know the
 password's keys: it is not a broker that holds this user.
 """

@@ -1,6 +1,6 @@
 """Answers of real brokers, kept with the version that gave them, and given again without a broker.
 
-``python -m tests.contract.recorded`` runs the suite on real brokers and writes the files anew (some minutes). A test
+``python -m tests.contract.recorded`` runs the suite on real brokers and writes the files again (some minutes). A test
 whose requests are no longer the recorded ones fails and names that command.
 """
 

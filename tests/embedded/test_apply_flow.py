@@ -196,7 +196,7 @@ def test_a_conflict_is_shown_and_not_gone_over(
     meanwhile(cluster)
     stopped = kac(*words)
     assert stopped.code == 1
-    assert "4711 (topic)" in stopped.out + stopped.complaints
+    assert "4711 (≈ 4.71 s, topic)" in stopped.out + stopped.complaints
     assert "was not gone over" in stopped.complaints
     assert own(cluster, RETENTION) == "4711"
 
@@ -480,7 +480,7 @@ async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedC
         await stage(it, RETENTION, DAY)
         meanwhile(cluster)
         await it.press("A", "y")
-        await it.shows("Somebody changed 1 place")
+        await it.shows("Another client changed 1 place")
         await it.press("y")
         await it.shows("applied: 1 entity")
         assert own(cluster, RETENTION) == DAY

@@ -153,13 +153,13 @@ def test_somebody_else(kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.M
         meanwhile.setattr(Session, "stage", staged_and_changed)
         stopped = kac("run", "-e", "set topic orders retention.ms=1d; apply --yes")
         assert stopped.code == 1
-        assert "4711 (topic)" in stopped.out
+        assert "4711 (≈ 4.71 s, topic)" in stopped.out
         assert "nothing was sent" in stopped.out
         assert own(cluster) == {"retention.ms": "4711"}
         forced = kac("run", "-e", "set topic orders retention.ms=2d; apply --yes --force")
     assert forced.code == 0
     assert "this apply went over:" in forced.out
-    assert "4712 (topic)" in forced.out
+    assert "4712 (≈ 4.71 s, topic)" in forced.out
     assert own(cluster) == {"retention.ms": "172800000"}
 
 

@@ -83,7 +83,7 @@ def test_a_wrong_zone_is_refused_with_the_one_that_fits(spark: SparkSession, tmp
     ingest(spark, late, Inputs(request_logs=(RequestLog((str(log),), "c", 1, "UTC"),)))
     (note,) = ingest(spark, late, Inputs((MetadataLog(str(meta)),))).notes
     assert "1:00 h earlier" in note
-    assert "make the lake anew" in note
+    assert "build the lake again from the start" in note
 
 
 def asked(at: datetime, key: str, text: str) -> Logged:

@@ -95,7 +95,7 @@ class Broker:
             file.truncate(0)
 
     def copy(self) -> None:
-        """A copy of any file, which somebody leaves there."""
+        """A copy of any file, which an operator leaves there."""
         path = self.chance.choice([*self.turned(), self.live])
         self.rotations += 1
         suffix = ".gz" if path.name.endswith(".gz") else ""
@@ -185,7 +185,7 @@ def test_every_line_once_whatever_happens_to_the_files(
     broker.finish()
     for path in tmp_path.glob("*.gz"):
         if "cut" in broker.clients(path):
-            path.unlink()  # gzip begins anew
+            path.unlink()  # gzip begins again
     broker.run(progress, quiet=True)
     assert broker.committed == Counter(f"c{number}" for number in range(broker.written))
     assert broker.written > 5

@@ -1,4 +1,4 @@
-"""Hostile clusters, for whoever wants to see what the console makes of them."""
+"""Hostile clusters, for tests of what the console makes of them."""
 
 from __future__ import annotations
 

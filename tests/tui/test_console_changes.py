@@ -280,7 +280,7 @@ async def test_somebody_elses_change_is_told_in_the_plan() -> None:
         await it.command("set topic orders retention.ms=1d")
         it.client.cluster.configs[ORDERS]["retention.ms"] = "3600000"
         await it.press("7")
-        await it.shows("changed by somebody since it was staged")
+        await it.shows("changed by another client since it was staged")
         assert "1 h" in it.line("retention.ms")
 
 

@@ -65,19 +65,20 @@ async def test_what_somebody_changed_is_shown_three_ways_and_gone_over_only_on_a
         await it.command("set topic orders retention.ms=1d")
         client.cluster.configs[ORDERS]["retention.ms"] = "259200000"
         await it.press("7", "A", "y")
-        await it.shows("Somebody changed 1 place")
-        line = it.line("was 604800000 (topic)")
-        assert "theirs 259200000 (topic)  mine 86400000 (topic)" in line
+        await it.shows("Another client changed 1 place")
+        await it.shows("was    604800000 (7 d, topic)")
+        await it.shows("theirs 259200000 (3 d, topic)")
+        await it.shows("mine   86400000 (1 d, topic)")
         assert [check for _, check in client.sent] == [True]
         await it.press("escape")
         await it.shows("nothing was sent")
         assert len(it.app.session.plan) == 1
         assert client.cluster.configs[ORDERS]["retention.ms"] == "259200000"
         await it.press("A", "y")
-        await it.shows("Somebody changed 1 place")
+        await it.shows("Another client changed 1 place")
         client.cluster.configs[ORDERS]["retention.ms"] = "1000"
         await it.press("y")
-        await it.shows("theirs 1000 (topic)")
+        await it.shows("theirs 1000 (1 s, topic)")
         await it.press("y")
         await it.shows("applied: ")
         assert client.cluster.configs[ORDERS]["retention.ms"] == "86400000"
@@ -113,11 +114,11 @@ async def test_taking_back_what_somebody_changed_since_asks() -> None:
         await apply(it)
         it.client.cluster.configs[ORDERS]["retention.ms"] = "5000"
         await it.command("revert 1")
-        await it.shows("somebody changed 1 of it since")
+        await it.shows("another client changed 1 of it since")
         (staged,) = it.app.session.plan.staged
         assert staged.edit == SetConfig(ORDERS, "retention.ms", "604800000")
         await it.press("7", "A", "y")
-        await it.shows("theirs 5000 (topic)")
+        await it.shows("theirs 5000 (5 s, topic)")
         await it.press("escape")
         assert it.client.cluster.configs[ORDERS]["retention.ms"] == "5000"
 

@@ -56,7 +56,7 @@ async def test_lag_is_read_on_each_tick_and_says_when_it_was_where_it_is_older()
 
 
 def proposed(word: str) -> str:
-    """The verb that is proposed for a word that is none."""
+    """The verb that is proposed for a word that is no verb."""
     try:
         parse(word, Where.BAR)
     except LanguageError as error:

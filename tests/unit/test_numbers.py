@@ -1,4 +1,4 @@
-"""Numbers that people write: one reading everywhere, and a word for what is none."""
+"""Numbers that people write: one reading everywhere, and a message for what is no number."""
 
 from __future__ import annotations
 

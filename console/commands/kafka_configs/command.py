@@ -223,7 +223,7 @@ class ConfigsCommand:
         self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
-        """What somebody else changed between our reading and our applying, and a journal that could not be written."""
+        """What another client changed between our reading and our applying, and a journal that could not be written."""
         from console.commands.plan_results import conflict_tables
         from console.commands.render import render
 

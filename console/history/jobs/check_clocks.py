@@ -50,7 +50,14 @@ def check_clocks(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) 
         of_only = zones.get(("", broker_id)) if len(ids) == 1 else None
         zone = zones.get((cluster_id, broker_id), of_only)
         if zone is None or not any(_is_new(write, folder) for folder in _folders(write, ALTER_REQUEST)):
-            notes.append(_text(cluster_id, broker_id, row, "It was taken in so by a former run: make the lake anew."))
+            notes.append(
+                _text(
+                    cluster_id,
+                    broker_id,
+                    row,
+                    "It was taken in so by a former run: build the lake again from the start.",
+                )
+            )
             continue
         fitting = fitting_zones(zone, row["ends"], steps)
         raise UnreadableInput(_text(cluster_id, broker_id, row, _advice(zone, fitting)))

@@ -1,7 +1,7 @@
 """A file of a request log while it is open: its bytes as they were written, plain or gzip, at a local path or a URI.
 
 Everything that is asked of it is asked of one descriptor: a broker renames, empties, packs and deletes its logs while
-they are read, so a path says nothing about what was read under it a moment ago. What the bytes are is told by checks:
+they are read, so a path says nothing about what was read under it a moment ago. The bytes are recognized by checks:
 digests of the 4 KiB before a position, which are the same under any name, packed or not.
 """
 

@@ -18,7 +18,7 @@ are."""
 _OF_ANOTHER_FORM = (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError)
 
 UNREAD = Change("cluster", "", ":unread", "set", None, False, NO_ANSWER)
-"""Somebody changed something, and what cannot be told."""
+"""Another client changed something, and what cannot be told."""
 
 Row = tuple[Any, ...]
 """start_ts, api, correlation_id, client_id, client_host, principal, is_forwarded, validate_only, then `Change`."""
