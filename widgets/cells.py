@@ -1,7 +1,7 @@
 """Text made fit for terminal cells: harmless, measured, cut and padded. The one place that decides all four.
 
 Nothing here parses markup: a text is a text. Widths are those of Rich, which Textual draws with; Rich is loaded once a
-text is not ASCII.
+text has characters that may be wide.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _UNSEEN = re.compile(
     "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
 _MARKS_IN_A_ROW = 2
+_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc]*")
+"""Texts of one cell a character: Latin letters, punctuation, arrows, frames."""
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -77,7 +79,7 @@ def clean(text: str, limit: int | None = None) -> str:
 
 def cell_width(text: str) -> int:
     """Return how many cells a cleaned `text` takes."""
-    if text.isascii():
+    if text.isascii() or _NARROW.fullmatch(text):
         return len(text)
     from rich.cells import cell_len
 
@@ -85,7 +87,7 @@ def cell_width(text: str) -> int:
 
 
 def _char_width(char: str) -> int:
-    if char.isascii():
+    if char.isascii() or _NARROW.fullmatch(char):
         return 1
     from rich.cells import get_character_cell_size
 
