@@ -175,9 +175,10 @@ def test_looks_find_what_the_journal_says(cluster_name: str, request: pytest.Fix
 
 def test_who_has_no_rights_on_real_brokers_makes_nothing_vanish(kafka39: KafkaCluster, tmp_path: Path) -> None:
     """Alice may not describe topics where an ACL is for others; whatever she is refused is told, nothing is gone."""
-    admin = Context("real", "a test", ConnectionSettings(kafka39.addresses))
+    admin = Context("real", "a test", ConnectionSettings(kafka39.addresses), cluster_id=kafka39.cluster_id)
     sasl = SaslSettings(mechanism="PLAIN", username="alice", password=Secret(kafka39.users["alice"]))
-    alice = Context("alice", "a test", ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl))
+    as_alice = ConnectionSettings(kafka39.login_addresses, "SASL_PLAINTEXT", sasl)
+    alice = Context("alice", "a test", as_alice, cluster_id=kafka39.cluster_id)
     lake = Lake.create(str(tmp_path / "lake"))
     only_bob = ACL._replace(
         resource_name="collect-hidden",
