@@ -193,7 +193,12 @@ def with_spark(
         raise
     except (LakeError, NoSpark, ModuleNotFoundError):
         raise  # told in words by whoever called
-    except Exception as error:  # noqa: BLE001 - never a traceback in the face
+    except Exception as error:  # never a traceback in the face
+        from console.history.jobs.interrupts import interrupted
+
+        if interrupted(error):
+            complain("interrupted: the lake is as it was")
+            raise KeyboardInterrupt from error
         # Not its text, which may hold values of the lines that were read.
         trace = "".join(traceback.format_tb(error.__traceback__))
         logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)

@@ -10,7 +10,8 @@ from functools import partial
 
 import pytest
 
-from console.history.jobs.interrupts import heard
+from console.history.jobs.interrupts import heard, interrupted
+from console.history.jobs.session import stopping
 
 PATIENCE = 30.0
 
@@ -63,3 +64,32 @@ def test_in_logging_it_waits_until_the_lock_is_free(noted: list[str]) -> None:
         raised_in(partial(logger.error, "written"))
         noted.append("raised")
     assert noted == ["written", "raised"]
+
+
+class Lost:
+    """A session whose connection to Java is broken."""
+
+    def stop(self) -> None:
+        raise OSError(107, "Transport endpoint is not connected")
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
+def test_what_fails_after_an_interrupt_does_not_take_its_place(raised: type[BaseException]) -> None:
+    with pytest.raises(raised), stopping(Lost()):  # type: ignore[arg-type]
+        raise raised
+    with pytest.raises(OSError, match="not connected"), stopping(Lost()):  # type: ignore[arg-type]
+        pass
+
+
+def test_an_error_that_an_interrupt_brought_about_is_known() -> None:
+    def broken() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            Lost().stop()
+
+    with pytest.raises(OSError, match="not connected") as lost:
+        broken()
+    assert interrupted(lost.value)
+    assert not interrupted(OSError())
+    assert not interrupted(None)

@@ -42,6 +42,15 @@ def listen() -> None:
         signal.signal(signal.SIGINT, _interrupt)
 
 
+def interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt was under way when the error was raised: it may have broken what failed then."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
+
+
 def _interrupt(_: int, frame: FrameType | None) -> None:
     if not _is_deaf(frame):
         raise KeyboardInterrupt

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -110,11 +110,8 @@ def session(
         shared = SparkContext._active_spark_context is not None or _SHARED in os.environ
         if shared or _SUBMITTED in os.environ:
             spark = SparkSession.builder.config(conf=conf).getOrCreate()
-            try:
+            with nullcontext() if shared else stopping(spark):
                 yield spark
-            finally:
-                if not shared:
-                    spark.stop()
             return
         gateway = _java(conf, log)
         try:
@@ -123,12 +120,23 @@ def session(
             except Py4JError as error:
                 raise NotStarted(str(error)) from error
             listen()  # the context has a handler of its own
-            try:
+            with stopping(spark):
                 yield spark
-            finally:
-                spark.stop()
         finally:
             _end(gateway, seconds_to_end)
+
+
+@contextmanager
+def stopping(spark: SparkSession) -> Iterator[None]:
+    """Stop Spark afterwards. An interrupt may have broken the connection to Java: what that raises is not raised in
+    place of the interrupt."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Py4JError, OSError):
+            spark.stop()
+        raise
+    spark.stop()
 
 
 def _java(conf: SparkConf, log: IO[bytes] | None) -> Any:
