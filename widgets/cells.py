@@ -20,8 +20,8 @@ _UNSEEN = re.compile(
     "\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
 _MARKS_IN_A_ROW = 2
-_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25fc]*")
-"""Texts of one cell a character: Latin letters, punctuation, arrows, frames."""
+_NARROW = re.compile("[ -~\u00a1-\u00ac\u00ae-\u02ff\u2010-\u2027\u2190-\u22ff\u2500-\u25fc]*")
+"""Texts of one cell a character: Latin letters, punctuation, arrows, signs, frames."""
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 

@@ -73,7 +73,7 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for options in ((), ("--scenario", "large")):
-            code, text = said("demo", "--port", port, "--brokers", "1", *options)
+            code, text = said("cluster", "--port", port, "--brokers", "1", *options)
             assert (code, "in use" in text, len(text.splitlines())) == (1, True, 1), text
 
 

@@ -12,7 +12,7 @@ from typing import Any
 Kac = Callable[..., tuple[int, str, str]]
 """Runs a command line on the cluster: exit code, output, complaints."""
 KINDS = ("topics", "configs", "quotas", "acls")
-ACCEPT = "throttles-everyone,needs-restart"
+ACCEPT = "throttles-everyone,needs-restart,first-acl"
 
 KEPT = """
 create topic kept partitions=2 replication=1 retention.ms=1d
