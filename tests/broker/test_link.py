@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -146,15 +144,13 @@ async def test_a_broker_that_dies_in_the_middle(own_cluster: KafkaCluster) -> No
 
 
 async def test_a_broker_that_hangs_times_out_and_is_asked_again_when_it_is_back(plain_cluster: KafkaCluster) -> None:
-    hanging = plain_cluster._processes[3].pid
     async with linked(plain(plain_cluster.addresses[0])) as link:
         await link.call("describe_configs", broker_configs(3), to=broker(3))
-        os.kill(hanging, signal.SIGSTOP)
-        try:
-            with pytest.raises(RequestTimedOut, match="did not answer describe_configs in time"):
-                await link.call("describe_configs", broker_configs(3), to=broker(3), timeout=0.5)
-        finally:
-            os.kill(hanging, signal.SIGCONT)
+        with (
+            plain_cluster.hanging(3),
+            pytest.raises(RequestTimedOut, match="did not answer describe_configs in time"),
+        ):
+            await link.call("describe_configs", broker_configs(3), to=broker(3), timeout=0.5)
         response = await link.call("describe_configs", broker_configs(3), to=broker(3))
         assert response.results[0].error_code == 0
 

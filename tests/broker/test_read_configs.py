@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
 
 from console.admin import configs
 from console.admin.link import Link
@@ -199,12 +197,8 @@ async def test_a_describer_that_hangs_is_replaced(plain_cluster: KafkaCluster, n
         await make_topic(link, name)
         before = await configs.describe_configs(link, [topic_resource(name)])
         assert before.described_by is not None
-        hanging = plain_cluster._processes[before.described_by].pid
-        os.kill(hanging, signal.SIGSTOP)
-        try:
+        with plain_cluster.hanging(before.described_by):
             after = await configs.describe_configs(link, [topic_resource(name)])
-        finally:
-            os.kill(hanging, signal.SIGCONT)
         assert after.described_by not in (None, before.described_by)
         assert after.sets.keys() == before.sets.keys()
     finally:

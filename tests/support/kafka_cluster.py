@@ -17,7 +17,8 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -201,6 +202,20 @@ class KafkaCluster:
         self._processes[broker].wait(30)
         self._forget(broker)
 
+    @contextmanager
+    def hanging(self, broker: int) -> Iterator[None]:
+        """Inside, a broker keeps its connections and does nothing: all of its threads are stopped."""
+        process = self._processes[broker]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            deadline = time.monotonic() + 30
+            while not _is_stopped(process.pid):
+                assert time.monotonic() < deadline, f"broker {broker} does not stop"
+                os.sched_yield()
+            yield
+        finally:
+            process.send_signal(signal.SIGCONT)
+
     def restart(self, broker: int) -> None:
         """Bring a broker (back) up on its own ports and wait until all running brokers see it."""
         if broker in self._processes:
@@ -349,6 +364,12 @@ class KafkaCluster:
 
     def _last_words(self, node: int) -> str:
         return "\n".join(self.server_log(node).splitlines()[-15:])
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether every thread of a process is stopped (proc(5): state T)."""
+    stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def main() -> int:
