@@ -102,7 +102,7 @@ def test_a_plan_is_refused_once_the_cluster_has_moved_on(
     cluster.call(lambda one: one.state.alter_config(topic_resource(ORDERS), {"retention.ms": "5"}))
     code, out, complaints = kac("apply", "-f", plan, "--yes")
     assert code == 1
-    assert "604800000 (topic)  5 (topic)  259200000 (topic)" in " ".join(out.split(" "))
+    assert "604800000 (7 d, topic)  5 (topic)  259200000 (3 d, topic)" in " ".join(out.split(" "))
     assert "nothing was sent" in complaints
     assert retention(cluster) == "5"
     assert kac("apply", "-f", plan, "--yes", "--force")[0] == 0
