@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from console.doors.no_screen import no_screen
 from console.doors.opening import FAILED, USAGE, complain, open_log_file
-from console.doors.terminal import no_screen
 from console.embedded.command import add_options as add_cluster_options
 from console.embedded.command import argv_of, parsed_faults, specs
 

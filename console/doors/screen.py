@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.doors.no_screen import no_screen
 from console.doors.opening import USAGE, client_of, complain, context_of, open_log_file
-from console.doors.terminal import no_screen
 
 if TYPE_CHECKING:
     from console.contexts import Context

@@ -61,8 +61,8 @@ HANDLED = {
     ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
     ("console/present/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
     ("console/present/plain_output.py", "sys.stderr"),
-    ("console/doors/terminal.py", "sys.stdout"),  # asks whether they are terminals
-    ("console/doors/terminal.py", "sys.stderr"),
+    ("console/doors/no_screen.py", "sys.stdout"),  # asks whether they are terminals
+    ("console/doors/no_screen.py", "sys.stderr"),
 }
 
 
