@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from console.commands.asking import Asking
-from console.commands.history_results import local
+from console.commands.journal_lines import local
 from console.commands.past import RevertReport, close, opposites, read_open, stage_opposites
 from console.commands.plan_results import conflict_tables, report_table, with_source
 from console.commands.results import Column, Data, Result, Row, Table

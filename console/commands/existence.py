@@ -6,12 +6,17 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from console.commands.errors import CommandError, did_you_mean
+from console.commands.statements import Entity, Key, Subject
+from console.commands.vocabulary import quota_keys
 from console.commands.words import Span
+from console.language.quoting import ENTITY_WORDS
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
 from console.model.config import ConfigResource
+from console.model.quota import IP, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.failures import failure_text
+from console.present.quotas import KEYS
 from console.present.sanitize import clean
 
 _CANDIDATES = 2_000
@@ -70,3 +75,35 @@ def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFai
 def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
     """What could not be read of whole parts."""
     return tuple(failed for failed in snapshot.failures if failed.part in parts)
+
+
+def subject_of(
+    entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
+) -> tuple[Subject, Span]:
+    """The entity that a statement is about. Raises CommandError where it was left out and none is selected."""
+    if entity is not None:
+        return entity.subject, entity.span
+    if selected is not None:
+        return selected, span
+    first = keys[0] if keys else None
+    hint = did_you_mean(first.name, ENTITY_WORDS) if first is not None and not first.quoted else ""
+    raise CommandError(
+        "no entity is named, and none is selected",
+        hint or "name one: topic NAME, broker ID, user NAME, …",
+        first.span if first is not None else span,
+    )
+
+
+def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
+    """Raises CommandError for a key that an entity of this kind can't have and has not."""
+    legal = quota_keys(entity)
+    if key.name in legal or key.name in own:
+        return
+    # A quota of the other kind is no misspelling.
+    guess = did_you_mean(key.name, legal) if key.name not in KEYS else ""
+    hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
+    raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
+
+
+def _kind(entity: QuotaEntity) -> str:
+    return "an ip" if entity.has(IP) else "a user or client"

@@ -12,7 +12,6 @@ from console.commands.grammar import StatementReading
 from console.commands.known_names import KnownNames
 from console.commands.known_values import CREATE_HELP, LEVELS, QUOTA_HELP, VALUES
 from console.commands.name_index import NameIndex
-from console.commands.query_lists import COLUMNS
 from console.commands.reader import Expected, What
 from console.commands.statements import Subject
 from console.commands.value_candidates import config_candidates, key_help, quota_candidates
@@ -25,6 +24,7 @@ from console.model.effective_quota import CLIENT_KEYS
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.values import LIST
+from console.present.columns import COLUMNS
 from console.present.units import quota
 from console.present.values import human_or_text
 

@@ -10,7 +10,6 @@ from operator import eq, ge, gt, le, lt, ne
 from types import MappingProxyType
 
 from console.commands.errors import CommandError, did_you_mean
-from console.commands.results import Column
 from console.commands.statements import FieldFilter, List
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, ConfigResource
@@ -203,9 +202,9 @@ class ConfigFilter:
         self._looked = False
 
     @property
-    def columns(self) -> tuple[Column, ...]:
-        """A column for each key."""
-        return tuple(Column(key) for key in dict.fromkeys(field.key for field in self._fields))
+    def keys(self) -> tuple[str, ...]:
+        """The keys, each once."""
+        return tuple(dict.fromkeys(field.key for field in self._fields))
 
     def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
         """Key -> value of a resource that passes, None for one that does not. A hidden value passes no filter. Raises

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from console.commands.access import acls_of
 from console.commands.errors import CommandError, did_you_mean
-from console.commands.existence import Creates, require, require_topic
-from console.commands.queries import subject_of
-from console.commands.query_quotas import check_key
+from console.commands.existence import Creates, check_key, require, require_topic, subject_of
 from console.commands.secret_values import is_sensitive
 from console.commands.statements import (
     Access,

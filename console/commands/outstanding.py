@@ -62,7 +62,7 @@ async def outstanding(session: Session) -> Outstanding:
     except JournalError as error:
         return Outstanding((str(error.failure),))
     # What follows is more to import, and seldom needed.
-    from console.commands.history_results import ahead_lines, due_line, open_lines
+    from console.commands.journal_lines import ahead_lines, due_line, open_lines
     from console.commands.past import read_open, settle_unfinished, told
     from console.journal.history import history
     from console.journal.identity import at_work

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from console.commands.errors import CommandError, did_you_mean
+from console.commands.existence import subject_of
 from console.commands.results import Result
-from console.commands.statements import Entity, Key, List, QueryStatement, Show, Subject
-from console.commands.words import Span
-from console.language.quoting import ENTITY_WORDS
+from console.commands.statements import List, QueryStatement, Show, Subject
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY, Plan
 
@@ -31,20 +29,3 @@ def answer(
             from console.commands.query_quotas import effective_result
 
             return effective_result(statement, snapshot)
-
-
-def subject_of(
-    entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
-) -> tuple[Subject, Span]:
-    """The entity that a statement is about. Raises CommandError where it was left out and none is selected."""
-    if entity is not None:
-        return entity.subject, entity.span
-    if selected is not None:
-        return selected, span
-    first = keys[0] if keys else None
-    hint = did_you_mean(first.name, ENTITY_WORDS) if first is not None and not first.quoted else ""
-    raise CommandError(
-        "no entity is named, and none is selected",
-        hint or "name one: topic NAME, broker ID, user NAME, …",
-        first.span if first is not None else span,
-    )

@@ -18,9 +18,9 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.brokers import broker_cells, broker_loads, broker_rows
+from console.present.columns import COLUMNS, CONFIG_KEYS
 from console.present.groups import lag_total
 from console.present.names import NOTHING, named
-from console.present.quotas import KEYS
 from console.present.spans import plain
 
 _TOPICS = (
@@ -59,35 +59,6 @@ _GROUPS = (
     Column("Lag", True),
     Column("Coordinator", True),
 )
-CONFIG_KEYS = ", or a config's key"
-
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "topics": ("name", "partitions", "replication", "under_replicated", "offline", "internal"),
-        "brokers": (
-            "id",
-            "host",
-            "port",
-            "rack",
-            "release",
-            "controller",
-            "fenced",
-            "leaders",
-            "replicas",
-            "out_of_sync",
-        ),
-        "users": ("user", "quotas", "scram", "acls"),
-        "clients": ("client", "quotas"),
-        "ips": ("ip", "quotas"),
-        "quotas": ("user", "client", "ip", *KEYS),
-        "acls": ("principal", "resource_type", "resource_name", "pattern_type", "permission", "operation", "host"),
-        "groups": ("name", "state", "type", "protocol", "lag", "coordinator"),
-        "loggers": ("broker", "logger", "level"),
-        "client-metrics": ("name", "metrics", "interval_ms", "match"),
-        "scram": ("user", "mechanism", "iterations"),
-    }
-)
-"""What ``KEY=VALUE`` can be asked of each kind."""
 
 
 def list_kind(statement: List, snapshot: Snapshot) -> Table:
@@ -137,7 +108,7 @@ def _topics(statement: List, snapshot: Snapshot) -> Table:
         )
         rows.append(Row(cells, {**data, **values}))
     configs.require_known(statement.kind)
-    columns = _TOPICS + configs.columns
+    columns = _TOPICS + tuple(map(Column, configs.keys))
     return _table(statement, columns, rows, problems(snapshot, "topics", *(["configs"] if fields else [])))
 
 
@@ -168,7 +139,7 @@ def _brokers(statement: List, snapshot: Snapshot) -> Table:
         cells = (letter, number, where, rack, release, leaders, replicas, lost, quorum)
         rows.append(Row((*cells, *(value or NOTHING for value in values.values())), {**data, **values}))
     configs.require_known(statement.kind)
-    columns = _BROKERS + configs.columns
+    columns = _BROKERS + tuple(map(Column, configs.keys))
     unread = problems(snapshot, "topics", "versions", *(["configs"] if fields else []))
     return _table(statement, columns, rows, unread)
 

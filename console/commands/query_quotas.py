@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from console.commands.errors import CommandError, did_you_mean
-from console.commands.existence import problems
+from console.commands.existence import check_key, problems
 from console.commands.results import Column, Data, Detail, Row, Table
-from console.commands.statements import EffectiveQuota, Key, Show
+from console.commands.statements import EffectiveQuota, Show
 from console.commands.vocabulary import quota_keys
 from console.model.effective_quota import CLIENT_KEYS, Effective, effective, effective_ip
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaValues
@@ -44,21 +43,6 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
         if name is not None and not entity.has(CLIENT_ID):
             parts["scram"] = scram_table(snapshot, [name], "SCRAM credentials:")
     return Detail(quota_entity(entity), data, (), parts, problems(snapshot, "quotas", "scram"))
-
-
-def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
-    """Raises CommandError for a key that an entity of this kind can't have and has not."""
-    legal = quota_keys(entity)
-    if key.name in legal or key.name in own:
-        return
-    # A quota of the other kind is no misspelling.
-    guess = did_you_mean(key.name, legal) if key.name not in KEYS else ""
-    hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
-    raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
-
-
-def _kind(entity: QuotaEntity) -> str:
-    return "an ip" if entity.has(IP) else "a user or client"
 
 
 def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: Plan) -> Table:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from console.commands.access import OPERATIONS_OF
-from console.commands.query_lists import COLUMNS
 from console.commands.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
 from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.present.columns import COLUMNS
 from console.terminal import put
 
 _INTRODUCTION = """\

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
 
     from console.commands.asking import Terminal
     from console.commands.due import due_table, forget, take_back
-    from console.commands.history_results import ahead_lines
+    from console.commands.journal_lines import ahead_lines
     from console.commands.past import read_open, settle_unfinished
     from console.commands.printing import Printer
     from console.commands.session import Session

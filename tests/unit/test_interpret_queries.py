@@ -12,7 +12,6 @@ from console.commands.filters import BOOLEANS, NUMBERS, glob_test
 from console.commands.grammar import parse
 from console.commands.needs import NOTHING, Needs, needs, needs_of_script
 from console.commands.queries import answer
-from console.commands.query_lists import COLUMNS
 from console.commands.render import render
 from console.commands.results import Column, Row, Table, to_data
 from console.commands.verbs import KINDS
@@ -24,6 +23,7 @@ from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name
 from console.model.refresh import with_failures
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
+from console.present.columns import COLUMNS
 from tests.unit.command_cluster import BROKER_SET, LONG, SNAPSHOT, entry, topic
 
 ORDERS = topic_resource("orders")
