@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -20,45 +20,97 @@ INTERRUPTED = 130
 class Command:
     """A command of `kac`.
 
-    module: has `add_options(parser)` and `run(options) -> exit code`; or, where `own_parser`, `main(argv, options) ->
-    exit code`: it reads its arguments itself, `options` being those given before its name. connects: takes the options
-    that name a cluster.
+    module, function: imported and called when the command is given. The function adds the command's options to the
+    parser it gets, and sets `run` in the parser's defaults: a function from the parsed options to the exit code.
+    own_parser: the function reads the arguments itself, `(arguments, options given before the command) -> exit code`.
+    connects: the command takes the options that name a cluster.
     """
 
     name: str
     module: str
+    function: str
     help: str
     connects: bool = True
     own_parser: bool = False
 
+    def load(self) -> Callable[..., Any]:
+        """Import the function."""
+        found: Callable[..., Any] = getattr(import_module(self.module), self.function)
+        return found
+
 
 COMMANDS = (
-    Command("run", "console.doors.run", "run commands without a screen"),
-    Command("shell", "console.doors.shell", "commands at a prompt, with completion and history"),
-    Command("configs", "console.doors.configs", "show and change configs, as kafka-configs does", own_parser=True),
-    Command("topics", "console.doors.topics", "list, describe, create, delete and alter topics"),
-    Command("quotas", "console.doors.quotas", "list, describe and alter quotas, and tell which one counts"),
-    Command("acls", "console.doors.acls", "list, add and remove ACLs"),
-    Command("brokers", "console.doors.brokers", "list, describe and configure brokers"),
-    Command("groups", "console.doors.groups", "list, describe and configure groups"),
-    Command("scram", "console.doors.scram", "list, set and delete SCRAM credentials"),
-    Command("snapshot", "console.doors.snapshot", "print the whole state as JSON"),
-    Command("export", "console.doors.export", "write what is wanted of a cluster as YAML"),
-    Command("diff", "console.doors.diff", "tell what would change for a cluster to be as files want it"),
-    Command("plan", "console.doors.plan", "the same, checked by the brokers, and kept in a file"),
-    Command("apply", "console.doors.apply", "make a cluster as files want it, or carry out a kept plan"),
-    Command("compare", "console.doors.compare", "tell what differs: clusters, files, entities, brokers"),
-    Command("demo", "console.doors.demo", "open the console on a cluster of its own, to try things", connects=False),
-    Command("cluster", "console.doors.cluster", "run an embedded cluster for any Kafka client", connects=False),
-    Command("history", "console.doors.history", "list what was changed: from a lake, or from this host's journal"),
-    Command("drift", "console.doors.drift", "list what differs from its peers, from a lake"),
-    Command("usage", "console.doors.usage", "list who uses how much of which quota, from a lake"),
-    Command("lake", "console.doors.lake", "fill and keep a lake: what was, who did it, what differs, who uses what"),
-    Command("due", "console.doors.due", "list what was set for a time, and take back what is due"),
-    Command("leftovers", "console.doors.leftovers", "find replication throttles that nothing uses any more"),
-    Command("completion", "console.manual.completion", "print a completion script for a shell", connects=False),
-    Command("__complete", "console.manual.complete", "", connects=False, own_parser=True),
-    Command("contexts", "console.doors.contexts", "list the contexts found, and where", connects=False),
+    Command("run", "console.doors.run", "run_options", "run commands without a screen"),
+    Command("shell", "console.doors.shell", "shell_options", "commands at a prompt, with completion and history"),
+    Command(
+        "configs", "console.doors.configs", "main", "show and change configs, as kafka-configs does", own_parser=True
+    ),
+    Command("topics", "console.doors.noun", "topics_options", "list, describe, create, delete and alter topics"),
+    Command(
+        "quotas", "console.doors.noun", "quotas_options", "list, describe and alter quotas, and tell which one counts"
+    ),
+    Command("acls", "console.doors.noun", "acls_options", "list, add and remove ACLs"),
+    Command("brokers", "console.doors.noun", "brokers_options", "list, describe and configure brokers"),
+    Command("groups", "console.doors.noun", "groups_options", "list, describe and configure groups"),
+    Command("scram", "console.doors.noun", "scram_options", "list, set and delete SCRAM credentials"),
+    Command("snapshot", "console.doors.snapshot", "snapshot_options", "print the whole state as JSON"),
+    Command("export", "console.doors.export", "export_options", "write what is wanted of a cluster as YAML"),
+    Command(
+        "diff", "console.doors.diff", "diff_options", "tell what would change for a cluster to be as files want it"
+    ),
+    Command("plan", "console.doors.plan", "plan_options", "the same, checked by the brokers, and kept in a file"),
+    Command(
+        "apply", "console.doors.apply", "apply_options", "make a cluster as files want it, or carry out a kept plan"
+    ),
+    Command(
+        "compare", "console.doors.compare", "compare_options", "tell what differs: clusters, files, entities, brokers"
+    ),
+    Command(
+        "demo",
+        "console.doors.demo",
+        "demo_options",
+        "open the console on a cluster of its own, to try things",
+        connects=False,
+    ),
+    Command(
+        "cluster",
+        "console.doors.cluster",
+        "cluster_options",
+        "run an embedded cluster for any Kafka client",
+        connects=False,
+    ),
+    Command(
+        "history",
+        "console.doors.history",
+        "history_options",
+        "list what was changed: from a lake, or from this host's journal",
+    ),
+    Command("drift", "console.doors.drift", "drift_options", "list what differs from its peers, from a lake"),
+    Command("usage", "console.doors.usage", "usage_options", "list who uses how much of which quota, from a lake"),
+    Command(
+        "lake",
+        "console.doors.lake",
+        "lake_options",
+        "fill and keep a lake: what was, who did it, what differs, who uses what",
+    ),
+    Command("due", "console.doors.due", "due_options", "list what was set for a time, and take back what is due"),
+    Command(
+        "leftovers",
+        "console.doors.leftovers",
+        "leftovers_options",
+        "find replication throttles that nothing uses any more",
+    ),
+    Command(
+        "completion",
+        "console.manual.completion",
+        "completion_options",
+        "print a completion script for a shell",
+        connects=False,
+    ),
+    Command("__complete", "console.manual.complete", "main", "", connects=False, own_parser=True),
+    Command(
+        "contexts", "console.doors.contexts", "contexts_options", "list the contexts found, and where", connects=False
+    ),
 )
 
 EXAMPLES = """examples:
@@ -112,7 +164,7 @@ def command_parser(command: Command) -> argparse.ArgumentParser:
     )
     if command.connects:
         add_connection(made)
-    import_module(command.module).add_options(made)
+    command.load()(made)
     return made
 
 
@@ -146,8 +198,9 @@ def run(argv: Sequence[str]) -> int:
         if command is None:
             return _no_such(name)
         if command.own_parser:
-            return int(import_module(command.module).main(arguments, options))
-        return int(import_module(command.module).run(command_parser(command).parse_args(arguments, options)))
+            return int(command.load()(arguments, options))
+        parsed = command_parser(command).parse_args(arguments, options)
+        return int(parsed.run(parsed))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from console.files.plan_file import PlanFile
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def apply_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac apply``."""
+    parser.set_defaults(run=run_apply)
     add_file_options(parser)
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
@@ -30,7 +31,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
+def run_apply(options: argparse.Namespace) -> int:
     """0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are no good."""
     try:
         kept = _plan_file(options.file)

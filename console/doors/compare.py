@@ -24,8 +24,9 @@ EXAMPLES = """examples:
 ENTITIES = ("topic", "broker", "group", "client-metrics")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def compare_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac compare``."""
+    parser.set_defaults(run=run_compare)
     what = (
         f"a context, a file, or one of {', '.join(f'{word}:NAME' for word in ENTITIES)} in the cluster of the options"
     )
@@ -38,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_compare(options: argparse.Namespace) -> int:
     """0 told, 1 something could not be read, 2 not understood, 3 with --exit-code: there are differences."""
     if options.brokers:
         return with_session(options, "compare", lambda session: _brokers(session, options))

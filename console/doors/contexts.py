@@ -9,11 +9,12 @@ from pathlib import Path
 from console.terminal import put
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def contexts_options(parser: argparse.ArgumentParser) -> None:
     """None."""
+    parser.set_defaults(run=run_contexts)
 
 
-def run(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
+def run_contexts(options: argparse.Namespace) -> int:  # noqa: ARG001 - as every command
     """Print them; 0."""
     from console.commands.contexts_listing import listing
     from console.contexts import load

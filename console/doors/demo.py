@@ -29,12 +29,13 @@ OWN_PROCESS = frozenset({"large"})
 """Scenarios whose cluster has so much to do that it would slow the console's own process."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def demo_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac cluster``; `incident` where no scenario is named."""
+    parser.set_defaults(run=run_demo)
     add_cluster_options(parser, scenario="incident")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_demo(options: argparse.Namespace) -> int:
     """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be, and
     without a terminal for the screen."""
     from console.contexts.choice import Given

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 NO_CHANGES = "no changes"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def diff_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac diff``."""
+    parser.set_defaults(run=run_diff)
     add_difference_options(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_diff(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or read, 2 the files or the context are no good, 3 with --exit-code."""
 
     async def unchecked(_: Session) -> bool:

@@ -10,8 +10,9 @@ from console.doors.opening import DONE
 SCOPES = ("broker", "cluster", "baseline")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def drift_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac drift``."""
+    parser.set_defaults(run=run_drift)
     parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
     parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
     add_lake(parser)
@@ -19,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_drift(options: argparse.Namespace) -> int:
     """0 told, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs."""
 
     def work(opened: Opened) -> int:

@@ -9,8 +9,9 @@ from console.doors.working import with_session
 from console.model.numbers import natural_number, option
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def due_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac due``."""
+    parser.set_defaults(run=run_due)
     parser.add_argument("--apply", action="store_true", help="take back everything that is due")
     parser.add_argument("--accept", metavar="NAME,…", default="", help="with --apply: go on in spite of these warnings")
     parser.add_argument(
@@ -19,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_due(options: argparse.Namespace) -> int:
     """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
     from datetime import UTC, datetime
 

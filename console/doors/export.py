@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def export_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac export``."""
+    parser.set_defaults(run=run_export)
     parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
     from console.commands.snapshot import read_everything
     from console.files.of_snapshot import wanted_of

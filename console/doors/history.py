@@ -31,8 +31,9 @@ EXAMPLES = """examples:
 """
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def history_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac history``."""
+    parser.set_defaults(run=run_history)
     parser.epilog = EXAMPLES
     parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
     parser.add_argument("--entity", metavar="TYPE:KEY", help="only of topic:orders, broker:2, quota:user=alice …")
@@ -55,7 +56,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_history(options: argparse.Namespace) -> int:
     """0 shown, settled or mended, 1 failed, 2 no context, or not understood."""
     of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
     if options.settle and options.settle[1] not in _OUTCOMES:

@@ -10,18 +10,34 @@ from console.doors.opening import FAILED, USAGE, complain
 from console.model.numbers import decimal_number, natural_number, option
 
 JOBS = {
-    "collect": ("console.doors.lake_collect", "look at clusters, and write down what has changed since the last look"),
-    "ingest": ("console.doors.lake_jobs", "take in what is new in metadata logs, request logs and journals"),
-    "build": ("console.doors.lake_jobs", "make the tables that the console shows: TABLE …, or all of them"),
-    "status": ("console.doors.lake_status", "tell what is in the lake, and how its last runs went"),
-    "report": ("console.doors.lake_report", "write what happened in some hours as a page, for a post-mortem"),
-    "verify": ("console.doors.lake_jobs", "check that the lake is what it says it is"),
-    "compact": ("console.doors.lake_jobs", "make few files of many, and delete versions that are not kept"),
-    "doctor": ("console.doors.lake_doctor", "tell what is here and what is missing to run it, and what to do"),
-    "package": ("console.doors.lake_package", "write the zip that a Spark cluster needs"),
-    "demo": ("console.doors.lake_demo", "make a lake with a day of three clusters, to try it all on"),
+    "collect": (
+        "console.doors.lake_collect",
+        "run_collect",
+        "look at clusters, and write down what has changed since the last look",
+    ),
+    "ingest": (
+        "console.doors.lake_jobs",
+        "run_jobs",
+        "take in what is new in metadata logs, request logs and journals",
+    ),
+    "build": ("console.doors.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
+    "status": ("console.doors.lake_status", "run_status", "tell what is in the lake, and how its last runs went"),
+    "report": (
+        "console.doors.lake_report",
+        "run_report",
+        "write what happened in some hours as a page, for a post-mortem",
+    ),
+    "verify": ("console.doors.lake_jobs", "run_jobs", "check that the lake is what it says it is"),
+    "compact": ("console.doors.lake_jobs", "run_jobs", "make few files of many, and delete versions that are not kept"),
+    "doctor": (
+        "console.doors.lake_doctor",
+        "run_doctor",
+        "tell what is here and what is missing to run it, and what to do",
+    ),
+    "package": ("console.doors.lake_package", "run_package", "write the zip that a Spark cluster needs"),
+    "demo": ("console.doors.lake_demo", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
 }
-"""Each job: its module, and what it does."""
+"""Each job: the module and the function that run it, and what it does."""
 
 _SPARK = ("master", "keep")
 TAKES: dict[str, tuple[str, ...]] = {
@@ -41,10 +57,11 @@ TAKES: dict[str, tuple[str, ...]] = {
 _NAMES = {"tables": "TABLE", "all": "--all"}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def lake_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac lake``."""
+    parser.set_defaults(run=run_lake)
     width = max(map(len, JOBS))
-    listing = "".join(f"  {name:{width}}  {what}\n" for name, (_, what) in JOBS.items())
+    listing = "".join(f"  {name:{width}}  {what}\n" for name, (_, _, what) in JOBS.items())
     parser.epilog = f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml holds, and how on a cluster."
     hidden = argparse.SUPPRESS
     jobs = list(JOBS)
@@ -77,7 +94,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_lake(options: argparse.Namespace) -> int:
     """0 done, 1 failed, 2 not understood."""
     if unwanted := [name for name in _given(options) if name not in TAKES[options.job]]:
         names = ", ".join(_NAMES.get(name, f"--{name.replace('_', '-')}") for name in unwanted)
@@ -87,7 +104,8 @@ def run(options: argparse.Namespace) -> int:
     from console.lake.session import NoSpark
 
     try:
-        return int(import_module(JOBS[options.job][0]).run(options))
+        module, function, _ = JOBS[options.job]
+        return int(getattr(import_module(module), function)(options))
     except (LakeError, NoSpark) as error:
         complain(str(error))
         return FAILED

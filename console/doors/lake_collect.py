@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LEAST_SECONDS = 5.0
 
 
-def run(options: argparse.Namespace) -> int:
+def run_collect(options: argparse.Namespace) -> int:
     """0 all was read, 1 something was not, 2 not understood."""
     from console.commands.printing import Printer
     from console.history.store import Lake

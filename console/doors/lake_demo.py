@@ -23,7 +23,7 @@ _PARTITIONS = "2"
 """Shuffles of so little are dearer the more pieces they have."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_lake_demo(options: argparse.Namespace) -> int:
     """0 made and built, 1 failed; the lake's own errors otherwise."""
     from console.doors.lake_jobs import with_spark
     from console.lake.demo.make import make

@@ -9,7 +9,7 @@ from console.doors.lake_place import lake_of_options
 from console.doors.opening import DONE, FAILED
 
 
-def run(options: argparse.Namespace) -> int:
+def run_doctor(options: argparse.Namespace) -> int:
     """0 all that is needed is there, 1 something is not."""
     from console.commands.printing import Printer
     from console.commands.results import Column, Row, Table

@@ -34,7 +34,7 @@ Job = Callable[[Any, "Lake", "Shown"], int]
 """Gets Spark's session, the lake, and where to say how far it is; gives the exit code."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_jobs(options: argparse.Namespace) -> int:
     """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
     open_log_file()
     return {"ingest": _ingest, "build": _build, "verify": _verify, "compact": _compact}[options.job](options)

@@ -8,7 +8,7 @@ from pathlib import Path
 from console.doors.opening import DONE, FAILED, complain
 
 
-def run(options: argparse.Namespace) -> int:
+def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.commands.printing import Printer
     from console.lake.package import submit_lines, write_package

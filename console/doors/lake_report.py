@@ -14,7 +14,7 @@ from console.terminal import put
 STDOUT = "-"
 
 
-def run(options: argparse.Namespace) -> int:
+def run_report(options: argparse.Namespace) -> int:
     """0 written, 1 the lake could not be read or the file not written, 2 not understood."""
     if not getattr(options, "html", None):
         complain("lake report writes a page: name its file with --html FILE (- is standard output)")

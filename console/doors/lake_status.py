@@ -8,7 +8,7 @@ from console.doors.lake_place import lake_of_options
 from console.doors.opening import DONE
 
 
-def run(options: argparse.Namespace) -> int:
+def run_status(options: argparse.Namespace) -> int:
     """0 told; the lake's own errors otherwise."""
     from console.commands.printing import Printer
     from console.history.jobs.status import status

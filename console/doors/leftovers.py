@@ -9,13 +9,14 @@ from console.doors.working import with_session
 from console.terminal import put
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def leftovers_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac leftovers``."""
+    parser.set_defaults(run=run_leftovers)
     parser.add_argument("--script", action="store_true", help="print the commands that remove them, for kac run -f -")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_leftovers(options: argparse.Namespace) -> int:
     """0 looked, whatever was found; 1 failed, 2 no context."""
     from console.commands.leftovers import command, leftovers_table, read_leftovers
     from console.commands.printing import Printer

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def plan_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac plan``."""
+    parser.set_defaults(run=run_plan)
     add_difference_options(parser)
     parser.add_argument("--out", type=Path, metavar="PLAN", help="keep the plan in a file, for kac apply -f PLAN")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_plan(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or is refused, 2 the files or the context are no good, 3 with --exit-code."""
 
     async def check(session: Session) -> bool:

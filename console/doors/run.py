@@ -7,15 +7,16 @@ import argparse
 from console.doors.opening import USAGE, client_of, complain, context_of
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def run_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac run``."""
+    parser.set_defaults(run=run_run)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
     source.add_argument("-f", "--file", metavar="FILE", help="a script file, - for standard input")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_run(options: argparse.Namespace) -> int:
     """0 done, 1 failed, 2 not understood, 3 edits left unapplied."""
     from console.commands.run import read_script, run_script
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def shell_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac shell``."""
+    parser.set_defaults(run=run_shell)
     parser.add_argument("--vi", action="store_true", help="vi keys, where the config file does not say so")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_shell(options: argparse.Namespace) -> int:
     """0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left unapplied."""
     if not sys.stdin.isatty():
         from console.commands.run import run_script

@@ -8,13 +8,14 @@ from console.doors.opening import USAGE, client_of, complain, context_of, open_l
 from console.terminal import stdout
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def snapshot_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac snapshot``."""
+    parser.set_defaults(run=run_snapshot)
     parser.add_argument("--output", choices=("json",), default="json", help="form of the state")
     parser.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
 
 
-def run(options: argparse.Namespace) -> int:
+def run_snapshot(options: argparse.Namespace) -> int:
     """0 printed, 1 failed, 2 no context."""
     from console.commands.snapshot import print_snapshot
 

@@ -12,8 +12,9 @@ KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
 _NOTE = "rates are estimates from request logs: bytes of records, without headers"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def usage_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac usage``."""
+    parser.set_defaults(run=run_usage)
     add_window(parser)
     parser.add_argument("--key", choices=KEYS, help="only this quota")
     parser.add_argument("--principal", metavar="USER", help="only pairs of this user")
@@ -24,7 +25,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-def run(options: argparse.Namespace) -> int:
+def run_usage(options: argparse.Namespace) -> int:
     """0 told, 1 the lake could not be read, 2 not understood."""
 
     def work(opened: Opened) -> int:

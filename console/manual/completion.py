@@ -69,8 +69,9 @@ complete -c kac -f -a '(__kac_complete)'
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The shell."""
+def completion_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac completion``: the shell."""
+    parser.set_defaults(run=run_completion)
     parser.add_argument("shell", choices=tuple(SCRIPTS), help="whose script to print")
     parser.epilog = (
         "examples:\n"
@@ -80,7 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """0."""
+def run_completion(options: argparse.Namespace) -> int:
+    """Print the shell's script; 0."""
     put(SCRIPTS[options.shell])
     return 0

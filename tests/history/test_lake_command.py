@@ -44,8 +44,8 @@ def test_each_job_has_its_module_and_its_options() -> None:
     from importlib import import_module
 
     assert set(JOBS) == set(TAKES)
-    for module, _ in JOBS.values():
-        assert callable(import_module(module).run)
+    for module, function, _ in JOBS.values():
+        assert callable(getattr(import_module(module), function))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from console.commands.nouns.noun import Noun, OptionsError, Statements
 from console.language.quoting import quote, quoted
 
-EXAMPLES = """\
+_ACL_EXAMPLES = """\
 examples:
   kac acls -c prod --list --principal User:alice
   kac acls -c prod --add --allow-principal User:alice --operation READ,DESCRIBE --topic orders
@@ -32,7 +32,7 @@ _HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
 _CONSUMER = {"topic": "READ,DESCRIBE", "group": "READ"}
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _acl_options(parser: argparse.ArgumentParser) -> None:
     def several(name: str, metavar: str, help_: str) -> None:
         parser.add_argument(name, metavar=metavar, action="append", default=[], help=help_)
 
@@ -61,9 +61,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _acl_statements(given: argparse.Namespace, action: str) -> Statements:
     if action in ("list", "describe"):
-        return _list(given)
+        return _acl_list(given)
     who = [("allow", name, given.allow_host) for name in given.allow_principal]
     who += [("deny", name, given.deny_host) for name in given.deny_principal]
     if not who:
@@ -86,7 +86,7 @@ def _from(host: str) -> str:
     return "" if host == "*" else f" from {quote(host)}"
 
 
-def _list(given: argparse.Namespace) -> Statements:
+def _acl_list(given: argparse.Namespace) -> Statements:
     """One list for each principal and each resource that was named; without any, all."""
     filters = [f"principal={_value(name)}" for name in given.principal] or [""]
     resources = [
@@ -144,7 +144,7 @@ def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> li
     return found
 
 
-NOUN = Noun(
+ACLS = Noun(
     "acls",
     "list, add and remove ACLs",
     {
@@ -152,9 +152,9 @@ NOUN = Noun(
         "add": "allow or deny",
         "remove": "take away exactly these",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _acl_options,
+    _acl_statements,
+    _ACL_EXAMPLES,
     destructive=("remove",),
     aliases=(("create", "add"), ("delete", "remove"), ("describe", "list")),
 )

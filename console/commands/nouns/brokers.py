@@ -7,7 +7,7 @@ import argparse
 from console.commands.nouns.noun import Noun, OptionsError, Statements, add_config_options, alteration
 from console.language.quoting import DEFAULT_NAME, quote
 
-EXAMPLES = """\
+_BROKER_EXAMPLES = """\
 examples:
   kac brokers -b broker1:9092 --list
   kac brokers -c prod --describe --broker 2
@@ -15,14 +15,14 @@ examples:
 """
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _broker_options(parser: argparse.ArgumentParser) -> None:
     one = parser.add_mutually_exclusive_group()
     one.add_argument("--broker", metavar="ID", help="its number")
     one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
     add_config_options(parser, "configs")
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _broker_statements(given: argparse.Namespace, action: str) -> Statements:
     if action == "list":
         return ("list brokers",)
     if given.broker is None and not given.broker_defaults:
@@ -31,7 +31,7 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
     return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
 
 
-NOUN = Noun(
+BROKERS = Noun(
     "brokers",
     "list, describe and configure brokers",
     {
@@ -39,7 +39,7 @@ NOUN = Noun(
         "describe": "all configs of a broker, or the brokers' default",
         "alter": "set or remove configs",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _broker_options,
+    _broker_statements,
+    _BROKER_EXAMPLES,
 )

@@ -6,7 +6,7 @@ import argparse
 
 from console.commands.nouns.noun import Noun, Statements, add_config_options, alteration, need
 
-EXAMPLES = """\
+_GROUP_EXAMPLES = """\
 examples:
   kac groups -b broker1:9092 --list --state Stable
   kac groups -c prod --describe --group billing
@@ -14,13 +14,13 @@ examples:
 """
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _group_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", metavar="NAME", help="its name")
     parser.add_argument("--state", metavar="STATE", help="with --list: only in this state")
     add_config_options(parser, "configs")
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _group_statements(given: argparse.Namespace, action: str) -> Statements:
     if action == "list":
         state = f" state={need(given.state, '--state', action)}" if given.state is not None else ""
         return (f"list groups{state}",)
@@ -28,7 +28,7 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
     return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
 
 
-NOUN = Noun(
+GROUPS = Noun(
     "groups",
     "list, describe and configure groups",
     {
@@ -36,7 +36,7 @@ NOUN = Noun(
         "describe": "a group's members and how far it is behind",
         "alter": "set or remove configs",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _group_options,
+    _group_statements,
+    _GROUP_EXAMPLES,
 )

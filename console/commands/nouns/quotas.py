@@ -7,7 +7,7 @@ import argparse
 from console.commands.nouns.noun import Noun, OptionsError, Statements, add_config_options, alteration, need
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 
-EXAMPLES = """\
+_QUOTA_EXAMPLES = """\
 examples:
   kac quotas -c prod --list --user alice
   kac quotas -c prod --effective --user alice --client checkout-7
@@ -17,7 +17,7 @@ examples:
 _PARTS = ("user", "client", "ip")
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _quota_options(parser: argparse.ArgumentParser) -> None:
     for part in _PARTS:
         one = parser.add_mutually_exclusive_group()
         one.add_argument(f"--{part}", metavar="NAME", help=f"the {part}; with --list also a pattern")
@@ -25,7 +25,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_config_options(parser, "quotas")
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _quota_statements(given: argparse.Namespace, action: str) -> Statements:
     if action == "list":
         return (" ".join(["list quotas", *(f"{part}={name}" for part, name in _parts(given, pattern=True))]),)
     if action == "effective":
@@ -52,7 +52,7 @@ def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, 
     return found
 
 
-NOUN = Noun(
+QUOTAS = Noun(
     "quotas",
     "list, describe and alter quotas, and tell which one counts",
     {
@@ -61,7 +61,7 @@ NOUN = Noun(
         "effective": "what counts for a user and a client, and what it beats",
         "alter": "set or remove quotas of an entity",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _quota_options,
+    _quota_statements,
+    _QUOTA_EXAMPLES,
 )

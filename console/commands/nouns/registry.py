@@ -1,16 +1,19 @@
-"""The nouns by name. Each stands in a module of its own, imported when it is asked for."""
+"""The nouns by name."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from console.commands.nouns.acls import ACLS
+from console.commands.nouns.brokers import BROKERS
+from console.commands.nouns.groups import GROUPS
 from console.commands.nouns.noun import Noun
+from console.commands.nouns.quotas import QUOTAS
+from console.commands.nouns.scram import SCRAM
+from console.commands.nouns.topics import TOPICS
 
-NAMES = ("topics", "quotas", "acls", "brokers", "groups", "scram")
+NOUNS = {each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, GROUPS, SCRAM)}
+NAMES = tuple(NOUNS)
 
 
 def noun(name: str) -> Noun:
     """The noun of this name."""
-    found = import_module(f"console.commands.nouns.{name}").NOUN
-    assert isinstance(found, Noun)
-    return found
+    return NOUNS[name]

@@ -8,7 +8,7 @@ from console.commands.nouns.noun import Noun, Statements, need
 from console.language.quoting import quote
 from console.model.numbers import natural_number, option
 
-EXAMPLES = """\
+_SCRAM_EXAMPLES = """\
 examples:
   kac scram -b broker1:9092 --list
   kac scram -c prod --create --user alice --mechanism SCRAM-SHA-512                      # asks, hidden
@@ -17,14 +17,14 @@ examples:
 """
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _scram_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--user", metavar="NAME", help="whose")
     parser.add_argument("--mechanism", choices=("SCRAM-SHA-256", "SCRAM-SHA-512"), type=str.upper, help="which")
     parser.add_argument("--iterations", metavar="N", type=option(natural_number), help="4096 to 16384; without it 4096")
     parser.add_argument("--password-file", metavar="FILE", help="the password is its text; without it you are asked")
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _scram_statements(given: argparse.Namespace, action: str) -> Statements:
     if action in ("list", "describe"):
         if action == "list" and given.user is None:
             return ("list scram",)
@@ -37,7 +37,7 @@ def _statements(given: argparse.Namespace, action: str) -> Statements:
     return (f"scram set {user} {mechanism}{iterations} password={source}",)
 
 
-NOUN = Noun(
+SCRAM = Noun(
     "scram",
     "list, set and delete SCRAM credentials",
     {
@@ -46,9 +46,9 @@ NOUN = Noun(
         "create": "set a credential, or another password",
         "delete": "delete a credential",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _scram_options,
+    _scram_statements,
+    _SCRAM_EXAMPLES,
     destructive=("delete",),
     aliases=(("alter", "create"),),
 )

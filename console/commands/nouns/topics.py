@@ -8,7 +8,7 @@ from console.commands.nouns.noun import Noun, OptionsError, Statements, need, pa
 from console.language.quoting import quote, quote_pattern
 from console.model.numbers import natural_number, option
 
-EXAMPLES = """\
+_TOPIC_EXAMPLES = """\
 examples:
   kac topics -b broker1:9092 --list
   kac topics -c prod --describe --topic orders --output json
@@ -18,7 +18,7 @@ examples:
 """
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _topic_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", metavar="NAME", help="its name; with --list and --describe also a pattern, as svc-*")
     parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
     parser.add_argument(
@@ -35,15 +35,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--unavailable-partitions", action="store_true", help="only topics that have some")
 
 
-def _statements(given: argparse.Namespace, action: str) -> Statements:
+def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
     if action in ("list", "describe") and (action == "list" or given.topic is None or _is_pattern(given.topic)):
-        return (_list(given),)
+        return (_topic_list(given),)
     name = need(given.topic, "--topic", action)
     match action:
         case "describe":
             return (f"describe topic {name}",)
         case "create":
-            return (_create(given, name),)
+            return (_topic_create(given, name),)
         case "delete":
             return (f"delete topic {name}",)
     if given.replication_factor is not None or given.replica_assignment is not None:
@@ -60,7 +60,7 @@ def _is_pattern(name: str) -> bool:
     return any(char in name for char in "*?[")
 
 
-def _list(given: argparse.Namespace) -> str:
+def _topic_list(given: argparse.Namespace) -> str:
     words = [quote_pattern(given.topic)] if given.topic is not None else []
     if given.exclude_internal:
         words.append("internal=false")
@@ -71,7 +71,7 @@ def _list(given: argparse.Namespace) -> str:
     return " ".join(["list topics", *words])
 
 
-def _create(given: argparse.Namespace, name: str) -> str:
+def _topic_create(given: argparse.Namespace, name: str) -> str:
     words = [f"create topic {name}"]
     if given.replica_assignment is not None:
         words.append(f"assign={quote(given.replica_assignment)}")
@@ -86,7 +86,7 @@ def _create(given: argparse.Namespace, name: str) -> str:
     return " ".join(words)
 
 
-NOUN = Noun(
+TOPICS = Noun(
     "topics",
     "list, describe, create, delete and alter topics",
     {
@@ -96,8 +96,8 @@ NOUN = Noun(
         "delete": "delete a topic with all its records",
         "alter": "more partitions, or other configs",
     },
-    _add_options,
-    _statements,
-    EXAMPLES,
+    _topic_options,
+    _topic_statements,
+    _TOPIC_EXAMPLES,
     destructive=("delete",),
 )
