@@ -29,26 +29,25 @@ class Step:
     make: Callable[..., DataFrame]
 
 
-def _transform(name: str) -> Callable[..., DataFrame]:
-    """The function of the transform of that name, imported when it is called."""
+def _transform(module: str, function: str) -> Callable[..., DataFrame]:
+    """The function that makes a table. Its module is imported when it is called."""
 
     def make(_: SparkSession, __: Lake, *reads: object) -> DataFrame:
-        made: DataFrame = getattr(import_module(f"..transforms.{name}", __package__), name)(*reads)
+        made: DataFrame = getattr(import_module(module), function)(*reads)
         return made
 
     return make
 
 
-def _drift(_: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
+def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
     from ..policies.files import BASELINE_FILE, FileError, read_baseline
-    from ..transforms.drift import drift
 
     text = _own_file(lake, BASELINE_FILE)
     try:
         baseline = () if text is None else read_baseline(text, lake.path(BASELINE_FILE))
     except FileError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
-    return drift(history, snapshot, baseline)
+    return _transform("console.history.transforms.drift", "drift")(spark, lake, history, snapshot, baseline)
 
 
 def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> DataFrame:
@@ -59,7 +58,7 @@ def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> Da
         policies = default_policies() if text is None else read_policies(text, lake.path(POLICIES_FILE))
     except FileError as wrong:
         raise UnreadableInput(str(wrong)) from wrong
-    return _transform("policy_violation")(spark, lake, history, policies)
+    return _transform("console.history.transforms.policy_violation", "policy_violation")(spark, lake, history, policies)
 
 
 def _own_file(lake: Lake, name: str) -> str | None:
@@ -73,11 +72,19 @@ STEPS = (
     Step(
         "change_event",
         (Source("kraft_record"), Source("snapshot"), Source("journal"), Source("alter_request")),
-        _transform("change_event"),
+        _transform("console.history.transforms.change_event", "change_event"),
     ),
-    Step("history", (Source("change_event"), Source("snapshot")), _transform("history")),
+    Step(
+        "history",
+        (Source("change_event"), Source("snapshot")),
+        _transform("console.history.transforms.history", "history"),
+    ),
     Step("drift", (Source("history"), Source("snapshot")), _drift),
-    Step("quota_usage", (Source("request_1s", cut=True), Source("history")), _transform("quota_usage")),
+    Step(
+        "quota_usage",
+        (Source("request_1s", cut=True), Source("history")),
+        _transform("console.history.transforms.quota_usage", "quota_usage"),
+    ),
     Step("policy_violation", (Source("history"),), _policy_violation),
 )
 """In the order in which one needs the other."""

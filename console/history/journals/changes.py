@@ -55,7 +55,7 @@ def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending
     return Ending("unknown" if sent else "not sent")
 
 
-def rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
+def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
     """The change in the columns of the table `journal`, less the run. Where a secret was set, what the brokers said of
     it is left out: they may have repeated it."""
     for place, (edit, end) in enumerate(zip(intent.edits, ends, strict=True)):

@@ -23,7 +23,7 @@ from ..redact import blot
 from ..schema.arrow import arrow_schema
 from ..schema.bronze import JOURNAL
 from ..schema.records import QUARANTINE
-from . import changes
+from .changes import change_rows, endings, is_over
 from .lines import BadLine, Intent, Mended, Note, record
 from .segments import SUFFIX, Segments
 
@@ -107,8 +107,8 @@ class _Reading:
         self.bad.sort(key=lambda row: (len(row["file"]), row["file"], int(row["byte_pos"])))
         for change in sorted(self._touched & self._intents.keys()):
             intent = self._intents[change]
-            ends = changes.endings(intent, self._notes.get(change, []))
-            self.rows += changes.rows(self.cluster_id, intent, ends)
+            ends = endings(intent, self._notes.get(change, []))
+            self.rows += change_rows(self.cluster_id, intent, ends)
         self.remembered |= {
             "bytes": end,
             "head": hashlib.sha256(head).hexdigest(),
@@ -120,7 +120,7 @@ class _Reading:
 
     def _is_open(self, change: int) -> bool:
         intent = self._intents[change]
-        over = changes.is_over(changes.endings(intent, self._notes.get(change, [])))
+        over = is_over(endings(intent, self._notes.get(change, [])))
         return not over and intent.at > datetime.now(timezone.utc) - OPEN_FOR
 
     def _is_the_same(self, file: BinaryIO) -> bool:

@@ -67,10 +67,10 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 def default_policies() -> tuple[Policy, ...]:
     """Those that come with kac."""
     # pkgutil, since this may be imported from a zip.
-    data = pkgutil.get_data(__package__ or "", "default.yaml")
+    data = pkgutil.get_data("console.history", "default_policies.yaml")
     if data is None:
-        raise FileError("default.yaml is missing beside the policies' code: install kac again")
-    return read_policies(data.decode(), "default.yaml")
+        raise FileError("default_policies.yaml is missing in console/history: install kac again")
+    return read_policies(data.decode(), "default_policies.yaml")
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:

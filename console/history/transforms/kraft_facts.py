@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from ..entities import ACL_SET
 from ..kafka_codes import MECHANISMS
 from ..redact import HIDDEN
-from . import kraft_spelling as spelled
 from .kraft_fields import is_type, read_fields
+from .kraft_spelling import acl_attr, acl_key, config_key, config_type, named, quota_key, quota_value
 from .kraft_topics import topic_facts
 
 _OF_BROKER = (":endpoints", ":rack", ":fenced")
@@ -62,16 +62,16 @@ def _facts_by_itself(records: DataFrame) -> DataFrame:
 def _said() -> Column:
     """An array of what a record says."""
     f = F.col("f")
-    config_type = spelled.config_type(f["resourceType"])
+    resource_type = config_type(f["resourceType"])
     config = _fact(
-        config_type,
-        spelled.config_key(config_type, f["resourceName"]),
+        resource_type,
+        config_key(resource_type, f["resourceName"]),
         f["name"],
         f["value"].isNotNull(),
         F.when(F.col("value_hmac").isNull() & (f["value"] != HIDDEN), f["value"]),
     )
-    quota = _fact("quota", spelled.quota_key(f["entity"]), f["key"], ~f["remove"], spelled.quota_value(f["value"]))
-    mechanism = spelled.named(MECHANISMS, f["mechanism"])
+    quota = _fact("quota", quota_key(f["entity"]), f["key"], ~f["remove"], quota_value(f["value"]))
+    mechanism = named(MECHANISMS, f["mechanism"])
     iterations = F.concat(F.lit("iterations="), f["iterations"].cast("string"))
     level = f["featureLevel"]
     broker = F.coalesce(f["brokerId"].cast("string"), f["id"])
@@ -139,8 +139,8 @@ def _acl_facts(records: DataFrame) -> DataFrame:
     f = F.col("f")
     is_set = is_type("AccessControlEntryRecord")
     by_id = Window.partitionBy("cluster_id", F.col("f.id"))
-    upon = spelled.acl_key(f["resourceType"], f["patternType"], f["resourceName"])
-    whom = spelled.acl_attr(f["permissionType"], f["operation"], f["principal"], f["host"])
+    upon = acl_key(f["resourceType"], f["patternType"], f["resourceName"])
+    whom = acl_attr(f["permissionType"], f["operation"], f["principal"], f["host"])
     value = F.when(is_set, F.lit(ACL_SET))
     return (
         read_fields(records, "AccessControlEntryRecord", "RemoveAccessControlEntryRecord")
