@@ -20,8 +20,8 @@ from console.history.store.errors import LakeError, NoLake
 from console.lake.collect import write_down
 from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker
-from console.lake.demo.recording import Recorded, record
-from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT
+from console.lake.demo.recording import record
+from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT, Recorded
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 

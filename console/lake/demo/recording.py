@@ -3,8 +3,8 @@ at it tell of that. The hours pass in no time; what is recorded has the times of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,10 +20,10 @@ from console.journal.file import journal_path
 from console.journal.lines import intent_line, note_line
 from console.journal.records import Answered, Ended, Entry, Intent, Origin, Sending, Who
 from console.journal.records import Request as JournalRequest
-from console.lake.collect import Taken, take
+from console.lake.collect import take
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.request_log import RequestLogs, requests_of
-from console.lake.demo.story import CLIENTS, HOSTS, HOURS, LOOK_EVERY, NOT_LOOKED_AT, Deed, deeds
+from console.lake.demo.story import CLIENTS, HOSTS, HOURS, LOOK_EVERY, NOT_LOOKED_AT, Deed, Recorded, deeds
 from console.model.changes import Status
 from console.model.config import ConfigEntry, own_source, topic_resource
 from console.plan.edits import (
@@ -45,20 +45,6 @@ from console.plan.staged import Staged, Was
 JOURNALS = "journal"
 HOST = "ops-1"
 """The host that the journal is of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a cluster left.
-
-    taken: the looks at it. metadata_log: the log's folder; None of a cluster without one. request_logs: by broker.
-    """
-
-    name: str
-    cluster_id: str
-    taken: tuple[Taken, ...]
-    metadata_log: Path | None
-    request_logs: Mapping[int, Path]
 
 
 async def record(

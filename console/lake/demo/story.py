@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from console.embedded.scenarios.filling import DAY, MIB
 from console.model.acl import Acl
@@ -24,6 +27,9 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
+
+if TYPE_CHECKING:
+    from console.lake.collect import Taken
 
 HOURS = 24
 """How long the day is; it ends now."""
@@ -57,6 +63,20 @@ class Client:
     produces: bool = True
     limit: float | None = None
     busy: tuple[timedelta, timedelta] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a cluster left.
+
+    taken: the looks at it. metadata_log: the log's folder; None of a cluster without one. request_logs: by broker.
+    """
+
+    name: str
+    cluster_id: str
+    taken: tuple[Taken, ...]
+    metadata_log: Path | None
+    request_logs: Mapping[int, Path]
 
 
 def deeds() -> tuple[Deed, ...]:
