@@ -15,7 +15,7 @@ from console.terminal import put
 if TYPE_CHECKING:
     from console.history.store import Lake
     from console.lake.demo.make import Demo
-    from console.lake.demo.recording import Recorded
+    from console.lake.demo.story import Recorded
     from console.lake.progress import Shown
 
 NAME = "demo-lake"
