@@ -61,7 +61,7 @@ docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the pa
 	$(BIN)/python -m console.commands.reference > docs/commands.md
 	$(BIN)/python -m console.tui.keys_page > docs/keys.md
 	$(BIN)/python -m console.manual.page > docs/kac.1
-	$(BIN)/python -m console.history.schema.page > docs/lake-tables.md
+	$(BIN)/python -m console.history.schema_page > docs/lake-tables.md
 
 pictures: dev-venv  ## the pictures in screenshots/, from the running console
 	$(BIN)/python -m screenshots.take

@@ -37,7 +37,7 @@ _RECORD = re.compile(r'\| offset: (\d+) .* payload: (\{"type":"(\w+)".*\})$')
 
 def decode(log: str) -> dict[str, float]:
     """Read a log to its end: seconds, records, and the most memory that the process had, in MiB."""
-    from console.history.kraft.read import read_log
+    from console.history.kraft.metadata_log import read_log
 
     start = time.perf_counter()
     _, batches = read_log([log], KEY, _no_trouble)
@@ -49,7 +49,7 @@ def decode(log: str) -> dict[str, float]:
 def through_spark(log: str) -> dict[str, float]:
     """The same as a DataFrame with all its columns, from when the session is there."""
     from console.history.jobs.session import Settings, session
-    from console.history.sources.kraft_log import KraftLog
+    from console.history.spark_sources import KraftLog
 
     settings = Settings(name="benchmark", master="local[2]", memory="1g", shuffle_partitions=2)
     with tempfile.TemporaryFile() as java_log, session(settings, java_log) as spark:
@@ -82,7 +82,7 @@ def dump(log: Path, output: Any = subprocess.DEVNULL) -> float:
 
 def check(log: Path) -> None:
     """Raises AssertionError where the two do not tell of the same records."""
-    from console.history.kraft.read import read_log
+    from console.history.kraft.metadata_log import read_log
 
     ours: collections.Counter[str] = collections.Counter()
     _, batches = read_log([str(log)], KEY, _no_trouble)

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
 from console.history.entities import quota_key, quota_parts
-from console.history.schema.gold import USAGE_KEYS
+from console.history.schema import USAGE_KEYS
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -224,8 +224,8 @@ def measured(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> in
 
 def history_of(limits: dict[str, dict[str, float]]) -> pa.Table:
     """The quotas as rows of history, set long ago."""
-    from console.history.schema.arrow import arrow_schema
-    from console.history.schema.gold import HISTORY
+    from console.history.arrow_schema import arrow_schema
+    from console.history.schema import HISTORY
 
     said = [(entity, key, value) for entity, values in limits.items() for key, value in values.items()]
     columns = {

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
-from console.history.schema.gold import HISTORY
+from console.history.schema import HISTORY
 from console.history.store import Lake
 
 LIMIT = 0.25

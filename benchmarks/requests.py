@@ -50,12 +50,12 @@ def run_duckdb(log: Path, out: Path) -> None:
 
 def run_spark(log: Path, out: Path, *, with_duckdb: bool) -> None:
     """As `ingest` does."""
+    from console.history.request_log_duckdb import counted_seconds, request_1s_of
     from console.history.requests.parts import BrokerLog
     from console.history.requests.progress import plan
-    from console.history.sources.request_log import request_lines
-    from console.history.sources.request_log_duckdb import counted_seconds, request_1s_of
-    from console.history.transforms.request_1s import request_1s
-    from console.lake.session import lake_session
+    from console.history.spark_sources import request_lines
+    from console.history.transforms.request_logs import request_1s
+    from console.lake.spark_session import lake_session
 
     logs = [BrokerLog("benchmark", 1, plan([str(log)], {}).spans)]
     size, memory = log.stat().st_size, {"spark.driver.memory": "1g"}

@@ -16,16 +16,15 @@ import time
 from pathlib import Path
 
 from benchmarks.figures import interleaved, load, report, report_ratio, report_times
-from console.lake.class_archive import build, class_archive
-from console.lake.java import find_java
-from console.lake.session import SMALL, cache_folder
+from console.lake.java import build_archive, class_archive, find_java
+from console.lake.spark_session import SMALL, cache_folder
 
 MOST_MS = 6000.0
 """What the design allows with the archive."""
 ROOT = Path(__file__).parents[1]
 _FIRST = """
 import json, os, sys
-from console.lake.session import lake_session
+from console.lake.spark_session import lake_session
 with lake_session(os.environ, master="local[2]", input_bytes=int(sys.argv[1])) as spark:
     rows = spark.range(100_000).selectExpr("id % 7 k", "id v").groupBy("k").sum("v").orderBy("k").collect()
     print(json.dumps([list(row) for row in rows]), flush=True)
@@ -57,7 +56,7 @@ def main() -> None:
     archive = class_archive(java, cache_folder(environ))
     if not archive.there:
         began = time.perf_counter()
-        why = build(archive, java, environ)
+        why = build_archive(archive, java, environ)
         if why:
             sys.exit(f"the archive could not be built: {why}")
         report("archive of classes built", ms=round((time.perf_counter() - began) * 1000))

@@ -25,8 +25,8 @@ def run_drift(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.commands.lake_tables import drift_table
-        from console.history.reader.drift import drift
-        from console.history.schema.gold import DRIFT
+        from console.history.reader.queries import drift
+        from console.history.schema import DRIFT
 
         rows = drift(opened.tables, opened.cluster, options.scope, options.key)
         table = drift_table(rows, clusters=opened.cluster is None)

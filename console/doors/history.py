@@ -88,8 +88,8 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.commands.lake_tables import history_table
-    from console.history.reader.timeline import Wanted, first_looks, timeline, with_acls
-    from console.history.schema.gold import HISTORY
+    from console.history.reader.queries import Wanted, first_looks, timeline, with_acls
+    from console.history.schema import HISTORY
 
     since, until = window(options, opened.now)
     limit = max(1, options.limit or LIMIT)

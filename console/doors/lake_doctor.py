@@ -31,10 +31,9 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 def _archived() -> None:
     """Builds the archive of Spark's classes anew."""
-    from console.lake.class_archive import class_archive, forget
-    from console.lake.java import NoJava, find_java
+    from console.lake.java import NoJava, class_archive, find_java
     from console.lake.progress import shown
-    from console.lake.session import archived, cache_folder
+    from console.lake.spark_session import archived, cache_folder
 
     try:
         java = find_java(os.environ, cache_folder(os.environ))

@@ -170,7 +170,7 @@ def with_spark(
     settings of Spark's."""
     from console.history.store import Lake, LakeError
     from console.lake.progress import shown
-    from console.lake.session import NoSpark, lake_session
+    from console.lake.spark_session import NoSpark, lake_session
 
     local = "://" not in where or where.startswith("file://")
     # What is wrong with the lake is said before Spark is started for it.
@@ -208,7 +208,7 @@ def with_spark(
 
 def _words(error: Exception) -> str:
     """What is wrong, and where more stands, in a line."""
-    from console.lake.session import spark_log
+    from console.lake.spark_session import spark_log
 
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)

@@ -11,7 +11,7 @@ from console.doors.opening import DONE, FAILED, complain
 def run_package(options: argparse.Namespace) -> int:
     """0 written, 1 not."""
     from console.commands.printing import Printer
-    from console.lake.package import submit_lines, write_package
+    from console.lake.spark_session import submit_lines, write_package
 
     wanted = getattr(options, "file", Path("kac-lake.zip"))
     try:

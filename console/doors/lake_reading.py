@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from console.commands.results import Table
     from console.contexts import Context
     from console.history.reader.tables import Tables
-    from console.history.schema.table import Table as LakeTable
+    from console.history.schema import Table as LakeTable
 
 ALL = "all"
 _NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")
@@ -61,8 +61,7 @@ class Opened(NamedTuple):
 
     def fresh(self, table: LakeTable) -> list[str]:
         """How fresh a table is: a line for each cluster that is shown, with the times in which nobody looked."""
-        from console.history.reader.freshness import freshness
-        from console.history.reader.timeline import gaps
+        from console.history.reader.queries import freshness, gaps
         from console.present.lake import fresh_text, gap_text
 
         lines = []
@@ -126,7 +125,7 @@ def _names_a_cluster(options: argparse.Namespace) -> bool:
 
 def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
     """The cluster that is named; else the context's; else all."""
-    from console.history.reader.freshness import SHOWN
+    from console.history.reader.queries import SHOWN
 
     known = tables.clusters(*SHOWN)
     if options.cluster is not None:

@@ -24,9 +24,8 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | None]) -> int:
-    from console.history.reader.freshness import SHOWN
-    from console.lake.report import gather
-    from console.lake.report_page import page
+    from console.history.reader.queries import SHOWN
+    from console.lake.report import gather, page
 
     since, until = window(argparse.Namespace(**asked), opened.now)
     clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)

@@ -30,8 +30,8 @@ def run_usage(options: argparse.Namespace) -> int:
 
     def work(opened: Opened) -> int:
         from console.commands.lake_tables import usage_table
-        from console.history.reader.usage import Window, hottest
-        from console.history.schema.gold import QUOTA_USAGE
+        from console.history.reader.queries import Window, hottest
+        from console.history.schema import QUOTA_USAGE
 
         since, until = window(options, opened.now)
         clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(QUOTA_USAGE)

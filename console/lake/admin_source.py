@@ -31,10 +31,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from console.history.schema.bronze import SNAPSHOT
-from console.history.schema.table import Table
+from console.history.schema import SNAPSHOT, Table
 from console.lake.collect import TIMEOUT, Taken, take
-from console.lake.snapshot_rows import Row, failed_row, snapshot_table, state_rows, word_rows
+from console.lake.poll import Row, failed_row, snapshot_table, state_rows, word_rows
 from console.model.failure import Failure
 
 if TYPE_CHECKING:

@@ -18,10 +18,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from console.history.cluster_ids import id_problem
-from console.lake.changed_rows import changed_rows
-from console.lake.last_state import LastStates, Owner
-from console.lake.look import look_at
-from console.lake.snapshot_rows import Observation, Row, failed_row, observed, snapshot_table
+from console.lake.last_state import LastStates, Owner, changed_rows
+from console.lake.poll import Observation, Row, failed_row, observed, poll_cluster, snapshot_table
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -207,7 +205,7 @@ async def take(
     begun = time.monotonic()
     try:
         look = await asyncio.wait_for(
-            look_at(Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))), timeout
+            poll_cluster(Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))), timeout
         )
         seen = observed(look)
     except (AdminError, Refused) as error:

@@ -12,11 +12,9 @@ from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from console.lake.class_archive import class_archive
-from console.lake.java import VECTOR, Java, candidates, fitted, major
-from console.lake.machine import LEAST_MEMORY, MIB, Machine, this_machine
+from console.lake.java import VECTOR, Java, candidates, class_archive, fitted, major
 from console.lake.results import size
-from console.lake.session import cache_folder, spark_log
+from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
 
 INSTALL = "pip install 'kafka-admin-console[lake]'"
 PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}

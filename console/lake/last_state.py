@@ -1,9 +1,4 @@
-"""What a lake knows of a cluster from the last look at it.
-
-It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept in
-`collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A cluster's
-folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
-"""
+"""What a lake knows of a cluster from the last poll, and what the next poll adds to it."""
 
 from __future__ import annotations
 
@@ -12,16 +7,67 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.history.cluster_ids import folder_of
-from console.history.schema.bronze import SNAPSHOT
+from console.history.schema import SNAPSHOT
 from console.history.store.partitions import partition_values
-from console.lake.changed_rows import applied
-from console.lake.snapshot_rows import Resource, Row, State, Value
+from console.lake.poll import Observation, Resource, Row, State, Value, state_rows, word_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from console.history.store import Lake, Manifest
     from console.history.store.write import Write
+
+
+# What a look adds to what is known of a cluster: only the resources that are not as they were. Pure.
+#
+# Applying the rows of every look in turn (`applied`) gives back what each of them saw.
+
+
+def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
+    """The rows to write, and what is known then.
+
+    A resource that was there and is not named is gone only where all of its type could be listed; where that failed,
+    or reading its configs did, it stays as it was known.
+    """
+    now: dict[Resource, tuple[Value, ...]] = {}
+    for entity, values in seen.state.items():
+        now[entity] = _carried(last.get(entity, ()), values) if entity in seen.partial else values
+    changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
+    gone: list[Row] = []
+    for entity, values in last.items():
+        if entity in now:
+            continue
+        if entity.entity_type in seen.listed and entity not in seen.failed:
+            gone.append(Row("absent", *entity))
+        else:
+            now[entity] = values
+    return [*state_rows(changed), *gone, *word_rows(seen)], now
+
+
+def _carried(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
+    """What is known of the resource itself, with the configs that it had."""
+    return tuple(sorted((*facts, *(value for value in before if not value.attr.startswith(":")))))
+
+
+def applied(state: State, rows: Iterable[Row]) -> State:
+    """What is known after a look, from what was known before and the look's rows."""
+    now = dict(state)
+    fresh: dict[Resource, list[Value]] = {}
+    for row in rows:
+        if row.kind == "absent":
+            now.pop(Resource(row.entity_type, row.entity_key or ""), None)
+        elif row.kind == "state":
+            entity = Resource(row.entity_type, row.entity_key or "")
+            value = Value(row.attr or "", row.value, row.source, row.is_sensitive)
+            fresh.setdefault(entity, []).append(value)
+    return now | {entity: tuple(sorted(values)) for entity, values in fresh.items()}
+
+
+# What a lake knows of a cluster from the last look at it.
+#
+# It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept in
+# `collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A cluster's
+# folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
 
 _INPUT = "collect:"
 _COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from console.lake.session import Said
+from console.lake.spark_session import Said
 from console.present.sanitize import clean
 from console.terminal import drawn_on
 

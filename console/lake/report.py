@@ -1,16 +1,44 @@
-"""What a report on some hours of a cluster holds, read from a lake."""
+"""A report on some hours of a cluster: read from a lake, drawn as SVG, written as one HTML page."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from html import escape
 
-from console.history.reader.drift import drift, violations
-from console.history.reader.freshness import freshness
+from console.history.reader.queries import (
+    Wanted,
+    Window,
+    drift,
+    first_look,
+    freshness,
+    gaps,
+    hottest,
+    minutes,
+    timeline,
+    violations,
+)
 from console.history.reader.rows import Change, Drifted, Freshness, Gap, Minute, Usage, Violation
 from console.history.reader.tables import Tables
-from console.history.reader.timeline import Wanted, first_look, gaps, timeline
-from console.history.reader.usage import Window, hottest, minutes
+from console.present.lake import (
+    FIRST_SEEN,
+    NOTHING,
+    attr_text,
+    drift_sides,
+    entity_text,
+    how_sure,
+    level_text,
+    pair_text,
+    sides,
+    typed_text,
+    value_text,
+    who_text,
+)
+from console.present.sanitize import clean
+from console.present.usage_rows import limit_text, rate_text, waited
+
+# What a report on some hours of a cluster holds, read from a lake.
 
 HOURS = timedelta(hours=24)
 """The time that a report is on where none is named: so much before the last look."""
@@ -74,3 +102,305 @@ def gather(
             if each.first_seen < until and (each.last_seen is None or each.last_seen > since)
         ),
     )
+
+
+# The figures of a report, as SVG that stands in its page: no scripts, nothing fetched. Colours are the page's.
+
+WIDTH, HEIGHT = 860, 200
+_LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 12, 26
+_BARS = 96
+_TICKS = 6
+_BREAK = timedelta(minutes=3)
+
+
+class Scale:
+    """Times on the way across, amounts on the way up."""
+
+    def __init__(self, since: datetime, until: datetime, most: float) -> None:
+        self._begin, self._seconds = since.timestamp(), max(1.0, (until - since).total_seconds())
+        self._most = most or 1.0
+        self.since, self.until = since, until
+
+    def x(self, at: datetime) -> float:
+        """Where a time stands; those outside stand at the edge."""
+        share = min(1.0, max(0.0, (at.timestamp() - self._begin) / self._seconds))
+        return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
+
+    def y(self, amount: float) -> float:
+        """Where an amount stands."""
+        return round(HEIGHT - _BOTTOM - amount / self._most * (HEIGHT - _TOP - _BOTTOM), 1)
+
+
+def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
+    """How many changes when, in bars of equal times, and where nobody looked."""
+    counts = [0] * _BARS
+    seconds = max(1.0, (until - since).total_seconds())
+    for change in changes:
+        if not change.is_gap:
+            share = (change.valid_from - since).total_seconds() / seconds
+            counts[min(_BARS - 1, max(0, int(share * _BARS)))] += 1
+    most = max(counts, default=0)
+    scale = Scale(since, until, most)
+    step = (until - since) / _BARS
+    bars = "".join(
+        f'<rect class="bar" x="{scale.x(since + place * step)}" y="{scale.y(count)}"'
+        f' width="{round(scale.x(since + (place + 1) * step) - scale.x(since + place * step) - 1, 1)}"'
+        f' height="{round(scale.y(0) - scale.y(count), 1)}"><title>{count}</title></rect>'
+        for place, count in enumerate(counts)
+        if count
+    )
+    upward = [(0.0, "0"), (float(most), str(most))] if most else [(0.0, "0")]
+    return _svg("Changes over time", (*_shades(gaps, scale), bars, *_axes(scale, upward)))
+
+
+def rate_figure(
+    title: str, key: str, minutes: Sequence[Minute], gaps: Sequence[Gap], since: datetime, until: datetime
+) -> str:
+    """The highest rate of each minute by broker, the limit of its time as a dashed line, minutes with throttling marked
+    on the ground."""
+    limits = [each.quota_value for each in minutes if each.quota_value is not None]
+    most = max([each.rate_max_10s for each in minutes] + limits, default=0.0) * 1.05
+    scale = Scale(since, until, most)
+    brokers = sorted({each.broker_id for each in minutes})
+    lines = [
+        _line(f"rate b{place % 4}", [(m.minute, m.rate_max_10s) for m in of], scale, f"broker {broker}")
+        for place, broker in enumerate(brokers)
+        if (of := [each for each in minutes if each.broker_id == broker])
+    ]
+    by_minute = {each.minute: each.quota_value for each in minutes if each.quota_value is not None}
+    limit = _line("limit", sorted(by_minute.items()), scale, "limit") if by_minute else ""
+    waited = sorted({each.minute for each in minutes if each.throttle_ms})
+    marks = "".join(
+        f'<rect class="throttled" x="{scale.x(at)}" y="{scale.y(0) - 4}" width="3" height="4"/>' for at in waited
+    )
+    upward = [(share * most, rate_text(key, share * most)) for share in (0.0, 0.5, 1.0)] if most else [(0.0, "0")]
+    return _svg(title, (*_shades(gaps, scale), *_axes(scale, upward), *lines, limit, marks))
+
+
+def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
+    """A line, broken where nothing is known for longer than `_BREAK`."""
+    pieces: list[list[str]] = []
+    last: datetime | None = None
+    for at, amount in points:
+        if last is None or at - last > _BREAK:
+            pieces.append([])
+        pieces[-1].append(f"{scale.x(at)},{scale.y(amount)}")
+        last = at
+    titled = f"<title>{_title_text(title)}</title>"
+    return "".join(f'<polyline class="{kind}" points="{" ".join(piece)}">{titled}</polyline>' for piece in pieces)
+
+
+def _shades(gaps: Iterable[Gap], scale: Scale) -> Iterator[str]:
+    """The times in which nobody looked."""
+    for gap in gaps:
+        left, right = scale.x(gap.since), scale.x(gap.until or scale.until)
+        if right > left:
+            height = HEIGHT - _TOP - _BOTTOM
+            yield (
+                f'<rect class="gap" x="{left}" y="{_TOP}" width="{round(right - left, 1)}" height="{height}">'
+                "<title>nobody looked</title></rect>"
+            )
+
+
+def _axes(scale: Scale, upward: Sequence[tuple[float, str]]) -> Iterator[str]:
+    ground = scale.y(0)
+    yield f'<line class="axis" x1="{_LEFT}" y1="{ground}" x2="{WIDTH - _RIGHT}" y2="{ground}"/>'
+    for amount, words in upward:
+        y = scale.y(amount)
+        yield f'<line class="grid" x1="{_LEFT}" y1="{y}" x2="{WIDTH - _RIGHT}" y2="{y}"/>'
+        yield f'<text class="tick" x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{_title_text(words)}</text>'
+    for place in range(_TICKS + 1):
+        at = scale.since + (scale.until - scale.since) * place / _TICKS
+        anchor = "start" if place == 0 else "end" if place == _TICKS else "middle"
+        words = f"{at:%m-%d %H:%M}"
+        yield f'<text class="tick" x="{scale.x(at)}" y="{HEIGHT - 8}" text-anchor="{anchor}">{words}</text>'
+
+
+def _svg(title: str, parts: Iterable[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" xmlns="http://www.w3.org/2000/svg">'
+        f"<title>{_title_text(title)}</title>{''.join(parts)}</svg>"
+    )
+
+
+def _title_text(text: str) -> str:
+    return escape(clean(text, 300))
+
+
+# A report as one page of HTML: it loads nothing and runs nothing, and all that is a cluster's is escaped.
+
+_STYLE = """
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#667;--line:#d5d8de;--ground:#fff;--bar:#3d6fd0;--bad:#c2361f;
+--b1:#2a8f6d;--b2:#8a5cc2;--b3:#b07a1e;--shade:#8883}
+@media(prefers-color-scheme:dark){:root{--ink:#e3e6ea;--soft:#9aa3ad;--line:#3a4048;--ground:#15181c;--bar:#7ea6f4;
+--bad:#ff7a5c;--b1:#5fc9a3;--b2:#c39bf0;--b3:#e0b060}}
+body{font:14px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--ground);margin:2rem auto;max-width:1100px;
+padding:0 1rem}
+h1{font-size:1.5rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin:2rem 0 .4rem;border-bottom:1px solid var(--line)}
+h3{font-size:1rem;margin:1.2rem 0 .2rem}p,.soft{color:var(--soft)}
+.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:left;vertical-align:top;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--soft);font-weight:600;white-space:nowrap}td.n,th.n{text-align:right}
+td{overflow-wrap:anywhere}td.t{white-space:nowrap}.bad{color:var(--bad);font-weight:600}
+svg{width:100%;height:auto;display:block}.bar{fill:var(--bar)}.gap{fill:var(--shade)}
+.axis{stroke:var(--soft)}.grid{stroke:var(--line);stroke-width:.6}.tick{fill:var(--soft);font-size:11px}
+.rate{fill:none;stroke-width:1.6;stroke:var(--bar)}.b1{stroke:var(--b1)}.b2{stroke:var(--b2)}.b3{stroke:var(--b3)}
+.limit{fill:none;stroke:var(--bad);stroke-width:1.4;stroke-dasharray:6 4}.throttled{fill:var(--bad)}
+@media print{body{margin:0;max-width:none}h2{break-after:avoid}tr,svg{break-inside:avoid}}
+"""
+Cell = tuple[str, str]
+"""A text, as a cluster has it, and the class of its cell."""
+
+
+def page(reports: Sequence[Report]) -> str:
+    """The whole page; a part for each cluster."""
+    names = ", ".join(report.cluster_id for report in reports)
+    title = f"What happened: {names}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{text(title)}</title><style>{_STYLE}</style></head><body>\n"
+        + "\n".join(_part(report) for report in reports)
+        + "\n</body></html>\n"
+    )
+
+
+def text(words: str, limit: int = 2_000) -> str:
+    """A text made harmless for a page: escaped, and what can't be seen made visible."""
+    return escape(clean(words, limit))
+
+
+def _part(report: Report) -> str:
+    looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in report.gaps]
+    unobserved = f"Nobody looked: {', '.join(looked)}." if looked else "There is no time in which nobody looked."
+    return "\n".join(
+        (
+            f"<h1>{text(report.cluster_id)}</h1>",
+            f"<p>{_at(report.since)} – {_at(report.until)}, all times UTC. Made {_at(report.made)} by kac from the "
+            f"lake at {text(report.lake)}. {text(unobserved)}</p>",
+            _fresh(report),
+            "<h2>What changed</h2>",
+            changes_figure(report.changes, report.gaps, report.since, report.until),
+            _timeline(report),
+            "<h2>Quotas and their use</h2>",
+            "<p>Estimates from request logs: bytes of records, without headers. Limits hold for each broker.</p>",
+            _usage(report.usage),
+            *_plots(report),
+            "<h2>What differs from its peers, as of the last look</h2>",
+            _drift(report.drift),
+            "<h2>Against policies</h2>",
+            _violations(report.violations),
+        )
+    )
+
+
+def _fresh(report: Report) -> str:
+    rows = [
+        [
+            (each.table.name, ""),
+            (_at(each.as_of) if each.as_of else NOTHING, "t"),
+            (_at(each.built) if each.built else NOTHING, "t"),
+            (f"{each.rows:,}", "n"),
+        ]
+        for each in report.fresh
+    ]
+    return _table(("Table", "As of", "Built", "Rows"), rows, "")
+
+
+def _timeline(report: Report) -> str:
+    more = f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else ""
+    rows = [_change(change, report.first_look) for change in report.changes]
+    table = _table(("When", "What", "Key", "Was", "Became", "Who", "Known by"), rows, "Nothing changed.")
+    return more + table
+
+
+def _change(change: Change, first_look: datetime | None) -> list[Cell]:
+    when = (_at(change.valid_from), "t")
+    if change.is_gap:
+        until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
+        return [when, ("nobody looked", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
+    old, new, _ = sides(change)
+    old = FIRST_SEEN if change.is_first_seen(first_look) else old
+    _, words = how_sure(change)
+    what = entity_text(change.entity_type, change.entity_key)
+    cells = (what, attr_text(change.attr), old, new, who_text(change.principal), words)
+    return [when, *((cell, "") for cell in cells)]
+
+
+def _usage(used: Iterable[Usage]) -> str:
+    rows = []
+    for row in used:
+        key = row.pair.quota_key
+        over = "n bad" if row.throttle_ms or (row.utilisation or 0) >= 1 else "n"
+        rows.append(
+            [
+                (pair_text(row.pair), ""),
+                (key, ""),
+                (rate_text(key, row.rate_max), "n"),
+                (limit_text(row), "n"),
+                (NOTHING if row.utilisation is None else f"{row.utilisation:.0%}", over),
+                (level_text(row.level), ""),
+                (waited(row), over),
+                (rate_text(key, row.headroom), "n"),
+                (rate_text(key, row.suggested_value), "n"),
+                (row.reason, ""),
+            ]
+        )
+    titles = ("User / client", "Quota", "Highest", "Limit", "Used", "Level", "Waited", "Headroom", "Suggested", "Why")
+    return _table(titles, rows, "Nothing was used in this time.")
+
+
+def _plots(report: Report) -> Iterable[str]:
+    """The hottest pairs that have a limit, or at least the hottest one."""
+    limited = [each for each in report.plotted if each[0].quota_value is not None] or report.plotted[:1]
+    for usage, minutes in limited[:PLOTTED]:
+        title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"
+        yield f"<h3>{text(title)}</h3>"
+        yield rate_figure(title, usage.pair.quota_key, minutes, report.gaps, report.since, report.until)
+    if limited:
+        yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: nobody looked.</p>"
+
+
+def _drift(found: Iterable[Drifted]) -> str:
+    rows = []
+    for row in found:
+        most, this = drift_sides(row)
+        since = _at(row.since) if row.since else "always"
+        among = {"broker": "brokers", "cluster": "clusters"}.get(row.scope, row.scope)
+        odd = f"{row.differing} of {row.peers}"
+        cells = [(among, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (most, ""), (this, "")]
+        rows.append([(row.severity, _severity(row.severity)), *cells, (odd, "n"), (since, "t")])
+    return _table(("", "Among", "What", "Key", "Most", "This", "Odd", "Since"), rows, "Nothing differs.")
+
+
+def _violations(found: Iterable[Violation]) -> str:
+    rows = []
+    for row in found:
+        type_ = row.entity_key.partition(":")[0]
+        actual = value_text(type_, row.attr, row.actual)
+        ended = _at(row.last_seen) if row.last_seen else "still"
+        cells = [(row.policy_id, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (actual, "")]
+        times = [(_at(row.first_seen), "t"), (ended, "t")]
+        rows.append([(row.severity, _severity(row.severity)), *cells, (row.expected, ""), *times])
+    titles = ("", "Policy", "What", "Key", "Has", "Asked for", "Since", "Until")
+    return _table(titles, rows, "Nothing is against a policy.")
+
+
+def _severity(word: str) -> str:
+    return "bad" if word == "high" else ""
+
+
+def _table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], empty: str) -> str:
+    if not rows:
+        return f"<p>{text(empty)}</p>"
+    right = [all("n" in row[place][1].split() for row in rows) for place in range(len(titles))]
+    head = "".join(f"<th{' class=n' if right[place] else ''}>{text(title)}</th>" for place, title in enumerate(titles))
+    body = "".join(
+        "<tr>" + "".join(f'<td class="{kind}">{text(words)}</td>' for words, kind in row) + "</tr>\n" for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n{body}</tbody></table></div>'
+
+
+def _at(when: datetime | None) -> str:
+    return "" if when is None else f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

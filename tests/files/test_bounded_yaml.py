@@ -22,7 +22,8 @@ from console.files.plan_file import read_plan
 from console.files.reading import read_files
 from console.history import bounded_yaml
 from console.history.bounded_yaml import MOST_DEPTH, UnsafeYaml, events
-from console.history.policies.files import FileError, read_baseline, read_policies
+from console.history.policies.nodes import FileError
+from console.history.policy_files import read_baseline, read_policies
 from console.lake.sources import read_sources
 from console.safe_files import read_text
 

@@ -12,7 +12,7 @@ import sys
 import time
 from datetime import timedelta
 
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake
 from tests.history.lake_rows import START, arrow_rows
 

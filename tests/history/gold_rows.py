@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.bronze import SNAPSHOT
-from console.history.schema.gold import HISTORY
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import HISTORY, SNAPSHOT
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

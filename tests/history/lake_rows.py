@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.table import Table
-from console.history.schema.tables import TABLES
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import TABLES, Table
 from console.history.store import Lake, Manifest
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -10,9 +10,9 @@ import pytest
 
 from console.embedded.in_thread import run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.history.schema.bronze import SNAPSHOT
+from console.history.schema import SNAPSHOT
 from console.lake.admin_source import Cluster, KafkaAdminSource, clusters_of, rows_of
-from console.lake.snapshot_rows import TYPES
+from console.lake.poll import TYPES
 from console.model.secret import Secret
 
 if TYPE_CHECKING:

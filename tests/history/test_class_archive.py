@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from console.lake import class_archive as module
-from console.lake.class_archive import build, class_archive, forget
-from console.lake.java import Java
-from console.lake.session import Said, archived, java_options
+from console.lake import java as module
+from console.lake.java import Java, build_archive, class_archive, forget_archive
+from console.lake.spark_session import Said, archived, java_options
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def test_one_that_can_not_be_built_is_said_once(java: Java, jars: Path, tmp_path
     said.clear()
     assert not archived(java, environ, said.append).there
     assert said == []
-    forget(archive)
+    forget_archive(archive)
     assert not archive.failed.exists()
 
 
@@ -71,7 +70,7 @@ def test_nobody_waits_for_another_who_builds(java: Java, jars: Path, tmp_path: P
     archive.file.parent.mkdir(parents=True)
     with archive.file.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert build(archive, java, os.environ) == "another process is building it"
+        assert build_archive(archive, java, os.environ) == "another process is building it"
     assert not archive.failed.exists()
 
 

@@ -22,8 +22,8 @@ from console.history.cluster_ids import LONGEST, folder_of, id_problem
 from console.history.jobs.inputs import MetadataLog
 from console.history.jobs.plan_metadata_logs import folders_of, refuse_another
 from console.history.jobs.taken import UnreadableInput
-from console.history.kraft.log_files import LOG_FOLDER, NoMetadataLogError
-from console.history.schema.bronze import SNAPSHOT
+from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
+from console.history.schema import SNAPSHOT
 from console.history.store import Lake, LakeError
 from console.history.store.partitions import partition_name, partition_values
 from console.lake.collect import Claim, Report, collect, refused_claims

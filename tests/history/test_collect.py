@@ -31,7 +31,7 @@ from console.journal.lines import intent_line, note_line
 from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Who
 from console.lake.collect import Report, Step, collect, keep_collecting
 from console.lake.last_state import LastStates
-from console.lake.snapshot_rows import TYPES, Resource, Value
+from console.lake.poll import TYPES, Resource, Value
 from console.model.changes import ScramUser, Status
 from console.model.codes import ScramMechanism
 from console.model.config import broker_resource, topic_resource

@@ -17,11 +17,11 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.commands.session import Session
 from console.contexts import Context
-from console.history.journals.read import read_journals
+from console.history.journals import read_journals
 from console.history.store import Lake
 from console.lake.collect import collect
 from console.lake.last_state import LastStates
-from console.lake.snapshot_rows import State
+from console.lake.poll import State
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism

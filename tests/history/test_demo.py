@@ -19,8 +19,8 @@ from console.embedded.in_thread import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.storage.state_file import read
 from console.history.entities import CONFIG_TYPES, config_key
-from console.history.journals.read import read_journals
-from console.history.kraft.read import read_log
+from console.history.journals import read_journals
+from console.history.kraft.metadata_log import read_log
 from console.history.requests.logged import altered
 from console.history.store import Lake, LakeError
 from console.lake.collect import collect

@@ -12,7 +12,7 @@ from console.cli import run
 from console.history.store import Lake
 from console.lake import doctor
 from console.lake.doctor import Check, Health, checks
-from console.lake.machine import Machine
+from console.lake.spark_session import Machine
 from tests.history.lake_rows import snapshot_rows
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.policies.files import read_baseline
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.gold import DRIFT
+from console.history.arrow_schema import arrow_schema
+from console.history.policy_files import read_baseline
+from console.history.schema import DRIFT
 from tests.history.gold_rows import at, gone, held, history_table, in_file, snapshot_table
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, fitted, looked_at, major
-from console.lake.machine import LEAST_MEMORY, MIB, MOST_MEMORY, Machine, this_machine
-from console.lake.session import SMALL, cores, partitions
+from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, SMALL, Machine, cores, partitions, this_machine
 
 NOWHERE = {"PATH": "/nowhere"}
 
@@ -157,7 +156,7 @@ def test_little_is_shuffled_in_few_pieces() -> None:
 
 _COUNT = """
 import json, os
-from console.lake.session import lake_session
+from console.lake.spark_session import lake_session
 with lake_session(os.environ, master="local[1]", input_bytes=1) as spark:
     jvm = spark.sparkContext._jvm
     print(json.dumps([spark.range(1000).selectExpr("id % 10 k").groupBy("k").count().count(),
@@ -184,7 +183,7 @@ def test_spark_starts_on_the_package_alone(tmp_path: Path) -> None:
     environ |= {"PATH": str(tools), "XDG_CACHE_HOME": str(cache), "XDG_STATE_HOME": str(tmp_path / "state")}
     # Its archive of classes is another test's.
     java = find_java(environ, cache / "kac")
-    from console.lake.class_archive import class_archive
+    from console.lake.java import class_archive
 
     archive = class_archive(java, cache / "kac")
     archive.failed.parent.mkdir(parents=True)

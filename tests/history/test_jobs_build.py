@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from console.history.jobs.build import build
 from console.history.jobs.progress import Progress
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake, LakeError
 from tests.history.lake_rows import START, rows_of, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS

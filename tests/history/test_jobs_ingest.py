@@ -17,7 +17,7 @@ from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
 from console.history.jobs.status import status
 from console.history.jobs.taken import Taken, TooMuchIsBad, UnreadableInput, judge
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake
 from console.journal.lines import intent_line, note_line
 from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who

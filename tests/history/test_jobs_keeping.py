@@ -15,7 +15,7 @@ from console.history.jobs.compact import compact
 from console.history.jobs.hadoop import HadoopFilesystem
 from console.history.jobs.status import Gap, status
 from console.history.jobs.verify import verify
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake, LakeBusy, LeaseLost
 from console.history.store.filesystem import LocalFilesystem
 from console.history.store.holder import this_process

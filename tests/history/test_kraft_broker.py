@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from console.history.kraft.decoder import ROW_SCHEMA
-from console.history.kraft.read import read_log
+from console.history.kraft.metadata_log import read_log
 from console.history.kraft.schemas import known_schemas
 from console.history.redact import HIDDEN, hmac_hex
 from tests.support import record_metadata_schemas as recorded

@@ -16,9 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.history.kraft.decoder import ROW_SCHEMA, ChangedWhileReadError, Trouble
-from console.history.kraft.log_files import NoMetadataLogError
-from console.history.kraft.plan import LogPlan, plan_log
-from console.history.kraft.read import read_log, read_splits
+from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, plan_log, read_log, read_splits
 from tests.support.metadata_log import CONTROL, LEADER_CHANGE, SNAPSHOT_FOOTER, SNAPSHOT_HEADER, batch, control, value
 
 KEY = b"key of the lake"
@@ -200,7 +198,7 @@ def test_a_damaged_last_batch_is_tried_again(new_folder: Path) -> None:
 
 
 def test_batches_larger_than_what_is_held_at_once_are_read(new_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("console.history.kraft.walk.WINDOW", 400)
+    monkeypatch.setattr("console.history.kraft.batches.WINDOW", 400)
     sizes = [1, 30, 2, 50, 1, 1, 80]
     segment(new_folder, b"".join(chain(*numbered(sizes))))
     told = read(new_folder)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
-from console.history.kraft.read import read_log
+from console.history.kraft.metadata_log import read_log
 from tests.support.metadata_log import batch, value
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_through_spark_the_rows_are_the_same(spark: SparkSession, log: Path, tmp_path: Path) -> None:
-    from console.history.sources.kraft_log import KraftLog, KraftLogQuarantine
+    from console.history.spark_sources import KraftLog, KraftLogQuarantine
 
     troubles: list[Trouble] = []
     plan, batches = read_log([str(log)], KEY, troubles.append)
@@ -73,7 +73,7 @@ def test_through_spark_the_rows_are_the_same(spark: SparkSession, log: Path, tmp
 
 
 def test_several_folders_are_read_as_one(spark: SparkSession, log: Path) -> None:
-    from console.history.sources.kraft_log import KraftLog
+    from console.history.spark_sources import KraftLog
 
     spark.dataSource.register(KraftLog)
     read = spark.read.format("kraft_log").option("start_offset", 3900).load([str(log), str(log.parent)])
@@ -81,7 +81,7 @@ def test_several_folders_are_read_as_one(spark: SparkSession, log: Path) -> None
 
 
 def test_the_key_is_in_no_text_of_the_options() -> None:
-    from console.history.sources.kraft_log import Options
+    from console.history.spark_sources import Options
 
     options = Options.of({"path": "x", "hmac_secret": KEY.hex()})
     assert options.key == KEY
@@ -93,7 +93,7 @@ def test_the_key_is_in_no_text_of_the_options() -> None:
     [{}, {"path": "x", "start_offset": "-1"}, {"path": "x", "partitions": "0"}, {"path": "x", "hmac_secret": "no"}],
 )
 def test_wrong_options_are_said_to_be_wrong(wrong: dict[str, str]) -> None:
-    from console.history.sources.kraft_log import Options
+    from console.history.spark_sources import Options
 
     with pytest.raises(ValueError, match="kraft_log: "):
         Options.of(wrong)

@@ -21,10 +21,9 @@ from console.cli import run
 from console.doors.lake import JOBS, TAKES
 from console.history.jobs.progress import Progress
 from console.history.store import Lake, LakeError
-from console.lake.class_archive import ClassArchive, build, class_archive, forget
-from console.lake.java import find_java
+from console.lake.java import ClassArchive, build_archive, class_archive, find_java, forget_archive
 from console.lake.progress import Lines, fraction, shown
-from console.lake.session import Said
+from console.lake.spark_session import Said
 from tests.history.lake_rows import rows_of, snapshot_rows
 from tests.support.cached_folder import cache_home
 
@@ -92,7 +91,7 @@ def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys:
 def test_without_the_extra_it_says_what_to_install(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("console.lake.session.find_spec", lambda _: None)
+    monkeypatch.setattr("console.lake.spark_session.find_spec", lambda _: None)
     assert run(["lake", "build", "--lake", lake.where]) == 1
     assert "pip install 'kafka-admin-console[lake]'" in capsys.readouterr().err
 
@@ -128,7 +127,7 @@ def test_what_fails_in_a_job_is_a_line_without_values(
     def failing(*_: object, **__: object) -> None:
         raise wrong
 
-    monkeypatch.setattr("console.lake.session.lake_session", no_session)
+    monkeypatch.setattr("console.lake.spark_session.lake_session", no_session)
     monkeypatch.setattr("console.history.jobs.build.build", failing)
     assert run(["lake", "build", "--lake", lake.where]) == 1
     told = capsys.readouterr()
@@ -220,8 +219,8 @@ def archive() -> ClassArchive:
     java = find_java(os.environ, cache)
     made = class_archive(java, cache)
     if not made.there:
-        forget(made)
-        assert build(made, java, os.environ) == ""
+        forget_archive(made)
+        assert build_archive(made, java, os.environ) == ""
     return made
 
 

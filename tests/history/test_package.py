@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from console.history.jobs.submit import main as submit
-from console.lake.package import SCRIPT_NAME, members, submit_lines, write_package
+from console.lake.spark_session import SCRIPT_NAME, members, submit_lines, write_package
 
 ROOT = Path(__file__).parents[2]
 PYTHON = (3, 10)

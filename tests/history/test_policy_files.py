@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.entities import acl_attr
-from console.history.policies.files import FileError, default_policies, read_baseline, read_policies
-from console.history.policies.rules import Expected, Names, Policy, Wanted
+from console.history.policies.nodes import FileError
+from console.history.policy_files import Expected, Names, Policy, Wanted, default_policies, read_baseline, read_policies
 
 HEAD = "version: 1\npolicies:\n"
 GOOD = """\

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.policies.files import default_policies, read_policies
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.gold import POLICY_VIOLATION
+from console.history.arrow_schema import arrow_schema
+from console.history.policy_files import default_policies, read_policies
+from console.history.schema import POLICY_VIOLATION
 from tests.history.gold_rows import at, gone, held, history_table
 
 if TYPE_CHECKING:

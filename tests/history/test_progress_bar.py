@@ -9,7 +9,7 @@ import pytest
 
 from console.history.jobs.progress import Progress
 from console.lake.progress import shown
-from console.lake.session import Said
+from console.lake.spark_session import Said
 
 
 class Terminal(io.StringIO):

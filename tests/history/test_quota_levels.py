@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from console.history.entities import quota_key
-from console.history.schema.gold import USAGE_KEYS
+from console.history.schema import USAGE_KEYS
 from console.model.effective_quota import effective
 from tests.history.quota_worlds import NAMES, Limit, at, history_rows, holding, random_limits
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+from console.history.arrow_schema import arrow_schema
 from console.history.entities import quota_key
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.gold import QUOTA_USAGE
-from console.history.schema.silver import REQUEST_1S
+from console.history.schema import QUOTA_USAGE, REQUEST_1S
 from console.model.effective_quota import Effective, effective
 from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
 
@@ -226,7 +225,7 @@ def minutes(**given: Sequence[Any]) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def suggestions(spark: SparkSession) -> dict[str, tuple[float | None, str]]:
     """What is suggested for each of a few scopes, by a word for it; in one go, since Spark takes its time."""
-    from console.history.transforms.quota_suggestion import with_suggestion
+    from console.history.transforms.quota_usage import with_suggestion
 
     cases = {
         "no limit": minutes(quota_value=[None], level=[None], rate_max_10s=[1234.0]),
@@ -297,7 +296,7 @@ def test_what_is_suggested_and_why(
 def test_two_digits_up(spark: SparkSession) -> None:
     from pyspark.sql import functions as F
 
-    from console.history.transforms.quota_suggestion import two_digits_up
+    from console.history.transforms.quota_usage import two_digits_up
 
     bytes_ = {1234.0: 1300.0, 1200.0: 1200.0, 99.1: 100.0, 0.5: 1.0, 7.0: 7.0, 7.01: 8.0, 1e9: 1e9, 10_000_001.0: 11e6}
     percents = {2.875: 2.9, 0.123: 0.13, 12.0: 12.0, 100.5: 110.0, 0.29: 0.29}

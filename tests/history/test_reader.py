@@ -14,13 +14,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.history.reader.drift import drift, violations
-from console.history.reader.freshness import freshness
+from console.history.reader.queries import (
+    Wanted,
+    Window,
+    drift,
+    first_look,
+    freshness,
+    gaps,
+    hottest,
+    minutes,
+    newest_minute,
+    timeline,
+    violations,
+)
 from console.history.reader.rows import Change, Drifted, Pair
 from console.history.reader.tables import NoDuckDB, NotLocal, Tables
-from console.history.reader.timeline import Wanted, first_look, gaps, timeline
-from console.history.reader.usage import Window, hottest, minutes, newest_minute
-from console.history.schema.gold import DRIFT, HISTORY, QUOTA_USAGE
+from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
 from console.history.store import Lake, NoLake
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
@@ -228,7 +237,7 @@ def test_without_duckdb_it_is_said_how_to_get_it(tmp_path: Path, monkeypatch: py
 
 
 def test_reading_loads_neither_arrow_nor_spark() -> None:
-    script = """import sys, console.history.reader.timeline, console.history.reader.usage
+    script = """import sys, console.history.reader.queries, console.history.reader.queries
 assert not {"duckdb", "_duckdb"} & sys.modules.keys(), "imported before it is asked for"
 print([name for name in ("pyarrow", "pyspark", "pandas", "kio") if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -11,8 +11,7 @@ import pytest
 
 from console import cli
 from console.history.reader.rows import Change, Gap, Minute
-from console.lake.report_figures import changes_figure, rate_figure
-from console.lake.report_page import text
+from console.lake.report import changes_figure, rate_figure, text
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
 

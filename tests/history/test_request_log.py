@@ -10,7 +10,7 @@ import pytest
 
 from console.history.requests.parts import BrokerLog
 from console.history.requests.progress import plan
-from console.history.schema.silver import REQUEST_1S
+from console.history.schema import REQUEST_1S
 from tests.history.known_requests import BEFORE, MORE, S0, SALT, SALTED, expected, log, noise
 from tests.history.request_lines import log_of, produce
 
@@ -40,10 +40,9 @@ def rows(frame: DataFrame, *, broker: int = 1) -> set[tuple[Any, ...]]:
 def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: SparkSession, tmp_path: Path) -> None:
     from pyspark.sql import functions as F
 
-    from console.history.sources.request_log import is_damaged, request_lines
-    from console.history.sources.request_log_duckdb import counted_seconds, request_1s_of
-    from console.history.transforms.damaged_request import damaged_request
-    from console.history.transforms.request_1s import request_1s
+    from console.history.request_log_duckdb import counted_seconds, request_1s_of
+    from console.history.spark_sources import is_damaged, request_lines
+    from console.history.transforms.request_logs import damaged_request, request_1s
 
     middle = len(BEFORE) // 2
     content = log_of(BEFORE[:middle]) + noise() + log_of(BEFORE[middle:])
@@ -76,8 +75,8 @@ def test_seconds_are_what_was_asked_whatever_else_stands_in_the_files(spark: Spa
 def test_changes_are_found_in_all_lines_and_in_those_alone(
     spark: SparkSession, tmp_path: Path, alters_only: bool
 ) -> None:
-    from console.history.sources.request_log import request_lines
-    from console.history.transforms.alter_request import NAMES, alter_request
+    from console.history.spark_sources import request_lines
+    from console.history.transforms.request_logs import alter_request
 
     written = log(tmp_path / "request.log", noise() + log_of(BEFORE))
     found = alter_request(request_lines(spark, [written], alters_only=alters_only, part_bytes=9000))
@@ -97,8 +96,8 @@ def test_changes_are_found_in_all_lines_and_in_those_alone(
 
 
 def test_what_comes_later_adds_up_with_what_was_there(spark: SparkSession, tmp_path: Path) -> None:
-    from console.history.sources.request_log import request_lines
-    from console.history.transforms.request_1s import merge_request_1s, request_1s
+    from console.history.spark_sources import request_lines
+    from console.history.transforms.request_logs import merge_request_1s, request_1s
 
     live, turned = tmp_path / "request.log", tmp_path / "request.log.1"
     first = log(live, log_of(BEFORE) + b"[2026-11-21 10:00:0")
@@ -116,8 +115,8 @@ def test_what_comes_later_adds_up_with_what_was_there(spark: SparkSession, tmp_p
 
 
 def test_a_request_is_read_once_and_nothing_to_read_is_no_rows(spark: SparkSession) -> None:
-    from console.history.sources.request_log import request_lines
-    from console.history.transforms.request_1s import request_1s
+    from console.history.spark_sources import request_lines
+    from console.history.transforms.request_logs import request_1s
 
     made = request_1s(request_lines(spark, []))
     plan_text = made._jdf.queryExecution().optimizedPlan().toString()
@@ -126,8 +125,8 @@ def test_a_request_is_read_once_and_nothing_to_read_is_no_rows(spark: SparkSessi
 
 
 def test_the_zone_of_a_broker_is_its_own(spark: SparkSession, tmp_path: Path) -> None:
-    from console.history.sources.request_log import request_lines
-    from console.history.transforms.request_1s import request_1s
+    from console.history.spark_sources import request_lines
+    from console.history.transforms.request_logs import request_1s
 
     clocks = ((1, 59), (2, 30), (2, 59), (2, 1), (2, 30), (3, 0))
     twice = [produce(1, at=datetime(2026, 10, 25, *clock)) for clock in clocks]

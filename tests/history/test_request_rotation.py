@@ -24,7 +24,7 @@ from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
 from console.history.requests.parts import BrokerLog, Part, parts_of, read_part
 from console.history.requests.progress import CutInPlaceError, plan
-from console.history.schema.silver import REQUEST_1S
+from console.history.schema import REQUEST_1S
 from console.history.store import Lake
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import produce

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake
-from console.lake.session import NoSpark, scratch_folder
+from console.lake.spark_session import NoSpark, scratch_folder
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import log_of, produce
 
 HOLD = """
 import sys
 from pathlib import Path
-from console.lake.session import scratch_folder
+from console.lake.spark_session import scratch_folder
 with scratch_folder(Path(sys.argv[1])) as folder:
     (folder / "spark-1").mkdir()
     print(folder, flush=True)

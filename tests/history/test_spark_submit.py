@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake
-from console.lake.package import write_package
+from console.lake.spark_session import write_package
 from tests.history.lake_rows import rows_of, snapshot_rows
 from tests.support.metadata_log import batch, value
 from tests.support.spark_cluster import spark_cluster

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, Manifest, NewerLake, NoLake
 from console.history.store.clock import iso_now
 from console.history.store.lake import KEY_FILE

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import DataFile, Manifest, TableFiles
 from console.history.store.clock import is_run_id, new_run_id
 from console.history.store.manifest import from_json, to_json

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from console.history.jobs.steps import Source, Step
-from console.history.schema.tables import TABLES
+from console.history.schema import TABLES
 from console.history.store import Lake
 
 

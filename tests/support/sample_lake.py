@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.schema.arrow import arrow_schema
-from console.history.schema.tables import TABLES
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import TABLES
 from console.history.store import Lake
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

@@ -12,7 +12,7 @@ import pytest
 
 from console.commands.history_file import HistoryFile
 from console.embedded.storage import state_file
-from console.lake.package import write_package
+from console.lake.spark_session import write_package
 from console.log_file import KEPT, open_log
 from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
 

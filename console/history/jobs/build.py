@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..schema.tables import TABLES
+from console.history.schema import TABLES
+
 from ..store import Lake, LakeError, Manifest
 from ..store.partitions import time_partitions
 from ..store.sweep import KEEP

@@ -7,13 +7,13 @@ from datetime import date, timedelta
 
 from pyspark.sql import Row, SparkSession
 
+from console.history.schema import ALTER_REQUEST, KRAFT_RECORD, Table
+from console.history.transforms.kraft_facts import facts
+from console.history.transforms.request_logs import clock_steps
+
 from ..requests.zone import QUARTER, fitting_zones, wrong_steps
-from ..schema.bronze import ALTER_REQUEST, KRAFT_RECORD
-from ..schema.table import Table
 from ..store.partitions import partition_values
 from ..store.write import Write
-from ..transforms.clock_steps import clock_steps
-from ..transforms.kraft_facts import facts
 from .inputs import RequestLog
 from .tables import read_table
 from .taken import UnreadableInput

@@ -6,7 +6,8 @@ import time
 
 from pyspark.sql import SparkSession
 
-from ..schema.tables import TABLES
+from console.history.schema import TABLES
+
 from ..store import Lake
 from ..store.sweep import KEEP
 from .progress import Listener, Steps, silent

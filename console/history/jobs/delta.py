@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 from delta import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from ..schema.table import Table
+from console.history.schema import Table
+
 from ..store import DataFile, TableFiles
 from ..store.manifest import schema_of
 from ..store.partitions import TimeCut

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from console.history.journals import read_journals
+
 from ..cluster_ids import id_problem
-from ..journals.read import read_journals
 from ..store import Lake
 from ..store.sweep import KEEP
 from .inputs import Inputs, RequestLog

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..kraft.log_files import NoMetadataLogError, log_files
-from ..kraft.plan import LogPlan, plan_log
+from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
+
 from ..store.write import Write
 from .inputs import MetadataLog
 from .taken import UnreadableInput

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from ..schema.records import QUARANTINE
+from console.history.schema import QUARANTINE
+
 from ..store import parquet_files
 from ..store.write import Write
 from .tables import read_table, write_partitions

@@ -10,10 +10,8 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ..schema.gold import HISTORY
-from ..schema.records import RUN
-from ..schema.table import Table
-from ..schema.tables import TABLES
+from console.history.schema import HISTORY, RUN, TABLES, Table
+
 from ..store import Lake, Manifest, TableFiles, parquet_files
 from ..store.manifest import schema_of
 from ..store.partitions import FORMATS, partition_values, parts_of

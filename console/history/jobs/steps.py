@@ -40,7 +40,8 @@ def _transform(module: str, function: str) -> Callable[..., DataFrame]:
 
 
 def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    from ..policies.files import BASELINE_FILE, FileError, read_baseline
+    from console.history.policies.nodes import FileError
+    from console.history.policy_files import BASELINE_FILE, read_baseline
 
     text = _own_file(lake, BASELINE_FILE)
     try:
@@ -51,7 +52,8 @@ def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFr
 
 
 def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> DataFrame:
-    from ..policies.files import POLICIES_FILE, FileError, default_policies, read_policies
+    from console.history.policies.nodes import FileError
+    from console.history.policy_files import POLICIES_FILE, default_policies, read_policies
 
     text = _own_file(lake, POLICIES_FILE)
     try:

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..schema.table import Table
+from console.history.schema import Table
+
 from ..store import Lake, Manifest
 from ..store.partitions import parts_of
 from ..store.write import Write

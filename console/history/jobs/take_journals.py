@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..journals.read import merge_journal, read_journals
-from ..schema.bronze import JOURNAL
+from console.history.journals import merge_journal, read_journals
+from console.history.schema import JOURNAL
+
 from ..store import parquet_files
 from ..store.write import Write
 from .inputs import Journals

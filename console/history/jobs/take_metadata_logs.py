@@ -9,12 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import KRAFT_RECORD, QUARANTINE
+from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine
 from console.model.numbers import json_text
 
-from ..schema.arrow import arrow_schema
-from ..schema.bronze import KRAFT_RECORD
-from ..schema.records import QUARANTINE
-from ..sources.kraft_log import SOURCE, KraftLog, KraftLogQuarantine
 from ..store.write import Write
 from .inputs import MetadataLog
 from .plan_metadata_logs import NewOfLog, plan_metadata_logs, remembered

@@ -11,18 +11,15 @@ from contextlib import contextmanager
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
+from console.history.schema import ALTER_REQUEST, REQUEST_1S, Table
+from console.history.spark_sources import is_damaged, request_lines
+from console.history.transforms.request_logs import alter_request, damaged_request, merge_request_1s, request_1s
+
 from ..requests.files import LogChangedError
 from ..requests.parts import BrokerLog
 from ..requests.zone import AmbiguousHourError
-from ..schema.bronze import ALTER_REQUEST
-from ..schema.silver import REQUEST_1S
-from ..schema.table import Table
-from ..sources.request_log import is_damaged, request_lines
-from ..sources.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
 from ..store.write import Write
-from ..transforms.alter_request import alter_request
-from ..transforms.damaged_request import damaged_request
-from ..transforms.request_1s import merge_request_1s, request_1s
 from .inputs import RequestLog
 from .plan_request_logs import SOURCE, plan_request_logs
 from .quarantined import quarantine

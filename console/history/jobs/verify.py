@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from ..schema.arrow import arrow_schema
-from ..schema.gold import HISTORY
-from ..schema.table import Table
-from ..schema.tables import TABLES
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import HISTORY, TABLES, Table
+
 from ..store import Lake, Manifest, TableFiles, parquet_files
 from ..store.partitions import partition_values
 from .progress import Listener, Steps, silent

@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ..redact import blot
-from ..schema.arrow import arrow_schema
-from ..schema.bronze import KRAFT_RECORD
-from .batches import (
+from console.history.arrow_schema import arrow_schema
+from console.history.kraft.batches import (
     COMPRESSION,
     CONTROL,
     HEADER_BYTES,
@@ -23,10 +21,11 @@ from .batches import (
     unpack_header,
     unpacked,
 )
-from .schemas import known_schemas
-from .secrets import Hiding
-from .specialise import Decode, Specialiser
-from .values import MalformedRecordError, uvarint
+from console.history.kraft.compiled import Decode, Hiding, Specialiser
+from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
+from console.history.schema import KRAFT_RECORD
+
+from ..redact import blot
 
 ROWS = 1 << 15
 """Rows in an Arrow batch, about."""

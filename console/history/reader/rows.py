@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from ..schema.table import Table
+from console.history.schema import Table
 
 UNOBSERVED = ":unobserved"
 """The attribute of time in which a cluster was not looked at."""

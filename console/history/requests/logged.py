@@ -26,7 +26,7 @@ Row = tuple[Any, ...]
 
 def altered(text: str, end_ts: datetime) -> list[Row]:
     """The rows of a request's JSON; none of one that changes nothing, or that is no whole request (which is told of
-    elsewhere: `console.history.transforms.damaged_request`).
+    elsewhere: `console.history.transforms.request_logs`).
 
     Of one that changes something, and is of a form that is not known here, one row says so: `UNREAD`.
     """

@@ -13,8 +13,8 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..schema.arrow import arrow_schema
-from ..schema.silver import REQUEST_1S
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import REQUEST_1S
 
 CHUNK_BYTES = 64 << 20
 """Lines of so many bytes are added up at once; what is made of more is more rows for the same second."""

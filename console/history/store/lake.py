@@ -24,10 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from console.history.schema import TABLES, Table
 from console.model.numbers import json_text
 
-from ..schema.table import Table
-from ..schema.tables import TABLES
 from .clock import is_run_id, iso_now, new_run_id
 from .errors import DamagedLake, LakeBusy, LakeError, NewerLake, NoLake
 from .filesystem import Filesystem, LocalFilesystem

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from console.history.schema import Table
 from console.model.numbers import json_text
 
-from ..schema.table import Table
 from .clock import is_run_id
 
 FORMAT = 1

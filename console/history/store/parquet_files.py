@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..schema.arrow import arrow_schema
-from ..schema.table import Table
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import Table
+
 from .filesystem import Filesystem
 from .manifest import DataFile
 from .partitions import FORMATS, partition_name, parts_of

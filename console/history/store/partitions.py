@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from urllib.parse import unquote
 
-from ..schema.table import Table
+from console.history.schema import Table
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """What stands for an empty value, as in Spark."""

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from console.history.arrow_schema import arrow_schema
+from console.history.schema import RUN, TABLES
 from console.model.numbers import json_text
 
-from ..schema.arrow import arrow_schema
-from ..schema.records import RUN
-from ..schema.tables import TABLES
 from . import parquet_files
 from .clock import iso_now
 from .errors import LakeError, LeaseLost

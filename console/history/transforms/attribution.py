@@ -17,7 +17,7 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .kraft_state import ATTRIBUTE
+from console.history.transforms.kraft_changes import ATTRIBUTE
 
 TOLERANCE = timedelta(seconds=2)
 """How far the clocks of brokers and hosts may be apart."""

@@ -1,30 +1,172 @@
-"""What is different from its peers now: a broker among its cluster's, a cluster among the lake's, all from a baseline.
-
-The majority is the value that most have. Where two values are equally frequent, having nothing of one's own wins; other
-ties say nothing of who is the odd one, and none is marked. Something hidden equals whatever else is hidden, and differs
-from what is not set.
-
-- broker: what holds for each broker, of its own or the cluster's default. Left out is what each has for itself: ids,
-  addresses, folders, racks, its own key and certificate.
-- cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
-  brokers' defaults and the quotas of default entities among all.
-- baseline: what a file wants (`console.history.policies.files`).
-"""
+"""`drift`: what differs from its peers now: a broker from its cluster's, a cluster from the lake's, all from a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..policies.rules import Wanted
-from ..redact import HIDDEN
-from ..schema.gold import DRIFT
-from .drift_baseline import from_baseline
-from .drift_severity import severity
-from .first_look import since_before, with_first_look
-from .odd_ones import odd_ones
+from console.history.policy_files import Wanted
+from console.history.redact import HIDDEN
+from console.history.schema import DRIFT
+from console.history.transforms.coverage_gaps import since_before, with_first_poll
+
+# How bad it is when an attribute is different: by a list, of which the first that fits counts.
+#
+# High: who may do what, and what keeps records from being lost. Medium: what records live on, what clients may use, and
+# what is created by itself. Low: the rest.
+
+_BY_PATTERN = (
+    ("high", r"^(listener\.name\.[^.]+\.)?(.*\.)?(ssl|sasl)\."),
+    ("high", r"^(security\.|authorizer\.|super\.users$|principal\.builder\.|listener\.security\.protocol\.map$)"),
+    ("high", r"^(allow\.everyone\.if\.no\.acl\.found|inter\.broker\.listener\.name|early\.start\.listeners)$"),
+    ("high", r"(^|\.)(min\.insync\.replicas|min\.isr|replication\.factor|unclean\.leader\.election\.enable)$"),
+    ("high", r"^(:replication|log\.flush\..*|flush\.(ms|messages)|eligible\.leader\.replicas\.version)$"),
+    ("medium", r"(retention|cleanup\.policy|max\.message\.bytes|message\.max\.bytes|message\.timestamp)"),
+    ("medium", r"(_byte_rate|_percentage|_mutation_rate|_creation_rate|^quota\.|^max\.connection)"),
+    ("medium", r"^(auto\.create\.topics\.enable|delete\.topic\.enable|compression\.type|:partitions|num\.partitions)$"),
+    ("medium", r"(delete\.retention|compaction\.lag|segment\.(bytes|ms)$|\.throttled\.|remote\.)"),
+)
+
+
+def severity(entity_type: Column, attr: Column) -> Column:
+    """high, medium or low."""
+    found = F.when(entity_type == "acl", "high")
+    for name, pattern in _BY_PATTERN:
+        found = found.when(attr.rlike(pattern), name)
+    return found.otherwise("low")
+
+
+# Who has another value than most.
+
+
+def outliers(peers: DataFrame, among: Sequence[str]) -> DataFrame:
+    """The rows that differ from the majority of those that have `among` in common: `peers`' cluster_id, entity_type,
+    entity_key and attr, with majority_value, this_value, peers, differing, since.
+
+    peers: a row for each that is compared, those that have nothing too, with `holds`, which is compared, `own`, which
+    is shown (it is what can be aligned), and `since`.
+    """
+    alike = Window.partitionBy(*among, "holds")
+    together = Window.partitionBy(*among)
+    # Of values that are equally frequent the one that some inherit wins.
+    some_inherit = F.count("own").over(alike) < F.count("*").over(alike)
+    scored = peers.select(
+        "*",
+        F.struct(F.count("*").over(alike).alias("agree"), some_inherit.alias("some_inherit")).alias("score"),
+        # If one of them inherits it, having nothing of one's own does.
+        F.when(~some_inherit, F.max("own").over(alike)).alias("best_own"),
+        # Not known of one: not known.
+        F.when(F.count("since").over(alike) == F.count("*").over(alike), F.min("since").over(alike)).alias(
+            "best_since"
+        ),
+    )
+    counted = scored.select("*", F.count("*").over(together).alias("all"), F.max("score").over(together).alias("top"))
+    wins = F.col("score") == F.col("top")
+
+    def of_winners(name: str) -> Column:
+        return F.max(F.when(wins, F.col(name))).over(together)
+
+    return (
+        counted.select(
+            "*",
+            F.sum(wins.cast("int")).over(together).alias("winning"),
+            of_winners("best_own").alias("majority_value"),
+            of_winners("best_since").alias("majority_since"),
+        )
+        # As many rows win as agree on one value: else several values do.
+        .where(~wins & (F.col("winning") == F.col("top.agree")))
+        .select(
+            "cluster_id",
+            "entity_type",
+            "entity_key",
+            "attr",
+            "majority_value",
+            F.col("own").alias("this_value"),
+            F.col("all").cast("int").alias("peers"),
+            (F.col("all") - F.col("winning")).cast("int").alias("differing"),
+            # It differs since the later of the two was set.
+            F.greatest("since", "majority_since").alias("since"),
+        )
+    )
+
+
+# What is not as a file of wanted values has it.
+
+_ENTITY = ("cluster_id", "entity_type", "entity_key")
+
+
+def from_baseline(values: DataFrame, baseline: Sequence[Wanted]) -> DataFrame:
+    """The columns of `odd_ones`, and scope and severity. values: as there, for all entities.
+
+    peers: how many entities the wanted value is for, in a cluster.
+    """
+    there = values.where(F.col("holds").isNotNull()).select(*_ENTITY).distinct()
+    looked_for = [(each.entity_type, name) for each in baseline for name in each.looked_for]
+    if looked_for:
+        entities = F.explode(
+            F.array(*(F.struct(F.lit(t).alias("entity_type"), F.lit(n).alias("entity_key")) for t, n in looked_for))
+        )
+        clusters = values.select("cluster_id").distinct()
+        there = there.unionByName(
+            clusters.select("cluster_id", entities.alias("e")).select("cluster_id", "e.*")
+        ).distinct()
+    # The last that fits counts, attribute by attribute.
+    fitting = there.select(
+        *_ENTITY, F.explode(F.array_compact(F.array(*map(_fits, range(len(baseline)), baseline)))).alias("w")
+    )
+    wanted = fitting.groupBy(*_ENTITY, "w.attr").agg(F.max_by("w", "w.place").alias("w"))
+    compared = wanted.join(values, on=[*_ENTITY, "attr"], how="left").withColumn(
+        "differs", ~F.col("holds").eqNullSafe(F.col("w.value"))
+    )
+    alike = Window.partitionBy("cluster_id", "entity_type", "attr", "w.place")
+    return (
+        compared.withColumn("peers", F.count("*").over(alike).cast("int"))
+        .withColumn("differing", F.sum(F.col("differs").cast("int")).over(alike).cast("int"))
+        .where(F.col("differs"))
+        .select(
+            *_ENTITY,
+            "attr",
+            F.col("w.value").alias("majority_value"),
+            F.col("own").alias("this_value"),
+            "peers",
+            "differing",
+            "since",
+            F.lit("baseline").alias("scope"),
+            F.col("w.severity").alias("severity"),
+        )
+    )
+
+
+def _fits(place: int, wanted: Wanted) -> Column:
+    fits = (
+        (F.col("entity_type") == wanted.entity_type)
+        & F.col("entity_key").rlike(wanted.names.pattern)
+        & F.col("cluster_id").rlike(wanted.clusters.pattern)
+    )
+    return F.when(
+        fits,
+        F.struct(
+            F.lit(place).alias("place"),
+            F.lit(wanted.attr).alias("attr"),
+            F.lit(wanted.value).cast("string").alias("value"),
+            F.lit(wanted.severity).cast("string").alias("severity"),
+        ),
+    )
+
+
+# What is different from its peers now: a broker among its cluster's, a cluster among the lake's, all from a baseline.
+#
+# The majority is the value that most have. Where two values are equally frequent, having nothing of one's own wins; other
+# ties say nothing of who is the odd one, and none is marked. Something hidden equals whatever else is hidden, and differs
+# from what is not set.
+#
+# - broker: what holds for each broker, of its own or the cluster's default. Left out is what each has for itself: ids,
+# addresses, folders, racks, its own key and certificate.
+# - cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
+# brokers' defaults and the quotas of default entities among all.
+# - baseline: what a file wants (`console.history.policy_files`).
 
 _DEFAULT = "<default>"
 _OF_EACH_BROKER = (
@@ -40,8 +182,8 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
     """DRIFT's rows. history, snapshot: the tables of these names. baseline: of the user's file."""
     now = _now(history)
     brokers = _brokers(now, snapshot)
-    found = _scope("broker", odd_ones(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
-    found = found.unionByName(_scope("cluster", odd_ones(_clusters(now), ("entity_type", "entity_key", "attr"))))
+    found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
+    found = found.unionByName(_scope("cluster", outliers(_clusters(now), ("entity_type", "entity_key", "attr"))))
     if baseline:
         others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == _DEFAULT))
         values = others.withColumn("holds", F.col("own")).unionByName(brokers)
@@ -57,7 +199,7 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
 def _now(history: DataFrame) -> DataFrame:
     """cluster_id, entity_type, entity_key, attr, own (empty: taken away), since (empty: before anything was known)."""
     rows = history.where(F.col("is_current") & (F.col("entity_type") != "cluster"))
-    current = with_first_look(rows, history)
+    current = with_first_poll(rows, history)
     return current.select(
         "cluster_id",
         "entity_type",

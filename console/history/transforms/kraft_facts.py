@@ -1,20 +1,243 @@
-"""What metadata records say, one row for each attribute that they set or take away: "facts".
-
-Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a hidden
-one), told (false where a record takes away an attribute that it does not name), log_offset, in_snapshot, ts, run_id.
-"""
+"""What metadata records say, one row for each attribute that they set or delete: "facts"."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..entities import ACL_SET
-from ..kafka_codes import MECHANISMS
-from ..redact import HIDDEN
-from .kraft_fields import is_type, read_fields
-from .kraft_spelling import acl_attr, acl_key, config_key, config_type, named, quota_key, quota_value
-from .kraft_topics import topic_facts
+from console.history.entities import ACL_SET, CONFIG_TYPES, DEFAULT
+from console.history.kafka_codes import MECHANISMS, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
+from console.history.redact import HIDDEN
+
+# The fields of metadata records that changes are told by, out of their JSON. Names are those of Kafka's records.
+
+_FIELDS = """
+ resourceType INT, resourceName STRING, name STRING, value STRING,
+ entity ARRAY<STRUCT<entityType STRING, entityName STRING>>, key STRING, remove BOOLEAN,
+ id STRING, patternType INT, principal STRING, host STRING, operation INT, permissionType INT,
+ mechanism INT, iterations INT, featureLevel INT,
+ topicId STRING, partitionId INT, replicas ARRAY<INT>, removingReplicas ARRAY<INT>,
+ brokerId INT, endPoints ARRAY<STRUCT<name STRING, host STRING, port INT>>, rack STRING, fenced STRING
+"""
+"""All that any record type needs; `fenced` is a boolean in one type and a number in another."""
+
+
+def read_fields(records: DataFrame, *types: str) -> DataFrame:
+    """The records of these types, with a struct `f` of their fields. records: KRAFT_RECORD's columns."""
+    return records.where(F.col("record_type").isin(*types)).select(
+        "cluster_id",
+        "log_offset",
+        "in_snapshot",
+        F.col("record_ts").alias("ts"),
+        "record_type",
+        "value_hmac",
+        "run_id",
+        F.from_json("payload", _FIELDS).alias("f"),
+    )
+
+
+def is_type(*types: str) -> Column:
+    """Whether a record is of one of the types."""
+    return F.col("record_type").isin(*types)
+
+
+# `console.history.entities` in Spark's words: the one spelling of entities, for columns of metadata records.
+
+_ESCAPED = r"[%,=:<>\x00-\x1f\x7f]"
+_EXACT = 1e18
+"""Whole doubles below this fit in 64 bits."""
+
+
+def named(names: Mapping[int, str], code: Column) -> Column:
+    """A code's name; `UNKNOWN(n)` where it has none."""
+    found = F.lit(None).cast("string")
+    for number, name in names.items():
+        found = F.when(code == number, F.lit(name)).otherwise(found)
+    return F.coalesce(found, F.concat(F.lit("UNKNOWN("), code.cast("string"), F.lit(")")))
+
+
+def config_type(code: Column) -> Column:
+    """The type of what a config belongs to, of Kafka's number."""
+    return named(CONFIG_TYPES, code)
+
+
+def config_key(entity_type: Column, name: Column) -> Column:
+    """The key of what a config belongs to."""
+    return F.when((entity_type == "broker") & (name == ""), F.lit(DEFAULT)).otherwise(name)
+
+
+def quota_key(parts: Column) -> Column:
+    """The key of a quota's entity. parts: an array of structs of entityType and entityName (empty: the default)."""
+    rank = {"user": "0", "client-id": "1", "ip": "2"}
+
+    def part(each: Column) -> Column:
+        type_, name = each["entityType"], each["entityName"]
+        order = F.lit("3")
+        for known, place in rank.items():
+            order = F.when(type_ == known, F.lit(place)).otherwise(order)
+        text = F.concat(type_, F.lit("="), F.when(name.isNull(), F.lit(DEFAULT)).otherwise(escaped(name)))
+        return F.struct(order.alias("order"), text.alias("text"))
+
+    return F.array_join(F.transform(F.array_sort(F.transform(parts, part)), lambda each: each["text"]), ",")
+
+
+def quota_value(text: Column) -> Column:
+    """A quota's value as text: a whole number has no point."""
+    number = text.try_cast("double")
+    whole = (number == F.floor(number)) & (F.abs(number) < _EXACT)
+    return F.when(whole, number.try_cast("bigint").cast("string")).otherwise(text)
+
+
+def acl_key(resource_type: Column, pattern_type: Column, name: Column) -> Column:
+    """The key of what ACLs are upon, of Kafka's numbers and the name."""
+    return F.concat_ws(":", named(RESOURCE_TYPES, resource_type), named(PATTERN_TYPES, pattern_type), escaped(name))
+
+
+def acl_attr(permission: Column, operation: Column, principal: Column, host: Column) -> Column:
+    """An ACL upon its resource, of Kafka's numbers and the names."""
+    by_whom = F.concat(named(PERMISSIONS, permission), F.lit(" "), named(OPERATIONS, operation), F.lit(" "), principal)
+    return F.concat(by_whom, F.lit(" from "), host)
+
+
+def escaped(name: Column) -> Column:
+    """A name as it stands in keys; all that is escaped is ASCII."""
+
+    def spelled(each: Column) -> Column:
+        return F.when(each.rlike(_ESCAPED), F.concat(F.lit("%"), F.hex(F.encode(each, "UTF-8")))).otherwise(each)
+
+    letters = F.transform(F.split(name, ""), spelled)
+    return F.when(name.rlike(_ESCAPED), F.array_join(letters, "")).otherwise(name)
+
+
+# What metadata records say of topics, which most of them know by their ids alone (`kraft_facts` has the columns).
+#
+# A topic's replication is that of its first partition, without the replicas that a reassignment is to remove.
+
+ONE_CHANGE = 1000
+"""Milliseconds that the records of one change, next to each other in the log, may be apart."""
+_OF_TOPIC = ("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "RemoveTopicRecord")
+_BY_ID = ("cluster_id", "topic_id")
+
+
+def topic_facts(records: DataFrame) -> DataFrame:
+    """Ids, partitions, replication, and all that is gone with a topic. Topics whose name no record tells are left
+    out."""
+    said = _runs(_by_time(records)).withColumn("said", F.explode(_topic_values()))
+    # A removal takes away each config that the topic ever had; where it had lost it before, nothing changes.
+    taken = said.join(_known_configs(records), on=["cluster_id", "entity_key", "removes"], how="left")
+    value = F.col("said.value")
+    return (
+        taken.withColumn("attrs", F.when(F.col("removes"), _deleted_attrs()).otherwise(F.array("said.attr")))
+        .withColumn("attr", F.explode("attrs"))
+        .select(
+            "cluster_id",
+            F.lit("topic").alias("entity_type"),
+            "entity_key",
+            "attr",
+            (~F.col("removes")).alias("is_set"),
+            value.alias("value"),
+            F.sha2(value, 256).alias("digest"),
+            (~F.col("removes") | (F.col("attr") == ":topic_id")).alias("told"),
+            "log_offset",
+            "in_snapshot",
+            "ts",
+            "run_id",
+        )
+    )
+
+
+def _by_time(records: DataFrame) -> DataFrame:
+    """Records of partitions of one topic at one time together, others as they are; all with the topic's name."""
+    of_partitions = is_type("PartitionRecord")
+    first = F.col("f.partitionId") == 0
+    together = (
+        read_fields(records, *_OF_TOPIC)
+        .where(~is_type("PartitionChangeRecord") | (first & F.col("f.replicas").isNotNull()))
+        .groupBy(
+            "cluster_id",
+            F.col("f.topicId").alias("topic_id"),
+            "record_type",
+            "in_snapshot",
+            "ts",
+            F.when(~of_partitions | F.col("in_snapshot"), F.col("log_offset")).alias("alone"),
+        )
+        .agg(
+            F.max("f.name").alias("name"),
+            F.max("f.partitionId").alias("last"),
+            F.max(F.when(first, _replication())).alias("replication"),
+            F.min("log_offset").alias("from_offset"),
+            F.max("log_offset").alias("log_offset"),
+            F.max("run_id").alias("run_id"),
+        )
+    )
+    name = F.max("name").over(Window.partitionBy(*_BY_ID))
+    return together.withColumn("entity_key", name).where(F.col("entity_key").isNotNull())
+
+
+def _runs(rows: DataFrame) -> DataFrame:
+    """Partitions that were made as one, though the clock went on, end in one row: the last, with all that they say."""
+    in_order = Window.partitionBy(*_BY_ID).orderBy("in_snapshot", "log_offset", "record_type")
+    of_log = (F.col("record_type") == "PartitionRecord") & ~F.col("in_snapshot")
+    goes_on = (
+        of_log
+        & F.lead(of_log).over(in_order)
+        & (F.lead("from_offset").over(in_order) == F.col("log_offset") + 1)
+        & (F.unix_millis(F.lead("ts").over(in_order)) - F.unix_millis("ts") <= ONE_CHANGE)
+    )
+    went_on = F.coalesce(F.lag("goes_on").over(in_order), F.lit(False))
+    of_run = Window.partitionBy(*_BY_ID, "run").orderBy("log_offset")
+    return (
+        rows.withColumn("goes_on", F.coalesce(goes_on, F.lit(False)))
+        .withColumn("run", F.sum((~went_on).cast("int")).over(in_order))
+        .withColumn("replication", F.max("replication").over(of_run))
+        .where(~F.col("goes_on"))
+        .withColumn("removes", is_type("RemoveTopicRecord"))
+    )
+
+
+def _topic_values() -> Column:
+    """What a row says, as an array of attributes with values; a removal of nothing by itself."""
+    partitions = _topic_value(":partitions", F.col("last") + 1)
+    replication = F.when(F.col("replication").isNotNull(), _topic_value(":replication", F.col("replication")))
+    return F.array_compact(
+        F.when(is_type("TopicRecord"), F.array(_topic_value(":topic_id", F.col("topic_id"))))
+        .when(is_type("PartitionRecord"), F.array(partitions, replication))
+        .when(is_type("PartitionChangeRecord"), F.array(replication))
+        .otherwise(F.array(_topic_value("", F.lit(None))))
+    )
+
+
+def _topic_value(attr: str, value: Column) -> Column:
+    return F.struct(F.lit(attr).alias("attr"), value.cast("string").alias("value"))
+
+
+def _replication() -> Column:
+    return F.size("f.replicas") - F.greatest(F.coalesce(F.size("f.removingReplicas"), F.lit(0)), F.lit(0))
+
+
+def _deleted_attrs() -> Column:
+    of_all = F.array(*(F.lit(attr) for attr in (":topic_id", ":partitions", ":replication")))
+    return F.concat(of_all, F.coalesce("configs", F.array().cast("array<string>")))
+
+
+def _known_configs(records: DataFrame) -> DataFrame:
+    """The configs that topics have or had, by their names: cluster_id, entity_key, removes (true), configs."""
+    (topic,) = (number for number, type_ in CONFIG_TYPES.items() if type_ == "topic")
+    return (
+        read_fields(records, "ConfigRecord")
+        .where(F.col("f.resourceType") == topic)
+        .groupBy("cluster_id", F.col("f.resourceName").alias("entity_key"))
+        .agg(F.array_sort(F.collect_set("f.name")).alias("configs"))
+        .withColumn("removes", F.lit(True))
+    )
+
+
+# What metadata records say, one row for each attribute that they set or take away: "facts".
+#
+# Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a hidden
+# one), told (false where a record takes away an attribute that it does not name), log_offset, in_snapshot, ts, run_id.
 
 _OF_BROKER = (":endpoints", ":rack", ":fenced")
 _BY_ITSELF = (
@@ -40,7 +263,7 @@ def _facts_by_itself(records: DataFrame) -> DataFrame:
     """Of records that name what they are about."""
     read = read_fields(records, *_BY_ITSELF)
     return (
-        read.withColumn("fact", F.explode(_said()))
+        read.withColumn("fact", F.explode(_record_facts()))
         .where(F.col("fact").isNotNull() & (F.col("fact.is_set") | ~F.col("in_snapshot")))
         .select(
             "cluster_id",
@@ -59,7 +282,7 @@ def _facts_by_itself(records: DataFrame) -> DataFrame:
     )
 
 
-def _said() -> Column:
+def _record_facts() -> Column:
     """An array of what a record says."""
     f = F.col("f")
     resource_type = config_type(f["resourceType"])

@@ -1,23 +1,235 @@
-"""What is or was against a policy, from when until when.
-
-Each policy, on each entity and attribute that it is about, is judged anew whenever something changes that it looks at:
-the value, whether the entity is there, what it inherits, and what it is compared with. Times in which it was broken are
-put together where they touch. Of a value that is hidden only that it is set is known: nothing else is held against it.
-Kafka's own default counts only in clusters that were looked at: the metadata log does not have brokers' files.
-"""
+"""`policy_violation`: what is or was against a policy, from when until when."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..policies.rules import Policy
-from ..schema.gold import POLICY_VIOLATION
-from .policy_checks import is_broken
-from .policy_events import STATE, SUBJECT, policy_events
+from console.history.policy_files import Expected, Policy
+from console.history.schema import POLICY_VIOLATION
+
+# Whether a state is against a policy, as an expression.
+#
+# Of the columns `live` (how many values are set), `exists` (above 0: the entity is there), own, default and brokers (the
+# value, the one of the brokers' common default, the one of a broker), other (what it is compared with), looked_at
+# (whether Kafka's own default may be assumed).
+
+
+def is_broken(policy: Policy) -> Column:
+    """True or false, never empty."""
+    is_set = F.col("live") > 0
+    judged = (F.col("exists") > 0) if policy.counts_missing else is_set
+    expected = policy.expected
+    broken = [F.coalesce(each, F.lit(False)) for each in _against(expected, _effective_value(policy))]
+    if expected.is_set is not None:
+        broken.append(~is_set if expected.is_set else is_set)
+    if expected.set_on_one:
+        broken.append(~is_set)
+    return judged & reduce(or_, broken)
+
+
+def _effective_value(policy: Policy) -> Column:
+    """What holds; empty where it is hidden or unknown."""
+    own = F.col("own")
+    if not policy.counts_missing:
+        return own
+    inherited = [F.col("default"), F.col("brokers")] if policy.inherits else []
+    if policy.default is not None:
+        inherited.append(F.when(F.col("looked_at"), F.lit(policy.default)))
+    return F.when(F.col("live") > 0, own).otherwise(F.coalesce(*inherited) if inherited else F.lit(None).cast("string"))
+
+
+def _against(expected: Expected, value: Column) -> list[Column]:
+    number = value.try_cast("double")
+    endless = F.lit(False) if expected.infinite is None else number == expected.infinite
+    found = []
+    if expected.at_least is not None:
+        found.append(~endless & (number < expected.at_least))
+    if expected.at_most is not None:
+        found.append(endless | (number > expected.at_most))
+    if expected.below is not None:
+        found.append(number >= F.col("other").try_cast("double"))
+    if expected.one_of:
+        found.append(~value.isin(*expected.one_of))
+    if expected.none_of:
+        found.append(value.isin(*expected.none_of))
+    if expected.matches is not None:
+        found.append(~value.rlike(expected.matches))
+    if expected.matches_not is not None:
+        found.append(value.rlike(expected.matches_not))
+    return found
+
+
+# Everything that a policy looks at, as events: its subjects (an attribute of an entity), and what changed when.
+#
+# An event has `live` and `exists` (+1, -1: a value, any value of the entity, that began or ended), and each of `STATE`
+# where it says something of it: a struct of the value that holds from then on, empty where it was taken away.
+
+SUBJECT = ("cluster_id", "policy", "entity_key", "attr")
+"""policy: its number."""
+STATE = ("own", "default", "brokers", "other")
+"""The value; the one of the brokers' common default; of a broker; of the attribute that it is compared with."""
+
+_DEFAULT = "<default>"
+_DELTAS = ("live", "exists")
+
+
+def policy_events(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """SUBJECT, ts, live, exists, STATE, and looked_at: whether a look at the cluster showed its brokers' files."""
+    rows = history.where(F.col("entity_type") != "cluster")
+    clusters = rows.groupBy("cluster_id").agg(
+        F.min("valid_from").alias("first"),
+        F.max((F.col("source") == "snapshot") & (F.col("entity_type") == "broker")).alias("looked_at"),
+    )
+    made = [_values(rows, policies)]
+    if any(policy.counts_missing for policy in policies):
+        existing = _existing(rows, clusters, policies)
+        made.append(existing)
+        if any(policy.inherits for policy in policies):
+            made.append(_inherited(rows, existing, policies))
+    if any(policy.expected.below for policy in policies):
+        made.append(_others(rows, policies))
+    events = reduce(DataFrame.unionByName, made)
+    return events.join(F.broadcast(clusters.select("cluster_id", "looked_at")), on="cluster_id", how="left")
+
+
+def _values(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """The attributes' own values."""
+
+    def about(policy: Policy) -> Column:
+        return _is_entity(policy) & F.col("attr").rlike(policy.acl or policy.attrs.pattern)
+
+    value = F.struct(F.col("new_value").alias("value"))
+    return _events(
+        _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about)).withColumn(
+            "entity_key", _whose(policies)
+        ),
+        live=F.col("delta"),
+        own=F.when(F.col("delta") > 0, value),
+    )
+
+
+def _existing(rows: DataFrame, clusters: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """That an entity is there, for policies that say something of one without a value."""
+
+    def about(policy: Policy) -> Column | None:
+        return _is_entity(policy) if policy.counts_missing and not policy.expected.set_on_one else None
+
+    there = _began_and_ended(_with_policies(rows.where(~F.col("is_deleted")), policies, about))
+    seen = _events(there.withColumn("attr", _attr(policies)), exists=F.col("delta"))
+    named = [
+        F.when(
+            F.col("cluster_id").rlike(policy.clusters.pattern),
+            F.struct(F.lit(number).alias("policy"), F.lit(name).alias("entity_key")),
+        )
+        for number, policy in enumerate(policies)
+        for name in (policy.looked_for[:1] if policy.expected.set_on_one else policy.looked_for)
+    ]
+    if not named:
+        return seen
+    always = clusters.select(
+        "cluster_id", F.col("first").alias("ts"), F.explode(F.array_compact(F.array(*named))).alias("named")
+    ).select("cluster_id", "ts", "named.*")
+    return seen.unionByName(_events(always.withColumn("attr", _attr(policies)), exists=F.lit(1)))
+
+
+def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """The brokers' configs, for every subject of a policy that inherits them: the common default's, and those of the
+    first broker that has one. A broker inherits from no other."""
+
+    def about(policy: Policy) -> Column | None:
+        if policy.inherits is None:
+            return None
+        inherited = F.col("attr") == policy.inherits
+        return inherited & (F.col("entity_key") == _DEFAULT) if policy.entity_type == "broker" else inherited
+
+    brokers = rows.where(F.col("entity_type") == "broker")
+    first = F.min(F.when(F.col("entity_key") != _DEFAULT, F.col("entity_key"))).over(
+        Window.partitionBy("cluster_id", "attr")
+    )
+    sources = brokers.withColumn("first", first).where(
+        F.col("entity_key").isin(_DEFAULT) | (F.col("entity_key") == F.col("first"))
+    )
+    told = _with_policies(sources, policies, about).select(
+        "cluster_id",
+        "policy",
+        F.col("valid_from").alias("ts"),
+        (F.col("entity_key") == _DEFAULT).alias("is_default"),
+        F.struct(F.col("new_value").alias("value")).alias("told"),
+    )
+    subjects = existing.select(*SUBJECT).distinct()
+    return _events(
+        subjects.join(F.broadcast(told), on=["cluster_id", "policy"], how="inner"),
+        default=F.when(F.col("is_default"), F.col("told")),
+        brokers=F.when(~F.col("is_default"), F.col("told")),
+    )
+
+
+def _others(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
+    """What values are compared with."""
+
+    def about(policy: Policy) -> Column | None:
+        below = policy.expected.below
+        return None if below is None else _is_entity(policy) & (F.col("attr") == below)
+
+    compared = _with_policies(rows, policies, about).withColumn("attr", _attr(policies))
+    value = F.struct(F.col("new_value").alias("value"))
+    return _events(compared.withColumn("ts", F.col("valid_from")), other=value)
+
+
+def _with_policies(rows: DataFrame, policies: Sequence[Policy], about: Callable[[Policy], Column | None]) -> DataFrame:
+    """A row for each policy that a row is about, with its number."""
+    cases = ((number, about(policy)) for number, policy in enumerate(policies))
+    numbers = [F.when(case, F.lit(number)) for number, case in cases if case is not None]
+    if not numbers:
+        return rows.where(F.lit(False)).withColumn("policy", F.lit(0))
+    return rows.withColumn("policy", F.explode(F.array_compact(F.array(*numbers))))
+
+
+def _began_and_ended(rows: DataFrame) -> DataFrame:
+    """A row for the beginning and, where there is one, the end of each value: ts, delta."""
+    began = F.struct(F.col("valid_from").alias("ts"), F.lit(1).alias("delta"))
+    ended = F.when(F.col("valid_to").isNotNull(), F.struct(F.col("valid_to").alias("ts"), F.lit(-1).alias("delta")))
+    return rows.withColumn("at", F.explode(F.array_compact(F.array(began, ended)))).select("*", "at.*")
+
+
+def _events(rows: DataFrame, **said: Column) -> DataFrame:
+    """The columns of events; what is not said is empty."""
+    empty = {name: F.lit(None).cast("int") for name in _DELTAS}
+    empty |= {name: F.lit(None).cast("struct<value:string>") for name in STATE}
+    return rows.select(*SUBJECT, "ts", *(said.get(name, column).alias(name) for name, column in empty.items()))
+
+
+def _is_entity(policy: Policy) -> Column:
+    return (
+        (F.col("entity_type") == policy.entity_type)
+        & F.col("entity_key").rlike(policy.names.pattern)
+        & F.col("cluster_id").rlike(policy.clusters.pattern)
+    )
+
+
+def _attr(policies: Sequence[Policy]) -> Column:
+    """The attribute of a policy that is about one."""
+    return F.element_at(F.array(*(F.lit((*policy.attrs.exact, "")[0]) for policy in policies)), F.col("policy") + 1)
+
+
+def _whose(policies: Sequence[Policy]) -> Column:
+    """The entity; for a policy of which one of several is enough, always the first."""
+    firsts = [policy.names.exact[0] if policy.expected.set_on_one else None for policy in policies]
+    named = F.element_at(F.array(*(F.lit(first).cast("string") for first in firsts)), F.col("policy") + 1)
+    return F.coalesce(named, F.col("entity_key"))
+
+
+# What is or was against a policy, from when until when.
+#
+# Each policy, on each entity and attribute that it is about, is judged anew whenever something changes that it looks at:
+# the value, whether the entity is there, what it inherits, and what it is compared with. Times in which it was broken are
+# put together where they touch. Of a value that is hidden only that it is set is known: nothing else is held against it.
+# Kafka's own default counts only in clusters that were looked at: the metadata log does not have brokers' files.
 
 
 def policy_violation(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:

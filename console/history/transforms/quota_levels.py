@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from console.history.schema import USAGE_KEYS
+from console.history.transforms.coverage_gaps import since_before, with_first_poll
 from console.model.effective_quota import DEFAULT_CLIENT_LEVELS
-
-from ..schema.gold import USAGE_KEYS
-from .first_look import since_before, with_first_look
 
 _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
     ("cluster_id", "user", "client_id"): (1,),
@@ -41,7 +40,7 @@ def quota_values(history: DataFrame) -> DataFrame:
     What the first look at a cluster shows was there before it: it holds since ever.
     """
     is_limit = (F.col("entity_type") == "quota") & F.col("attr").isin(*USAGE_KEYS)
-    rows = with_first_look(history.where(is_limit & F.col("entity_key").rlike(_OF_CLIENTS)), history)
+    rows = with_first_poll(history.where(is_limit & F.col("entity_key").rlike(_OF_CLIENTS)), history)
     return rows.select(
         "cluster_id",
         _user().alias("user"),

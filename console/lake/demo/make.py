@@ -1,5 +1,4 @@
-"""The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them; and a minute
-of a real broker, where one can be started."""
+"""Makes the demo's lake, as far as it needs no Spark: three clusters' logs, journals and polls, and a real broker's."""
 
 from __future__ import annotations
 
@@ -9,24 +8,203 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from console.admin.settings import ConnectionSettings
+from console.admin.topics import topic_id_text
 from console.commands.data_forms import yaml_text
+from console.contexts import Context
+from console.embedded.cluster import EmbeddedCluster
+from console.embedded.sasl.credentials import ScramHash, credential_of
 from console.embedded.scenarios.scenario import members
 from console.embedded.spec import ClusterSpec
+from console.embedded.state.placement import new_topic, striped
+from console.embedded.state.values import ScramKey
 from console.history.store.errors import LakeError, NoLake
-from console.lake.collect import write_down
+from console.journal.file import journal_path
+from console.journal.lines import intent_line, note_line
+from console.journal.records import Answered, Ended, Entry, Intent, Origin, Sending, Who
+from console.journal.records import Request as JournalRequest
+from console.lake.collect import take, write_down
+from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker
-from console.lake.demo.recording import record
-from console.lake.demo.story import HOURS, LOOK_EVERY, NOT_LOOKED_AT, Recorded
+from console.lake.demo.request_log import RequestLogs, requests_of
+from console.lake.demo.story import CLIENTS, HOSTS, HOURS, LOOK_EVERY, NOT_LOOKED_AT, Deed, Recorded, deeds
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
+from console.model.changes import Status
+from console.model.config import ConfigEntry, own_source, topic_resource
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.staged import Staged, Was
 
 if TYPE_CHECKING:
     from console.history.store import Lake
+
+
+# One cluster's day: an embedded cluster that is changed as the story says, and what its logs, its journal and looks
+# at it tell of that. The hours pass in no time; what is recorded has the times of the story.
+
+JOURNALS = "journal"
+HOST = "ops-1"
+"""The host that the journal is of."""
+
+
+async def record(
+    name: str, spec: ClusterSpec, end: datetime, folder: Path, passed: Callable[[str], None] = lambda _: None
+) -> Recorded:
+    """Live through the day of one of the story's clusters, and write its logs into a folder. passed: told of each look.
+
+    The state that it ends in is kept where the specification says. Raises OSError.
+    """
+    story = [(end - deed.ago, deed) for deed in deeds() if deed.cluster == name]
+    looks = [end - LOOK_EVERY * hours for hours in range(HOURS, -1, -1)]
+    unseen = [(end - since, end - until) for since, until in NOT_LOOKED_AT.get(name, ())]
+    looks = [at for at in looks if not any(since < at < until for since, until in unseen)]
+    async with EmbeddedCluster(spec) as cluster:
+        context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
+        day = _Day(cluster, looks[0] - timedelta(minutes=1))
+        taken = []
+        for at in sorted({*looks, *(at for at, _ in story)}):
+            for _, deed in (each for each in story if each[0] == at):
+                day.do(deed, at)
+            if at in looks:
+                look = await take(context)
+                taken.append(replace(look, at=at, seen=replace(look.seen, at=at) if look.seen is not None else None))
+                passed(f"{name}: {at:%H:%M}")
+        for client in (each for each in CLIENTS if each.cluster == name):
+            topic = cluster.state.topics[client.topic]
+            id_ = topic_id_text(topic.id) if cluster.release.kraft else None
+            day.requests.traffic(client, end - timedelta(hours=HOURS), end, id_)
+        cluster_id = cluster.state.cluster_id
+    log = day.metadata.save(folder / name, cluster_id) if day.metadata is not None else None
+    files = day.requests.save(folder / name)
+    if day.journal:
+        path = journal_path(folder, cluster_id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"".join(day.journal))
+    return Recorded(name, cluster_id, tuple(taken), log, files)
+
+
+class _Day:
+    """The records of a day."""
+
+    def __init__(self, cluster: EmbeddedCluster, begin: datetime) -> None:
+        self.cluster = cluster
+        kraft = cluster.release.kraft
+        brokers = sorted(cluster.addresses)
+        self.requests = RequestLogs(brokers, brokers[-1] if kraft and len(brokers) > 1 else None)
+        self.metadata = MetadataLog() if kraft else None
+        self.journal: list[bytes] = []
+        self._changes = 0
+        self._now = begin
+        if self.metadata is not None:
+            self.metadata.begin(cluster.state, begin)
+            log = self.metadata
+            cluster.state.subscribe(lambda change: log.add(change, self._now))
+
+    def do(self, deed: Deed, at: datetime) -> None:
+        """Make a change at a time: in the journal before, in the cluster, in the log of who was asked after."""
+        self._now = at
+        state = self.cluster.state
+        was = [self._was(edit) for edit in deed.edits]
+        ids = {name: topic.id for name, topic in state.topics.items()}
+        for edit in deed.edits:
+            apply(self.cluster, edit)
+        ids |= {name: topic.id for name, topic in state.topics.items()}
+        client_id = "kac" if deed.with_kac else f"adminclient-{deed.who}"
+        for request in requests_of(deed.edits, ids.get):
+            self.requests.change(1, deed.who, client_id, at, request)
+        if deed.with_kac:
+            self._write_down(deed, was, at)
+
+    def _write_down(self, deed: Deed, was: list[Was], at: datetime) -> None:
+        self._changes += 1
+        number, places = self._changes, tuple(range(len(deed.edits)))
+        intent = Intent(
+            at - timedelta(milliseconds=40),
+            deed.cluster,
+            Who(deed.who, deed.who, ssh_client=HOSTS[deed.who]),
+            Origin(HOST, "console", 4000 + number),
+            tuple(Entry(Staged(edit, before)) for edit, before in zip(deed.edits, was, strict=True)),
+            (JournalRequest("INCREMENTAL_ALTER_CONFIGS", None, places),),
+        )
+        ended = dict.fromkeys(places, Ended(Status.APPLIED))
+        self.journal += [
+            intent_line(number, intent),
+            note_line(Sending(number, 0, at - timedelta(milliseconds=20))),
+            note_line(Answered(number, 0, at + timedelta(milliseconds=30), ended)),
+        ]
+
+    def _was(self, edit: Edit) -> Was:
+        state = self.cluster.state
+        match edit:
+            case SetConfig() | UnsetConfig() | AppendConfig():
+                value = state.configs.get(edit.resource, {}).get(edit.key)
+                return None if value is None else ConfigEntry(edit.key, value, own_source(edit.resource))
+            case SetQuota() | UnsetQuota():
+                return state.quotas.get(edit.entity, {}).get(edit.key)
+            case _:
+                return None
+
+
+def apply(cluster: EmbeddedCluster, edit: Edit) -> None:
+    """Make a change in an embedded cluster, without asking it. Raises ValueError for a kind that no story has."""
+    state = cluster.state
+    match edit:
+        case SetConfig(resource, key, str(value)):
+            state.alter_config(resource, {key: value})
+        case UnsetConfig(resource, key):
+            state.alter_config(resource, {key: None})
+        case AppendConfig(resource, key, value):
+            before = state.configs.get(resource, {}).get(key, "delete" if key == "cleanup.policy" else "")
+            state.alter_config(resource, {key: ",".join(filter(None, (before, value)))})
+        case SetQuota(entity, key, value):
+            state.alter_quota(entity, {key: value})
+        case UnsetQuota(entity, key):
+            state.alter_quota(entity, {key: None})
+        case AddAcl(acl):
+            state.add_acl(acl)
+        case RemoveAcl(acl):
+            state.remove_acl(acl)
+        case CreateTopic(topic):
+            alive = state.alive()
+            placed = striped(alive, topic.partitions, min(topic.replication, len(alive)), len(state.topics))
+            state.put_topic(new_topic(topic.name, placed, alive))
+            configs = {key: value for key, value in topic.configs.items() if isinstance(value, str)}
+            if configs:
+                state.alter_config(topic_resource(topic.name), configs)
+        case DeleteTopic(name):
+            state.remove_topic(name)
+        case GrowTopic(name, partitions):
+            known, alive = state.topics[name], state.alive()
+            grown = new_topic(name, striped(alive, partitions, len(known.partitions[0].replicas), 0), alive)
+            more = grown.partitions[len(known.partitions) :]
+            state.put_topic(replace(known, partitions=(*known.partitions, *more)))
+        case UpsertScram(user, iterations, password):
+            mechanism = next(each for each in ScramHash if int(each) == int(user.mechanism))
+            state.put_scram(ScramKey(user.user, mechanism), credential_of(password.reveal(), mechanism, iterations))
+        case _:
+            raise ValueError(f"no story has {type(edit).__name__}")
+
+
+# The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them; and a minute
+# of a real broker, where one can be started.
 
 FOLDER = "demo"
 """In the lake: the clusters' logs, their state, the journals."""

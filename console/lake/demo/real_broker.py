@@ -24,7 +24,7 @@ from console.lake.collect import Taken, take
 from console.lake.demo.metadata_log import FOLDER
 from console.lake.demo.story import Recorded
 from console.lake.java import NoJava, find_java
-from console.lake.session import cache_folder
+from console.lake.spark_session import cache_folder
 from console.model.changes import (
     AlterConfigs,
     AlterQuotas,

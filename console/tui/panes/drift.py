@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.commands.lake_edits import CONFIG_TYPES, Cannot, align, config_resource
 from console.commands.lake_staging import Wish, edit_text
 from console.history import entities
-from console.history.reader.drift import SCOPES, drift
+from console.history.reader.queries import SCOPES, drift
 from console.history.reader.rows import Drifted
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity

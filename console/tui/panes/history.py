@@ -11,8 +11,8 @@ from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.commands.statements import Entity
 from console.commands.unparse import subject_text
 from console.history.entities import DEFAULT, quota_key
+from console.history.reader.queries import PAGE, Wanted, first_look, timeline, with_acls
 from console.history.reader.rows import Change
-from console.history.reader.timeline import PAGE, Wanted, first_look, timeline, with_acls
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity

@@ -142,9 +142,8 @@ class LakeView(TableView[Row]):
             self.take(told, "")
 
     def _tell(self, tables: Tables, cluster: str) -> Told:
-        from console.history.reader.freshness import SHOWN, freshness
-        from console.history.reader.timeline import gaps
-        from console.history.schema.tables import TABLES
+        from console.history.reader.queries import SHOWN, freshness, gaps
+        from console.history.schema import TABLES
         from console.history.store.errors import LakeError
 
         (fresh,) = freshness(tables, cluster, of=(TABLES[self.TABLE],))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from console.commands.lake_edits import suggested
 from console.commands.lake_filter import LakeFilter
 from console.commands.lake_staging import UNKNOWN, Wish, edit_text
+from console.history.reader.queries import Window, hottest, minutes
 from console.history.reader.rows import Usage
-from console.history.reader.usage import Window, hottest, minutes
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.plan.edits import SetQuota
 from console.present.lake import level_text, pair_text

@@ -1,0 +1,359 @@
+"""Reads kac's journals as rows of the tables `journal` and `quarantine`, from where the last run stopped.
+
+A change's end may be written long after its beginning. A change that is not over is remembered by the places of its
+lines, and all its rows are made again when more is known: `merge_journal` replaces the older ones.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from console.history.arrow_schema import arrow_schema
+from console.history.journal_edits import BadLine, Intent, Mended, Note, record
+from console.history.redact import blot
+from console.history.schema import JOURNAL, QUARANTINE
+
+# The segments of a journal as one file: ``CLUSTER-ID.jsonl``, then ``CLUSTER-ID.segments/00000002.jsonl`` and so on.
+#
+# Lines are only added to the last one, so that a place in the whole stays what it is.
+
+SUFFIX = ".jsonl"
+FOLDER_SUFFIX = ".segments"
+DIGITS = 8
+
+
+class Segments(io.RawIOBase):
+    """Reads the segments one after another. first: the journal's first segment. paths, sizes: of all of them, bytes as
+    they were when it was opened. Raises OSError for one that can't be read."""
+
+    def __init__(self, first: Path) -> None:
+        super().__init__()
+        folder = first.with_name(first.name[: -len(SUFFIX)] + FOLDER_SUFFIX)
+        others = sorted(folder.glob("?" * DIGITS + SUFFIX)) if first.name.endswith(SUFFIX) else []
+        self.paths = [first, *(path for path in others if path.name[:DIGITS].isdigit())]
+        self._files = [path.open("rb") for path in self.paths]
+        self.sizes = [file.seek(0, io.SEEK_END) for file in self._files]
+        self._starts = [sum(self.sizes[:place]) for place in range(len(self.sizes))]
+        self._at = 0
+
+    def place(self, at: int) -> tuple[Path, int]:
+        """The segment in which a byte of the whole is, and its place there."""
+        segment = bisect_right(self._starts, at) - 1
+        return self.paths[segment], at - self._starts[segment]
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a byte of the whole."""
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: sum(self.sizes)}[whence]
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """Bytes up to the end of a segment; 0 at the end of the last."""
+        for start, size, file in zip(self._starts, self.sizes, self._files, strict=True):
+            if start <= self._at < start + size:
+                file.seek(self._at - start)
+                data = file.read(min(len(buffer), start + size - self._at))
+                buffer[: len(data)] = data
+                self._at += len(data)
+                return len(data)
+        return 0
+
+    def fileno(self) -> int:
+        """Of the last segment, which a console locks while it writes."""
+        return self._files[-1].fileno()
+
+    def close(self) -> None:
+        """Close all of them."""
+        for file in self._files if not self.closed else ():
+            file.close()
+        super().close()
+
+
+# What a change's lines come to: how each edit of it ended, and the rows that say so. Pure.
+
+OVER = frozenset({"applied", "failed", "not applied"})
+"""How an edit stands when no later line can say more."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an edit stands. at: when that was known. error: the brokers' name for what went wrong, and their words.
+    is_settled: a later look or an operator said so; an operator may say otherwise later."""
+
+    status: str
+    at: datetime | None = None
+    error: str | None = None
+    message: str | None = None
+    is_settled: bool = False
+
+
+def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
+    """How each edit stands, by its place. An answer counts before a later look or an operator's word, unless it is that
+    the outcome is unknown."""
+    answered: dict[int, Ending] = {}
+    found: dict[int, Ending] = {}
+    sent: set[int] = set()
+    for note in notes:
+        if note.sent is not None:
+            sent.add(note.sent)
+        for place, (status, error, message) in (note.ended or {}).items():
+            answered[place] = Ending(status, note.at, error, message)
+        for place, status in (note.found or {}).items():
+            if status in OVER:
+                found[place] = Ending(status, note.at)
+    return tuple(
+        _ending(answered.get(place), found.get(place), edit.request in sent) for place, edit in enumerate(intent.edits)
+    )
+
+
+def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
+    if answered is not None and answered.status in OVER:
+        return answered
+    if found is not None:
+        error = answered or found
+        return Ending(found.status, found.at, error.error, error.message, is_settled=True)
+    if answered is not None:
+        return Ending("unknown", None, answered.error, answered.message)
+    return Ending("unknown" if sent else "not sent")
+
+
+def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
+    """The change in the columns of the table `journal`, less the run. Where a secret was set, what the brokers said of
+    it is left out: they may have repeated it."""
+    for place, (edit, end) in enumerate(zip(intent.edits, ends, strict=True)):
+        for setting in edit.settings:
+            words = end.message if end.message and not setting.is_sensitive else None
+            yield {
+                "cluster_id": cluster_id,
+                "change_id": intent.change,
+                "edit": place,
+                "host": intent.host,
+                "intent_ts": intent.at,
+                "end_ts": end.at,
+                "status": end.status,
+                **setting._asdict(),
+                "principal": intent.principal,
+                "os_user": intent.os_user,
+                "client_host": intent.client_host,
+                "door": intent.door,
+                "reverts": edit.reverts,
+                "error": f"{end.error}: {words}" if end.error and words else end.error,
+            }
+
+
+def is_over(ends: Iterable[Ending]) -> bool:
+    """Whether no later line can say more of a change."""
+    return all(end.status in OVER and not end.is_settled for end in ends)
+
+
+# kac's journals as rows of the tables `journal` and `quarantine`, from where they were read to the last time.
+#
+# A change's end may be written long after its beginning. So a change that is not over is remembered by the places of its
+# lines, and all its rows are given again when more is known: `merge_journal` puts them in the place of the older.
+
+HEAD = 4096
+"""Bytes by which a journal is known again: they never change, since lines are only added."""
+OPEN_FOR = timedelta(days=30)
+"""How long more may be heard of a change that is not over."""
+
+Remembered = Mapping[str, Mapping[str, Any]]
+"""By a journal's path: bytes read, its segments' sizes, its head's hash, the last change's number, and the lines of
+changes not over."""
+
+
+def read_journals(
+    paths: Iterable[str | Path], remembered: Remembered
+) -> tuple[pa.Table, pa.Table, dict[str, dict[str, Any]]]:
+    """Rows of `journal` and of `quarantine`, both without `run_id`, and what to remember for the next time.
+
+    paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such. remembered: what the last
+    call gave; {} to read all. A journal that is not there is left out, and stays remembered. Raises OSError for one
+    that can't be read."""
+    known = {path: dict(each) for path, each in remembered.items()}
+    rows: list[dict[str, Any]] = []
+    bad: list[dict[str, Any]] = []
+    for path in _journals(paths):
+        reading = _JournalReader(path, known.get(str(path), {}))
+        reading.read()
+        rows += reading.rows
+        bad += reading.bad
+        known[str(path)] = reading.remembered
+    return _table(rows, JOURNAL), _table(bad, QUARANTINE), known
+
+
+def merge_journal(old: pa.Table, new: pa.Table) -> pa.Table:
+    """The table's rows with newer rows of the same changes in the place of the older; columns as in `old`."""
+    if not new.num_rows:
+        return old
+    keys = ["cluster_id", "host", "intent_ts", "change_id"]
+    changed = new.select(keys).group_by(keys).aggregate([])
+    changed = changed.append_column("newer", pa.repeat(True, changed.num_rows))
+    kept = old.join(changed, keys, join_type="left outer").filter(pc.is_null(pc.field("newer")))
+    return pa.concat_tables([kept.select(old.column_names), new.select(old.column_names)])
+
+
+def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
+    for each in map(Path, paths):
+        if each.is_dir():
+            yield from sorted(each.glob(f"*{SUFFIX}"))
+        elif each.exists():
+            yield each
+
+
+class _JournalReader:
+    """One journal, from where it was read to."""
+
+    def __init__(self, path: Path, remembered: Mapping[str, Any]) -> None:
+        self.path = path
+        self.cluster_id = unquote(path.name.removesuffix(SUFFIX))
+        self.rows: list[dict[str, Any]] = []
+        self.bad: list[dict[str, Any]] = []
+        self.remembered: dict[str, Any] = dict(remembered)
+        self._lines: dict[int, list[int]] = {}
+        self._intents: dict[int, Intent] = {}
+        self._notes: dict[int, list[Note]] = {}
+        self._touched: set[int] = set()
+        self._last = 0
+        self._start = 0
+
+    def read(self) -> None:
+        """Fills `rows` and `bad`, and moves `remembered` on."""
+        with Segments(self.path) as segments, io.BufferedReader(segments) as file, _shared(segments) as alone:
+            self._segments = segments
+            if not self._is_the_same(file):
+                self.remembered = {}
+            self._start = int(self.remembered.get("bytes", 0))
+            self._last = int(self.remembered.get("last", 0))
+            self._recall(file)
+            end = self._read_on(file, alone)
+            file.seek(0)
+            head = file.read(min(HEAD, end))
+        self.bad.sort(key=lambda row: (len(row["file"]), row["file"], int(row["byte_pos"])))
+        for change in sorted(self._touched & self._intents.keys()):
+            intent = self._intents[change]
+            ends = endings(intent, self._notes.get(change, []))
+            self.rows += change_rows(self.cluster_id, intent, ends)
+        self.remembered |= {
+            "bytes": end,
+            "head": hashlib.sha256(head).hexdigest(),
+            "head_bytes": len(head),
+            "last": self._last,
+            "segments": segments.sizes,
+            "open": {str(change): self._lines[change] for change in sorted(self._intents) if self._is_open(change)},
+        }
+
+    def _is_open(self, change: int) -> bool:
+        intent = self._intents[change]
+        over = is_over(endings(intent, self._notes.get(change, [])))
+        return not over and intent.at > datetime.now(timezone.utc) - OPEN_FOR
+
+    def _is_the_same(self, file: BinaryIO) -> bool:
+        """Whether it is the file that was read, with more in it; not another of its name."""
+        size = int(self.remembered.get("head_bytes", 0))
+        sizes, known = self._segments.sizes, self.remembered.get("segments", [])
+        if sum(sizes) < int(self.remembered.get("bytes", 0)) or sizes[: len(known) - 1] != known[:-1]:
+            return False
+        return not size or hashlib.sha256(file.read(size)).hexdigest() == self.remembered["head"]
+
+    def _recall(self, file: BinaryIO) -> None:
+        """The lines of the changes that were not over."""
+        for places in self.remembered.get("open", {}).values():
+            for place in places:
+                file.seek(place)
+                self._take(file.readline(), place)
+        self._touched.clear()
+
+    def _read_on(self, file: BinaryIO, alone: bool) -> int:
+        """Take every whole line; where the next one begins. alone: nobody writes to it."""
+        file.seek(self._start)
+        place = self._start
+        bad: tuple[bytes, int, str] | None = None
+        for line in file:
+            if not line.endswith(b"\n"):
+                if alone and self.remembered.get("cut") != place:
+                    self._bad(line, place, "its last line was cut short")
+                    self.remembered["cut"] = place
+                break
+            ended_by_hand = False
+            worse: tuple[bytes, int, str] | None = None
+            try:
+                ended_by_hand = self._take(line, place)
+            except BadLine as error:
+                worse = line[:-1], place, str(error)
+            if bad is not None:
+                self._bad(*bad[:2], "it was cut short, and ended by hand" if ended_by_hand else bad[2])
+            bad = worse if worse is not None and self.remembered.get("cut") != place else None
+            place += len(line)
+        if bad is not None:
+            self._bad(*bad)
+        return place
+
+    def _take(self, line: bytes, place: int) -> bool:
+        """Put a line where it belongs; whether it says that the one before was cut. Raises BadLine."""
+        found = record(line)
+        if isinstance(found, Intent):
+            if found.change in self._intents or (found.change <= self._last and place >= self._start):
+                raise BadLine(f"change {found.change} stands there twice; the first counts")
+            self._intents[found.change] = found
+            self._last = max(self._last, found.change)
+        elif isinstance(found, Note):
+            self._notes.setdefault(found.change, []).append(found)
+        else:
+            return isinstance(found, Mended)
+        self._lines.setdefault(found.change, []).append(place)
+        self._touched.add(found.change)
+        return False
+
+    def _bad(self, line: bytes, place: int, reason: str) -> None:
+        path, byte_pos = self._segments.place(place)
+        self.bad.append(
+            {
+                "cluster_id": self.cluster_id,
+                "source": "journal",
+                "file": str(path),
+                "byte_pos": byte_pos,
+                "reason": reason,
+                "sha256": hashlib.sha256(line).hexdigest(),
+                "sample": blot(line.decode("utf-8", "replace")),
+            }
+        )
+
+
+@contextmanager
+def _shared(file: io.RawIOBase) -> Iterator[bool]:
+    """The journal's own lock, shared; gives whether it was free, so that no line is half written."""
+    try:
+        fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        fcntl.flock(file.fileno(), fcntl.LOCK_UN)
+
+
+def _table(rows: list[dict[str, Any]], table: Any) -> pa.Table:
+    schema = arrow_schema(table)
+    schema = schema.remove(schema.get_field_index("run_id"))
+    return pa.Table.from_pylist(rows, schema=schema)

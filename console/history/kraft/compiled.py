@@ -1,0 +1,347 @@
+"""Decoders of metadata records: Python source generated from each record version's schema, bytes to JSON text.
+
+A decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and, where records of a
+type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`). Secrets are replaced here.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import CodeType
+from typing import Any, Generic, TypeVar
+
+from console.history.kraft.schemas import (
+    BOOLEANS,
+    NUMBERS,
+    Field,
+    MalformedRecordError,
+    RecordSchema,
+    base64_text,
+    quoted,
+    real,
+    skip_tags,
+    uuid,
+    uuids,
+    uvarint,
+    whole_numbers,
+)
+from console.history.redact import HIDDEN, hmac_hex, is_secret
+
+# What was made of equal bytes is made once.
+
+LIMIT = 1 << 15
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+class Memo(dict[_K, _V], Generic[_K, _V]):
+    """A dict that makes what it has not, and forgets all of it beyond LIMIT entries, so that memory stays flat."""
+
+    def __init__(self, make: Callable[[_K], _V]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: _K) -> _V:
+        made = self._make(key)
+        if len(self) >= LIMIT:
+            self.clear()
+        self[key] = made
+        return made
+
+
+# Which fields of which records are secret, and what is kept of them.
+
+HIDDEN_FIELDS: dict[str, dict[str, str]] = {
+    "ConfigRecord": {"value": "is_secret[{resourceType}, {name}]"},
+    "UserScramCredentialRecord": {"salt": "True", "storedKey": "True", "serverKey": "True"},
+}
+"""By record and field, the condition under which it is hidden; {…} is another field that stands before it. Of
+delegation tokens the log has the ids alone, which authenticate nobody without the brokers' own secret."""
+
+_ENTITY_TYPES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+_SHOWN = f'"{HIDDEN}"'
+
+
+class Hiding:
+    """Takes secrets out of records. key: of their HMAC; None keeps nothing of them at all.
+
+    `hashes` has the HMAC of what was hidden by the number of the row, which the decoder counts in `row`. Where a record
+    has several secrets (SCRAM: salt, storedKey and serverKey, in base64), it is that of all, joined by colons.
+    """
+
+    def __init__(self, key: bytes | None, row: list[str]) -> None:
+        self._key = key
+        self._rows = row
+        self._hidden: dict[int, list[str]] = {}
+
+    def is_secret_config(self, config: tuple[int, bytes]) -> bool:
+        """Whether a config is secret. config: its resource's type by number, its name; what nobody knows is secret."""
+        type_, name = config
+        return is_secret(_ENTITY_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
+
+    def hide(self, value: str) -> str:
+        """What is written in place of a value of the row that is being made."""
+        if self._key is not None:
+            self._hidden.setdefault(len(self._rows), []).append(value)
+        return _SHOWN
+
+    def hashes(self) -> dict[int, str]:
+        """HMACs by row, since it was last asked."""
+        hidden, self._hidden = self._hidden, {}
+        key = self._key or b""
+        return {row: hmac_hex(key, ":".join(values)) for row, values in hidden.items()}
+
+    def forget(self, row: int) -> None:
+        """What was hidden of a row that could not be made."""
+        self._hidden.pop(row, None)
+
+    def move(self, to: dict[int, int], since: int) -> None:
+        """Rows from `since` on have other numbers, or are gone."""
+        later = {row: self._hidden.pop(row) for row in list(self._hidden) if row >= since}
+        self._hidden |= {to[row]: values for row, values in later.items() if row in to}
+
+
+# A decoder for each version of each record, written as Python from its schema: bytes to JSON text in one go.
+#
+# Written, since a decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and, where
+# records of a type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`).
+
+Decode = Callable[[bytes, int, int], str]
+"""Takes bytes and where in them a record's fields begin and end; gives them as a JSON object.
+Raises MalformedRecordError, IndexError, struct.error."""
+
+_FIXED = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
+_VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord": 1}
+"""How many of the first fields differ from record to record, where the rest recurs."""
+
+
+class Specialiser:
+    """Makes decoders that share what they remember. hiding: what they may not write."""
+
+    def __init__(self, hiding: Hiding) -> None:
+        self._names: dict[str, Any] = {
+            "BOOLEANS": BOOLEANS,
+            "Memo": Memo,
+            "Malformed": MalformedRecordError,
+            "base64_text": base64_text,
+            "hide": hiding.hide,
+            "is_secret": Memo(hiding.is_secret_config),
+            "real": real,
+            "skip_tags": skip_tags,
+            "text": Memo(quoted),
+            "uuid": Memo(uuid),
+            "uuids": Memo(uuids),
+            "uvarint": uvarint,
+        }
+        self._names |= {f"{name}s": Memo(whole_numbers(letter)) for name, letter in NUMBERS.items()}
+
+    def decoder(self, schema: RecordSchema) -> Decode:
+        """The decoder of one version of a record."""
+        code, structs = _compiled(schema)
+        names = self._names | structs
+        exec(code, names)  # noqa: S102
+        made: Decode = names["decode"]
+        return made
+
+
+@cache
+def _compiled(schema: RecordSchema) -> tuple[CodeType, dict[str, Any]]:
+    text, structs = source(schema)
+    return compile(text, f"<{schema.name} v{schema.version}>", "exec"), structs
+
+
+def source(schema: RecordSchema) -> tuple[str, dict[str, Any]]:
+    """The text of a module with the function `decode`, and the structs that it reads with by their names in it."""
+    hidden = HIDDEN_FIELDS.get(schema.name, {})
+    structs: dict[str, Any] = {}
+    placed = [field for field in schema.fields if field.tag is None]
+    tagged = [field for field in schema.fields if field.tag is not None]
+    varying = _VARYING.get(schema.name)
+    writer = _Writer(structs, hidden)
+    if varying is None:
+        body, rest = writer.to_the_end(placed, tagged)
+        shown = f"{body}{{{rest}}}" if body else f"{{{rest}[1:]}}"
+        return "\n".join(["def decode(d, p, e):", *writer.lines, f"    return f'{{{{{shown}}}}}'", ""]), structs
+    head = _joined(writer.fields(placed[:varying]))
+    tail = _Writer(structs, hidden)
+    body, rest = tail.to_the_end(placed[varying:], tagged)
+    comma = "," if body else ""
+    return (
+        "\n".join(
+            [
+                "def decode_tail(d, p, e):",
+                *tail.lines,
+                f"    return f'{comma}{body}{{{rest}}}}}}}'",
+                "tails = Memo(lambda rest: decode_tail(rest, 0, len(rest)))",
+                "def decode(d, p, e):",
+                *writer.lines,
+                f"    return f'{{{{{head}' + tails[d[p:e]]",
+                "",
+            ]
+        ),
+        structs,
+    )
+
+
+def _joined(pieces: Sequence[tuple[str, str]]) -> str:
+    return ",".join(f'"{name}":{{{value}}}' for name, value in pieces)
+
+
+@dataclass
+class _Writer:
+    """Statements that read fields of the bytes `d` at `p`, up to `e`, into variables."""
+
+    structs: dict[str, Any]
+    hidden: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        self.lines: list[str] = []
+        self._depth = 1
+        self._variables = 0
+
+    def line(self, text: str) -> None:
+        """One more statement."""
+        self.lines.append("    " * self._depth + text)
+
+    def fields(self, fields: Sequence[Field]) -> list[tuple[str, str]]:
+        """Read fields that stand in their place; the name of each and the expression of its JSON."""
+        pieces: list[tuple[str, str]] = []
+        known: dict[str, str] = {}
+        waiting: list[Field] = []
+        for field in fields:
+            if field.type in _FIXED and not field.is_array:
+                waiting.append(field)
+                continue
+            pieces += self._fixed(waiting, known)
+            waiting = []
+            pieces.append((field.name, self._value(field, known)))
+        return pieces + self._fixed(waiting, known)
+
+    def to_the_end(self, placed: Sequence[Field], tagged: Sequence[Field]) -> tuple[str, str]:
+        """Read fields up to the record's end: their JSON, and the variable with that of the tagged ones."""
+        pieces = self.fields(placed)
+        tags = self.tags(tagged)
+        self.line("if p != e: raise Malformed(f'its fields end at byte {p}, the record at byte {e}')")
+        return _joined(pieces), tags
+
+    def tags(self, fields: Sequence[Field]) -> str:
+        """Read the section of tagged fields; the variable that has their JSON, each with a comma before it."""
+        made, count, tag, size, end = (self._variable() for _ in range(5))
+        self.line(f"{made} = ''")
+        self.line("if not d[p]: p += 1")
+        if not fields:
+            self.line("else: p = skip_tags(d, p)")
+            return made
+        self.line("else:")
+        self._depth += 1
+        self.line(f"{count}, p = uvarint(d, p)")
+        self.line(f"while {count}:")
+        self._depth += 1
+        self.line("if p >= e: raise Malformed('its tagged fields run over its end')")
+        self.line(f"{count} -= 1")
+        self.line(f"{tag}, p = uvarint(d, p)")
+        self.line(f"{size}, p = uvarint(d, p)")
+        self.line(f"{end} = p + {size}")
+        for at, field in enumerate(fields):
+            self.line(f"{'elif' if at else 'if'} {tag} == {field.tag}:")
+            self._depth += 1
+            for name, value in self.fields([field]):
+                self.line(f"{made} += f',\"{name}\":{{{value}}}'")
+            self._depth -= 1
+        self.line(f"else: p = {end}")
+        self.line(f"if p != {end}: raise Malformed(f'its tag {{{tag}}} has not the size that it says')")
+        self._depth -= 2
+        return made
+
+    def _fixed(self, fields: Sequence[Field], known: dict[str, str]) -> list[tuple[str, str]]:
+        """Read fields of a fixed size that follow one another, with one call."""
+        if not fields:
+            return []
+        reader = struct.Struct(">" + "".join(_FIXED[field.type] for field in fields))
+        self.structs[f"unpack_{reader.format[1:]}".replace("?", "t")] = reader.unpack_from
+        variables = [self._variable() for _ in fields]
+        known.update(zip((field.name for field in fields), variables, strict=True))
+        self.line(f"{', '.join(variables)}, = unpack_{reader.format[1:].replace('?', 't')}(d, p)")
+        self.line(f"p += {reader.size}")
+        return [(field.name, _as_json(field.type, variable)) for field, variable in zip(fields, variables, strict=True)]
+
+    def _value(self, field: Field, known: dict[str, str]) -> str:
+        """Read one field that begins with its size; the expression of its JSON."""
+        made, size = self._variable(), self._variable()
+        self.line(f"{size} = d[p]")
+        self.line(f"if {size} < 128: p += 1")
+        self.line(f"else: {size}, p = uvarint(d, p)")
+        self.line(f"if not {size}:")
+        null = f"{made} = 'null'" if field.nullable else f"raise Malformed('{field.name} is null, which it may not be')"
+        self.line(f"    {null}")
+        self.line("else:")
+        self._depth += 1
+        if not field.is_array:
+            self._text(field, made, size, known)
+        elif field.fields or field.type not in _FIXED:
+            self._array(field, made, size)
+        else:
+            width = struct.calcsize(f">{_FIXED[field.type]}")
+            self._bytes(f"{size} * {width} - {width}")
+            self.line(f"{made} = {field.type}s[raw]")
+        self._depth -= 1
+        return made
+
+    def _bytes(self, size: str) -> None:
+        """Read as many bytes into `raw`; what is cut short shows by `p` being past the end."""
+        self.line(f"end_of = p + {size}")
+        self.line("raw = d[p:end_of]")
+        self.line("p = end_of")
+
+    def _text(self, field: Field, made: str, size: str, known: dict[str, str]) -> None:
+        """A string or bytes."""
+        self._bytes(f"{size} - 1")
+        rule = self.hidden.get(field.name)
+        if field.type == "bytes":
+            value = "base64_text(raw)"
+            shown = f"'\"' + {value} + '\"'"
+        elif field.type == "string":
+            value, shown = "raw.decode('utf-8', 'replace')", "text[raw]"
+        else:
+            raise ValueError(f"{field.name} is of the type {field.type}, which the decoder does not know")
+        known[field.name] = raw = self._variable()
+        self.line(f"{raw} = raw")
+        if rule is None:
+            self.line(f"{made} = {shown}")
+            return
+        # What is cut short is no value: it may be the beginning of a secret, or of what is none.
+        self.line("if p > e: raise Malformed('its fields run over its end')")
+        condition = rule.format(**known)
+        self.line(f"{made} = hide({value}) if {condition} else {shown}")
+
+    def _array(self, field: Field, made: str, size: str) -> None:
+        """An array of structs or of strings."""
+        self.line(f"if {size} - 1 > e - p: raise Malformed('{field.name} has more than the record can hold')")
+        parts = self._variable()
+        self.line(f"{parts} = []")
+        self.line(f"for _ in range({size} - 1):")
+        self._depth += 1
+        if field.fields:
+            pieces = self.fields([each for each in field.fields if each.tag is None])
+            tags = self.tags([each for each in field.fields if each.tag is not None])
+            self.line(f"{parts}.append(f'{{{{{_joined(pieces)}{{{tags}}}}}}}')")
+        else:
+            element = Field(field.name, field.type, False, False, None, ())
+            self.line(f"{parts}.append({self._value(element, {})})")
+        self._depth -= 1
+        self.line(f"{made} = '[' + ','.join({parts}) + ']'")
+
+    def _variable(self) -> str:
+        self._variables += 1
+        return f"v{self._variables}"
+
+
+def _as_json(kind: str, variable: str) -> str:
+    if kind == "bool":
+        return f"BOOLEANS[{variable}]"
+    if kind == "uuid":
+        return f"uuid[{variable}]"
+    return f"real({variable})" if kind == "float64" else variable

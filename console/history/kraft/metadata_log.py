@@ -1,0 +1,364 @@
+"""A metadata log on disk: its files, which bytes of them are read, and their records as Arrow batches."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from console.history.cluster_ids import id_problem
+from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, readable, settle, walk
+from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
+
+# The files of a metadata log, and whose it is.
+
+LOG_FOLDER = "__cluster_metadata-0"
+_SEGMENT = re.compile(r"(\d{20})\.log")
+_SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+
+
+class NoMetadataLogError(ValueError):
+    """There is no metadata log, or nothing says of which cluster; the text says what to do."""
+
+
+@dataclass(frozen=True, order=True)
+class LogFile:
+    """A segment, or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at."""
+
+    offset: int
+    path: str
+    cluster_id: str
+    is_snapshot: bool
+    is_last: bool
+    """Whether no later segment is in its folder."""
+
+    @property
+    def name(self) -> str:
+        """The file's name alone."""
+        return Path(self.path).name
+
+
+def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
+    """The files of one or several folders `__cluster_metadata-0`, or of log directories with one inside.
+
+    cluster_id: None takes it from `meta.properties` beside. Raises NoMetadataLogError; OSError where a folder can't be
+    read.
+    """
+    return [file for folder in folders for file in _files_in(_log_folder(Path(folder)), cluster_id)]
+
+
+def _files_in(folder: Path, cluster_id: str | None) -> list[LogFile]:
+    names = sorted(each.name for each in folder.iterdir())
+    segments = [(int(found[1]), name) for name in names if (found := _SEGMENT.fullmatch(name))]
+    snapshots = [(int(found[1]), name) for name in names if (found := _SNAPSHOT.fullmatch(name))]
+    if not segments and not snapshots:
+        raise NoMetadataLogError(
+            f"{folder} has no segments (00000000000000000000.log) and no snapshots (….checkpoint): give the folder "
+            f"{LOG_FOLDER} of a controller's metadata.log.dir, or a copy of it"
+        )
+    cluster = cluster_id or _cluster_id(folder)
+    if problem := id_problem(cluster):
+        raise NoMetadataLogError(f"{folder}: {problem}")
+    last = segments[-1:]
+    return [
+        LogFile(offset, str(folder / name), cluster, name.endswith(".checkpoint"), [(offset, name)] == last)
+        for offset, name in segments + snapshots
+    ]
+
+
+def _log_folder(folder: Path) -> Path:
+    inside = folder / LOG_FOLDER
+    if inside.is_dir():
+        return inside
+    if not folder.is_dir():
+        raise NoMetadataLogError(
+            f"{folder} is no folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
+        )
+    return folder
+
+
+def _cluster_id(folder: Path) -> str:
+    told = folder.parent / "meta.properties"
+    try:
+        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        lines = []
+    for line in lines:
+        name, _, value = line.partition("=")
+        if name.strip() == "cluster.id" and value.strip():
+            return value.strip()
+    raise NoMetadataLogError(
+        f"nothing says of which cluster {folder} is: {told} has no cluster.id. Copy it along, or name the cluster"
+    )
+
+
+# What of a metadata log is to be read, found by its batches' headers and checksums alone: which bytes of which files,
+# each record once, without what does not count or is damaged.
+
+SPLIT_BYTES = 16 << 20
+"""About what is read at once, and by one task."""
+
+SNAPSHOT_FOOTER = 4
+_ALL = 1 << 62
+
+
+@dataclass(frozen=True)
+class Split:
+    """Whole batches of a file that follow one another.
+
+    first, last: the offsets in them. dropped: ranges of offsets of them that are left out, both ends included.
+    """
+
+    file: LogFile
+    at: int
+    end: int
+    first: int
+    last: int
+    dropped: tuple[tuple[int, int], ...] = ()
+
+    def wants(self, offset: int) -> bool:
+        """Whether the record with this offset is read."""
+        return not any(first <= offset <= last for first, last in self.dropped)
+
+
+@dataclass(frozen=True)
+class LogPlan:
+    """What is read of a log. next_offset: by cluster, where to begin the next time. open_at: by cluster, where a
+    transaction begins that has not ended: what follows is read the next time. troubles: damaged batches."""
+
+    splits: tuple[Split, ...]
+    next_offset: dict[str, int]
+    open_at: dict[str, int]
+    troubles: tuple[Trouble, ...]
+
+
+def plan_log(
+    folders: Iterable[str],
+    *,
+    cluster_id: str | None = None,
+    start_offset: int = 0,
+    end_offset: int | None = None,
+    split_bytes: int = SPLIT_BYTES,
+) -> LogPlan:
+    """Look through the files of folders `__cluster_metadata-0`, of one cluster or several.
+
+    start_offset: the first that is wanted. end_offset: the first that is not; None: to the end of the whole batches.
+    What is committed no file tells (`quorum-state` has the leader and its epoch alone, a snapshot only that what it has
+    is): give the high watermark, as DescribeQuorum has it, as `end_offset` where the log is of a controller that may
+    yet lose its last records. With one controller, or in a copy that is a minute old, all of it is committed.
+    Snapshots are read where they end behind `start_offset`; one that is not whole is left out, as what it lacks would
+    seem gone. Raises NoMetadataLogError, OSError.
+    """
+    files = log_files(folders, cluster_id)
+    plans = [
+        _ClusterPlan(cluster, start_offset, _ALL if end_offset is None else end_offset, split_bytes).plan(
+            [file for file in files if file.cluster_id == cluster]
+        )
+        for cluster in dict.fromkeys(file.cluster_id for file in files)
+    ]
+    return LogPlan(
+        tuple(split for each in plans for split in each.splits),
+        {cluster: offset for each in plans for cluster, offset in each.next_offset.items()},
+        {cluster: offset for each in plans for cluster, offset in each.open_at.items()},
+        tuple(trouble for each in plans for trouble in each.troubles),
+    )
+
+
+class _ClusterPlan:
+    """The plan of one cluster's files, of one folder or of several controllers'."""
+
+    def __init__(self, cluster_id: str, start: int, end: int, split_bytes: int) -> None:
+        self._cluster_id = cluster_id
+        self._start, self._end = start, end
+        self._split_bytes = split_bytes
+        self._covered = _Ranges()
+        self._splits: list[Split] = []
+        self._troubles: list[Trouble] = []
+        self._markers: list[Marker] = []
+        self._first_seen = _ALL
+
+    def plan(self, files: list[LogFile]) -> LogPlan:
+        segments = sorted(file for file in files if not file.is_snapshot)
+        for segment in segments:
+            if _reaches(segment, segments, self._start):
+                self._segment(segment)
+        settled = settle(self._markers, self._first_seen)
+        end = self._end if settled.open_at is None else min(self._end, settled.open_at)
+        dropped = [(-1, self._start - 1), *settled.aborted, (end, _ALL)]
+        snapshots: dict[int, list[Split]] = {}
+        for file in sorted(file for file in files if file.is_snapshot):
+            is_wanted = file.offset <= end and (file.offset > self._start or not self._start)
+            if is_wanted and not snapshots.get(file.offset):
+                snapshots[file.offset] = self._snapshot(file)
+        read_to = max([self._start, *(split.last + 1 for split in self._splits)])
+        told_by_snapshots = (offset for offset, splits in snapshots.items() if splits)
+        splits = [split for whole in self._splits if (split := _without(whole, dropped))]
+        return LogPlan(
+            (*(split for whole in snapshots.values() for split in whole), *splits),
+            {self._cluster_id: max([self._start, min(read_to, end), *told_by_snapshots])},
+            {} if settled.open_at is None else {self._cluster_id: settled.open_at},
+            tuple(self._troubles),
+        )
+
+    def _segment(self, file: LogFile) -> None:
+        try:
+            with Path(file.path).open("rb") as opened:
+                for part in walk(opened, file.offset):
+                    if isinstance(part, Window):
+                        fresh = [batch for batch in part.batches if self._covered.add(batch.first, batch.last)]
+                        if fresh:
+                            self._take(file, Window(part.at, part.data, fresh))
+                    elif isinstance(part, Damage):
+                        self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
+                    elif not file.is_last:
+                        reason = "the file ends within a batch, and the log goes on in the next file"
+                        self._trouble(file, part.at, reason, part.data)
+        except FileNotFoundError:
+            return  # the broker has deleted it since: a snapshot has what it said
+
+    def _take(self, file: LogFile, window: Window) -> None:
+        self._first_seen = min(self._first_seen, window.batches[0].first)
+        self._markers += markers(window)
+        wanted = [batch for batch in window.batches if batch.last >= self._start and batch.first < self._end]
+        self._splits += _splits(file, wanted, self._split_bytes)
+
+    def _snapshot(self, file: LogFile) -> list[Split]:
+        """A snapshot that is whole from its header to its footer; nothing of any other."""
+        batches: list[Batch] = []
+        is_complete = False
+        try:
+            with Path(file.path).open("rb") as opened:
+                for part in walk(opened, 0):
+                    if not isinstance(part, Window):
+                        is_complete = False
+                        reason = part.reason if isinstance(part, Damage) else "the file ends within a batch"
+                        told = f"a snapshot that is not whole, and was left out: {reason}"
+                        self._trouble(file, part.at, told, part.data)
+                        return []
+                    batches += part.batches
+                    is_complete = _is_footer(part, part.batches[-1])
+        except FileNotFoundError:
+            return []
+        if not is_complete:
+            self._trouble(file, 0, "a snapshot that is not whole, and was left out: it has no footer", b"")
+            return []
+        return _splits(file, batches, self._split_bytes)
+
+    def _trouble(self, file: LogFile, at: int, reason: str, data: bytes) -> None:
+        self._troubles.append(Trouble.of(file.cluster_id, file.path, at, reason, data))
+
+
+class _Ranges:
+    """Offsets that are there already, as ranges that do not touch."""
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def add(self, first: int, last: int) -> bool:
+        """Whether they were not there yet; then they are."""
+        at = bisect_right(self._firsts, first)
+        if at and self._lasts[at - 1] >= first:
+            return False
+        joins_before = at > 0 and self._lasts[at - 1] == first - 1
+        joins_behind = at < len(self._firsts) and self._firsts[at] == last + 1
+        if joins_before and joins_behind:
+            self._lasts[at - 1] = self._lasts.pop(at)
+            del self._firsts[at]
+        elif joins_before:
+            self._lasts[at - 1] = last
+        elif joins_behind:
+            self._firsts[at] = first
+        else:
+            self._firsts.insert(at, first)
+            self._lasts.insert(at, last)
+        return True
+
+
+def _reaches(segment: LogFile, segments: list[LogFile], offset: int) -> bool:
+    """Whether the segment has records from an offset on: it has none where a later one of its folder begins before."""
+    folder = Path(segment.path).parent
+    return not any(segment.offset < other.offset <= offset and Path(other.path).parent == folder for other in segments)
+
+
+def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
+    """Batches as splits of about a size, cut where they do not follow one another too."""
+    made: list[Split] = []
+    first = 0
+    for at, batch in enumerate(batches):
+        following = batches[at + 1] if at + 1 < len(batches) else None
+        is_full = batch.end - batches[first].at >= size
+        if following is None or is_full or following.at != batch.end or following.first != batch.last + 1:
+            made.append(Split(file, batches[first].at, batch.end, batches[first].first, batch.last))
+            first = at + 1
+    return made
+
+
+def _without(split: Split, dropped: list[tuple[int, int]]) -> Split | None:
+    """The split less ranges of offsets; None where nothing is left."""
+    inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
+    if any(first <= split.first and split.last <= last for first, last in inside):
+        return None
+    return replace(split, dropped=inside)
+
+
+def _is_footer(window: Window, batch: Batch) -> bool:
+    """Whether it is the control batch that ends a snapshot."""
+    if not batch.is_control:
+        return False
+    keys = [record.key for record in readable(window, batch)]
+    return any(len(key) >= 4 and int.from_bytes(key[2:4], "big") == SNAPSHOT_FOOTER for key in keys)
+
+
+# A metadata log as Arrow batches of `kraft_record`, without Spark.
+
+
+def read_log(
+    folders: Iterable[str],
+    key: bytes | None,
+    report: Report,
+    *,
+    cluster_id: str | None = None,
+    start_offset: int = 0,
+    end_offset: int | None = None,
+) -> tuple[LogPlan, Iterator[pa.RecordBatch]]:
+    """Look through a log, then read it as the batches are taken. Options as `plan_log` has them.
+
+    The plan tells where to begin the next time. The rows have `kraft_record`'s columns less `run_id`, in the order of
+    files. key: for the HMAC of secrets, None for none. report: is told of what can't be read, damaged batches first.
+    Raises NoMetadataLogError, OSError; while batches are taken ChangedWhileReadError.
+    """
+    plan = plan_log(folders, cluster_id=cluster_id, start_offset=start_offset, end_offset=end_offset)
+    for trouble in plan.troubles:
+        report(trouble)
+    return plan, read_splits(plan.splits, key, report)
+
+
+def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
+    """The rows of some splits, with one decoder that remembers what recurs. Raises ChangedWhileReadError, OSError."""
+    decoder = Decoder(key, report)
+    for split in splits:
+        file = split.file
+        origin = Origin(file.cluster_id, file.path, file.name, file.offset if file.is_snapshot else None, split.at)
+        yield from decoder.rows(_bytes_of(split), origin, split.wants if split.dropped else None)
+
+
+def _bytes_of(split: Split) -> bytes:
+    try:
+        with Path(split.file.path).open("rb") as file:
+            file.seek(split.at)
+            data = file.read(split.end - split.at)
+    except FileNotFoundError as gone:
+        raise ChangedWhileReadError(
+            f"{split.file.path} was deleted while it was about to be read, as brokers do with old segments. "
+            "Nothing was taken from it; run it again, a snapshot has what it said"
+        ) from gone
+    if len(data) < split.end - split.at:
+        raise ChangedWhileReadError(
+            f"{split.file.path} is shorter than a moment ago: the broker cut its log. Nothing was taken; run it again"
+        )
+    return data

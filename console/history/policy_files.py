@@ -1,0 +1,294 @@
+"""The files of policies and of a baseline: their values, and how their text is read."""
+
+from __future__ import annotations
+
+import pkgutil
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from console.history.policies.nodes import FileError, Node, rules_of
+
+# What a file of policies or a baseline says, as values.
+
+Severity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
+
+ENTITY_TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+"""What a rule may be about, as `console.history.entities` has it."""
+
+_MAY_BE_MISSING = ("quota", "broker")
+"""Types of which an entity that is named in full is looked for in every cluster: it may be there without a value."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Which names are meant: globs of `*` and `?`, less those of `but`."""
+
+    globs: tuple[str, ...]
+    but: tuple[str, ...] = ()
+
+    @property
+    def pattern(self) -> str:
+        """As a regular expression of a whole name, for Python and Java alike."""
+        left_out = f"(?!(?:{_any_of(self.but)})$)" if self.but else ""
+        return f"^{left_out}(?:{_any_of(self.globs)})$"
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """Those that are one name."""
+        return tuple(glob for glob in self.globs if not set("*?") & set(glob))
+
+
+EVERYTHING = Names(("*",))
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a value should be; all that is given has to hold.
+
+    at_least, at_most: of numbers; infinite: the number that stands for no end (-1 of retention). below: an attribute of
+    the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular expressions that are
+    looked for in the text. is_set: that there is a value, or that there is none. set_on_one: that one of the entities
+    named has one.
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+    infinite: float | None = None
+    below: str | None = None
+    one_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+    matches: str | None = None
+    matches_not: str | None = None
+    is_set: bool | None = None
+    set_on_one: bool = False
+
+    @property
+    def words(self) -> str:
+        """For people: ``at least 2, below :replication``."""
+        said = [
+            self.at_least is not None and f"at least {_number(self.at_least)}",
+            self.at_most is not None and f"at most {_number(self.at_most)}",
+            self.below is not None and f"below {self.below.lstrip(':')}",
+            self.one_of and " or ".join(self.one_of),
+            self.none_of and f"not {' or '.join(self.none_of)}",
+            self.matches is not None and f"matches {self.matches}",
+            self.matches_not is not None and f"has no {self.matches_not}",
+            self.is_set is not None and ("is set" if self.is_set else "is not set"),
+            self.set_on_one and "is set on one of them",
+        ]
+        return ", ".join(each for each in said if each)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One policy.
+
+    id, severity, what, why: for people. entity_type, names, clusters: what it is about. attrs: its attributes. acl: in
+    place of attrs, a regular expression of them. inherits: the broker's config that holds where there is no value.
+    default: Kafka's own value, where that has none either. expected_words: in place of what `expected` says by itself.
+    show_actual: whether the value may be shown.
+    """
+
+    id: str
+    severity: Severity
+    what: str
+    why: str
+    entity_type: str
+    names: Names
+    attrs: Names
+    expected: Expected
+    clusters: Names = EVERYTHING
+    acl: str | None = None
+    inherits: str | None = None
+    default: str | None = None
+    expected_words: str | None = None
+    show_actual: bool = True
+
+    @property
+    def counts_missing(self) -> bool:
+        """Whether it says something of an entity that has no value."""
+        return self.expected.is_set is True or self.expected.set_on_one or bool(self.inherits or self.default)
+
+    @property
+    def looked_for(self) -> tuple[str, ...]:
+        """Entities that it looks for in every cluster, there or not."""
+        return self.names.exact if self.counts_missing and self.entity_type in _MAY_BE_MISSING else ()
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A value of a baseline. value: None if there should be none. severity: None: as severe as the attribute is."""
+
+    entity_type: str
+    names: Names
+    attr: str
+    value: str | None
+    clusters: Names = EVERYTHING
+    severity: Severity | None = None
+
+    @property
+    def looked_for(self) -> tuple[str, ...]:
+        """Entities that it looks for in every cluster, there or not."""
+        return self.names.exact if self.value is not None and self.entity_type in _MAY_BE_MISSING else ()
+
+
+def _any_of(globs: tuple[str, ...]) -> str:
+    return "|".join(re.escape(glob).replace(r"\*", "(?s:.*)").replace(r"\?", "(?s:.)") for glob in globs)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+# The files of policies and of a baseline: read, with what is wrong in them by line.
+#
+# Policies (`policies.yaml` in the lake; without it those that come with kac)::
+#
+# version: 1
+# policies:
+# - id: min-insync-replicas        # its name in the tables
+# severity: high                 # high, medium, low
+# what: A write is on two replicas before it is acknowledged
+# why: With one, the loss of a disk loses records
+# topic: "*"                     # or broker, group, client-metrics, quota, acl, scram, feature: globs of names
+# except: ["__*"]                # names that are not meant
+# clusters: ["*"]                # globs of cluster ids
+# attr: min.insync.replicas      # globs of attributes, as the tables have them
+# inherits: min.insync.replicas  # the broker's config that holds where there is no value
+# default: 1                     # Kafka's own value, where that has none either
+# expect: {at_least: 2}
+#
+# `expect` has one or more of at_least, at_most (with infinite: the number that means no end), below (another attribute),
+# one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of the entities
+# named has it). In place of attr, a policy on `acl` may have `grants`: permission, operations, principal, host, each as
+# it stands in an ACL. `show_actual: false` keeps the value out of the tables; `expected` gives other words for what is
+# expected. A lone `expect` of a value is not about entities without one, unless there is `inherits` or `default`.
+#
+# A baseline (`baseline.yaml` in the lake)::
+#
+# version: 1
+# baseline:
+# - topic: orders-*                # as above, with except and clusters
+# severity: high                 # else by the attribute
+# values:
+# min.insync.replicas: 2
+# compression.type: ~          # nothing of its own
+
+__all__ = ["FileError", "default_policies", "read_baseline", "read_policies"]
+
+POLICIES_FILE = "policies.yaml"
+BASELINE_FILE = "baseline.yaml"
+_WHO = ("except", "clusters")
+_NUMBERS = ("at_least", "at_most", "infinite")
+_TEXTS = ("one_of", "none_of")
+_PATTERNS = ("matches", "matches_not")
+_GRANTS = ("permission", "operations", "principal", "host")
+
+
+def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
+    """The policies of a file's text. Raises FileError."""
+    found: dict[str, Policy] = {}
+    for node in rules_of(text, file, "policies"):
+        policy = _policy(node)
+        if policy.id in found:
+            node.fail(f"{policy.id} is there already: give this one another id")
+        found[policy.id] = policy
+    return tuple(found.values())
+
+
+def default_policies() -> tuple[Policy, ...]:
+    """Those that come with kac."""
+    # pkgutil, since this may be imported from a zip.
+    data = pkgutil.get_data("console.history", "default_policies.yaml")
+    if data is None:
+        raise FileError("default_policies.yaml is missing in console/history: install kac again")
+    return read_policies(data.decode(), "default_policies.yaml")
+
+
+def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
+    """The values that a baseline's text wants; where several are of one attribute of an entity, the last counts.
+    Raises FileError."""
+    found: list[Wanted] = []
+    for node in rules_of(text, file, "baseline"):
+        fields = node.fields(("values",), (*ENTITY_TYPES, *_WHO, "severity"))
+        entity_type, names = _about(node, fields)
+        severity = _severity(fields["severity"]) if "severity" in fields else None
+        for attr, value in fields["values"].named().items():
+            wanted = None if value.is_null() else ",".join(value.texts())
+            found.append(Wanted(entity_type, names, attr, wanted, _clusters(fields), severity))
+    return tuple(found)
+
+
+def _policy(node: Node) -> Policy:
+    optional = (*ENTITY_TYPES, *_WHO, "attr", "grants", "inherits", "default", "expected", "show_actual")
+    fields = node.fields(("id", "severity", "what", "why", "expect"), optional)
+    entity_type, names = _about(node, fields)
+    if ("attr" in fields) == ("grants" in fields):
+        node.fail("name what it is about by attr, or on acl by grants: one of the two")
+    if "grants" in fields and entity_type != "acl":
+        fields["grants"].fail("grants are of acl alone: use attr")
+    words = {name: fields[name].text() for name in ("inherits", "default") if name in fields}
+    made = Policy(
+        id=fields["id"].text(),
+        severity=_severity(fields["severity"]),
+        what=fields["what"].text(),
+        why=fields["why"].text(),
+        entity_type=entity_type,
+        names=names,
+        attrs=Names(fields["attr"].texts()) if "attr" in fields else EVERYTHING,
+        expected=_expected(fields["expect"]),
+        clusters=_clusters(fields),
+        acl=_grants(fields["grants"]) if "grants" in fields else None,
+        inherits=words.get("inherits"),
+        default=words.get("default"),
+        expected_words=fields["expected"].text() if "expected" in fields else None,
+        show_actual=fields["show_actual"].boolean() if "show_actual" in fields else True,
+    )
+    if (made.counts_missing or made.expected.below) and len(made.attrs.exact) != 1:
+        node.fail("what is said of a missing value, or of two that belong together, needs one attr without * and ?")
+    if made.expected.set_on_one and len(made.names.exact) != len(made.names.globs):
+        node.fail("set_on_one needs names without * and ?")
+    return made
+
+
+def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names]:
+    types = [name for name in ENTITY_TYPES if name in fields]
+    if len(types) != 1:
+        node.fail(f"say what it is about, by one of {', '.join(ENTITY_TYPES)} and a name")
+    but = fields["except"].texts() if "except" in fields else ()
+    return types[0], Names(fields[types[0]].texts(), but)
+
+
+def _clusters(fields: dict[str, Node]) -> Names:
+    return Names(fields["clusters"].texts()) if "clusters" in fields else EVERYTHING
+
+
+def _severity(node: Node) -> Severity:
+    return cast("Severity", node.choice(SEVERITIES))
+
+
+def _expected(node: Node) -> Expected:
+    fields = node.fields((), (*_NUMBERS, *_TEXTS, *_PATTERNS, "below", "set", "set_on_one"))
+    if not fields.keys() - {"infinite"}:
+        node.fail("expect what? As at_least: 2")
+    given: dict[str, Any] = {name: fields[name].number() for name in _NUMBERS if name in fields}
+    given |= {name: fields[name].texts() for name in _TEXTS if name in fields}
+    given |= {name: fields[name].pattern() for name in _PATTERNS if name in fields}
+    if "below" in fields:
+        given["below"] = fields["below"].text()
+    if "set" in fields:
+        given["is_set"] = fields["set"].boolean()
+    if "set_on_one" in fields:
+        given["set_on_one"] = fields["set_on_one"].boolean()
+    return Expected(**given)
+
+
+def _grants(node: Node) -> str:
+    """ACLs as a regular expression of their attributes (`console.history.entities.acl_attr`)."""
+    fields = node.fields((), _GRANTS)
+    said = {name: "|".join(map(re.escape, fields[name].texts())) for name in fields}
+    parts = (said.get(name, ".*" if name in ("principal", "host") else r"\S+") for name in _GRANTS)
+    permission, operation, principal, host = (f"(?:{part})" for part in parts)
+    return f"^{permission} {operation} {principal} from {host}$"

@@ -1,0 +1,354 @@
+"""Queries on a lake's tables: the timeline of changes, drift and policy violations, quota usage, freshness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from console.history.entities import acl_key
+from console.history.reader.rows import (
+    CLUSTER,
+    LOOKS,
+    UNOBSERVED,
+    Change,
+    Drifted,
+    Freshness,
+    Gap,
+    Minute,
+    Pair,
+    Place,
+    Usage,
+    Violation,
+)
+from console.history.reader.tables import FILES, Tables, Where, known_time, time
+from console.history.schema import (
+    CHANGE_EVENT,
+    DRIFT,
+    HISTORY,
+    KRAFT_RECORD,
+    POLICY_VIOLATION,
+    QUOTA_USAGE,
+    SNAPSHOT,
+    Table,
+)
+
+# What changed: the rows of `history` from late to early.
+
+PAGE = 500
+_COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
+ is_current, is_deleted, principal, attribution, source"""
+
+_TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, principal)"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which changes. None and () ask for nothing.
+
+    entities: pairs of a type and a key; the times in which nobody looked at the cluster always come with them. since,
+    until: [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`;
+    also one of several who may have done it. text: words that all occur in a row, in any case.
+    """
+
+    cluster_id: str | None = None
+    entities: tuple[tuple[str, str], ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str | None = None
+    principal: str | None = None
+    text: str = ""
+
+
+def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
+    """An entity, with the ACLs upon its very name where there may be some."""
+    if type_ not in ("topic", "group"):
+        return ((type_, key),)
+    return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
+
+
+def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
+    """The latest changes, or those that come after a place."""
+    files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
+    if not files:
+        return []
+    where = _changes_where(wanted)
+    if after is not None:
+        where.add(
+            "valid_from <= ? AND (valid_from < ? OR (cluster_id, entity_type, entity_key, attr) > (?, ?, ?, ?))",
+            after.valid_from,
+            after.valid_from,
+            *after[1:],
+        )
+    sql = f"""SELECT {_COLUMNS} FROM {FILES} {where.sql}
+ ORDER BY valid_from DESC, cluster_id, entity_type, entity_key, attr LIMIT ?"""  # noqa: S608
+    return [_change(*row) for row in tables.ask(sql, [files, *where.parameters, limit])]
+
+
+def _changes_where(wanted: Wanted) -> Where:
+    where = Where().equal("cluster_id", wanted.cluster_id).between("valid_from", wanted.since, wanted.until)
+    if wanted.entities:
+        either = " OR ".join("(entity_type = ? AND entity_key = ?)" for _ in wanted.entities)
+        names = [name for entity in wanted.entities for name in entity]
+        where.add(f"({either} OR (entity_type = ? AND attr = ?))", *names, CLUSTER, UNOBSERVED)
+    where.like("attr", wanted.key)
+    if wanted.principal is not None:
+        name = wanted.principal
+        where.add("list_has_any(string_split(principal, ', '), ?)", [name, name if ":" in name else f"User:{name}"])
+    for word in wanted.text.split():
+        where.add(f"contains(lower({_TEXT}), lower(?))", word)
+    return where
+
+
+def first_look(tables: Tables, cluster_id: str) -> datetime | None:
+    """When a cluster was first looked at; None where nobody ever did."""
+    files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
+    if not files:
+        return None
+    where = Where().equal("cluster_id", cluster_id).add("list_contains(?, source)", list(LOOKS))
+    where.add("attr <> ?", UNOBSERVED)
+    sql = f"SELECT epoch_us(min(valid_from)) FROM {FILES} {where.sql}"  # noqa: S608
+    ((found,),) = tables.ask(sql, [files, *where.parameters])
+    return time(found)
+
+
+def first_looks(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
+    """By cluster `first_look`, of those clusters of whose changes some may be what it showed."""
+    clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
+    return {cluster_id: first_look(tables, cluster_id) for cluster_id in clusters}
+
+
+def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:
+    """The times in which nobody looked at a cluster, the latest first; those that ended before `since` are left out."""
+    files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
+    if not files:
+        return []
+    where = Where().equal("cluster_id", cluster_id).equal("entity_type", CLUSTER).equal("attr", UNOBSERVED)
+    if since is not None:
+        where.add("(valid_to IS NULL OR valid_to > ?)", since)
+    sql = f"""SELECT epoch_us(valid_from), epoch_us(valid_to) FROM {FILES} {where.sql}
+ ORDER BY valid_from DESC"""  # noqa: S608
+    return [Gap(known_time(begun), time(ended)) for begun, ended in tables.ask(sql, [files, *where.parameters])]
+
+
+def _change(  # the columns, in their order
+    cluster_id: str,
+    entity_type: str,
+    entity_key: str,
+    attr: str,
+    old_value: str | None,
+    new_value: str | None,
+    valid_from: int,
+    valid_to: int | None,
+    is_current: bool,
+    is_deleted: bool,
+    principal: str | None,
+    attribution: str,
+    source: str,
+) -> Change:
+    return Change(
+        cluster_id,
+        entity_type,
+        entity_key,
+        attr,
+        old_value,
+        new_value,
+        known_time(valid_from),
+        time(valid_to),
+        is_current,
+        is_deleted,
+        principal,
+        attribution,
+        source,
+    )
+
+
+# What differs: the rows of `drift`, and of `policy_violation`.
+
+SCOPES = ("broker", "cluster", "baseline")
+_BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END"
+
+
+def drift(
+    tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
+) -> list[Drifted]:
+    """What differs from its peers, the severest first. scope: one of SCOPES. key: an attribute, or a pattern."""
+    files = tables.files(DRIFT, tables.partitions(DRIFT, cluster_id))
+    if not files:
+        return []
+    where = Where().equal("cluster_id", cluster_id).equal("scope", scope).like("attr", key)
+    sql = f"""SELECT cluster_id, scope, entity_key, attr, majority_value, this_value, peers, differing, epoch_us(since),
+ severity FROM {FILES} {where.sql} ORDER BY {_BY_SEVERITY}, scope, attr, entity_key, cluster_id"""  # noqa: S608
+    return [Drifted._make((*row[:8], time(row[8]), row[9])) for row in tables.ask(sql, [files, *where.parameters])]
+
+
+def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool = False) -> list[Violation]:
+    """What is against a policy, the severest first; also_past: what was, too."""
+    files = tables.files(POLICY_VIOLATION, tables.partitions(POLICY_VIOLATION, cluster_id))
+    if not files:
+        return []
+    where = Where().equal("cluster_id", cluster_id)
+    if not also_past:
+        where.add("last_seen IS NULL")
+    sql = f"""SELECT cluster_id, policy_id, entity_key, attr, actual, expected, severity, epoch_us(first_seen),
+ epoch_us(last_seen) FROM {FILES} {where.sql} ORDER BY {_BY_SEVERITY}, policy_id, entity_key, attr"""  # noqa: S608
+    return [
+        Violation._make((*row[:7], known_time(row[7]), time(row[8])))
+        for row in tables.ask(sql, [files, *where.parameters])
+    ]
+
+
+# Who uses what of which quota: `quota_usage` by pair of user and client id.
+
+WINDOW = timedelta(days=1)
+MOST = 200
+_ONE_MINUTE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Window:
+    """What usage is asked of. None asks for nothing. since, until: [since, until); without `since` the last WINDOW that
+    there is something of. key: a quota's. principal: the user, with or without its `User:`."""
+
+    cluster_id: str
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str | None = None
+    principal: str | None = None
+
+
+_HOTTEST = """
+WITH used AS (SELECT * FROM {files} {where}),
+hot AS (
+ SELECT scope_user, scope_client, quota_key, arg_max(broker_id, rate_max_10s) AS broker_id, max(rate_max_10s) AS most,
+  max(utilisation) AS utilisation, sum(throttle_ms) AS throttle_ms, sum(throttled_requests) AS throttled
+ FROM used GROUP BY ALL
+ ORDER BY utilisation DESC NULLS LAST, throttle_ms DESC, most DESC, quota_key, scope_user, scope_client LIMIT ?
+),
+of_hot AS (
+ SELECT used.*, hot.broker_id AS hottest FROM used JOIN hot
+  ON used.quota_key = hot.quota_key AND used.scope_user IS NOT DISTINCT FROM hot.scope_user
+  AND used.scope_client IS NOT DISTINCT FROM hot.scope_client
+),
+latest AS (
+ SELECT scope_user, scope_client, quota_key,
+  arg_max(struct_pack(quota := quota_value, level := level, why := reason), minute) AS now,
+  max(suggested_value) AS suggested, arg_max(reason, suggested_value) AS why, avg(rate_avg) AS mean,
+  min(headroom) AS headroom
+ FROM of_hot WHERE broker_id = hottest GROUP BY ALL
+),
+minutes AS (
+ SELECT scope_user, scope_client, quota_key, minute, max(rate_max_10s) AS rate FROM of_hot GROUP BY ALL
+),
+lines AS (
+ SELECT scope_user, scope_client, quota_key, list(epoch_us(minute) ORDER BY minute) AS stamps,
+  list(rate ORDER BY minute) AS rates
+ FROM minutes GROUP BY ALL
+)
+SELECT hot.scope_user, hot.scope_client, hot.quota_key, hot.broker_id, now.quota, now.level, hot.most, mean,
+ hot.utilisation, hot.throttle_ms, hot.throttled, headroom, suggested, coalesce(latest.why, now.why), stamps, rates
+FROM hot
+JOIN latest ON latest.quota_key = hot.quota_key AND latest.scope_user IS NOT DISTINCT FROM hot.scope_user
+ AND latest.scope_client IS NOT DISTINCT FROM hot.scope_client
+JOIN lines ON lines.quota_key = hot.quota_key AND lines.scope_user IS NOT DISTINCT FROM hot.scope_user
+ AND lines.scope_client IS NOT DISTINCT FROM hot.scope_client
+ORDER BY hot.utilisation DESC NULLS LAST, hot.throttle_ms DESC, hot.most DESC,
+ hot.quota_key, hot.scope_user, hot.scope_client
+"""
+
+
+def newest_minute(tables: Tables, cluster_id: str) -> datetime | None:
+    """The last minute of which something of a cluster's usage is known."""
+    days = [part for part in tables.partitions(QUOTA_USAGE, cluster_id) if "day=" in part]
+    if not days:
+        return None
+    # Of the newest day alone: the others can't have a later one.
+    files = tables.files(QUOTA_USAGE, [max(days, key=lambda part: part.rpartition("day=")[2])])
+    sql = f"SELECT epoch_us(max(minute)) FROM {FILES} WHERE cluster_id = ?"  # noqa: S608
+    ((found,),) = tables.ask(sql, [files, cluster_id])
+    return None if found is None else known_time(found)
+
+
+def settled(tables: Tables, window: Window) -> Window | None:
+    """The window with its ends, where they were left open; None where there is nothing of the cluster."""
+    newest = newest_minute(tables, window.cluster_id)
+    if newest is None:
+        return None
+    until = window.until or newest + _ONE_MINUTE
+    return replace(window, since=window.since or until - WINDOW, until=until)
+
+
+def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
+    """The pairs nearest to their limits, or above; those without one come last, the busiest first."""
+    whole = settled(tables, window)
+    if whole is None or not (files := _usage_files(tables, whole)):
+        return []
+    where = _usage_where(whole).like("quota_key", whole.key)
+    if whole.principal is not None:
+        where.equal("scope_user", whole.principal.removeprefix("User:"))
+    found = tables.ask(_HOTTEST.format(files=FILES, where=where.sql), [files, *where.parameters, limit])
+    return [_usage(whole.cluster_id, row) for row in found]
+
+
+def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
+    """A row as _HOTTEST asks for it."""
+    pair, rest, stamps, rates = Pair(*row[:3]), row[3:14], row[14], row[15]
+    series = tuple((known_time(at), rate) for at, rate in zip(stamps, rates, strict=True))
+    return Usage._make((cluster_id, pair, *rest, series))
+
+
+def minutes(tables: Tables, window: Window, pair: Pair) -> list[Minute]:
+    """Every minute of a pair, by broker."""
+    whole = settled(tables, window)
+    if whole is None or not (files := _usage_files(tables, whole)):
+        return []
+    where = _usage_where(whole).equal("quota_key", pair.quota_key)
+    where.add("scope_user IS NOT DISTINCT FROM ?", pair.scope_user)
+    where.add("scope_client IS NOT DISTINCT FROM ?", pair.scope_client)
+    sql = f"""SELECT epoch_us(minute), broker_id, quota_value, level, rate_avg, rate_max_10s, throttle_ms
+ FROM {FILES} {where.sql} ORDER BY minute, broker_id"""  # noqa: S608
+    return [Minute(known_time(row[0]), *row[1:]) for row in tables.ask(sql, [files, *where.parameters])]
+
+
+def _usage_where(window: Window) -> Where:
+    return Where().equal("cluster_id", window.cluster_id).between("minute", window.since, window.until)
+
+
+def _usage_files(tables: Tables, window: Window) -> list[str]:
+    since, until = (None if at is None else f"{at:%Y-%m-%d}" for at in (window.since, window.until))
+    days = None if since is None or until is None else (since, until)
+    return tables.files(QUOTA_USAGE, tables.partitions(QUOTA_USAGE, window.cluster_id, days))
+
+
+# How fresh the tables are: the newest observation that they know of, and when they were built.
+
+SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
+_LOOKS = ((SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
+
+
+def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
+    """For each table: what it tells of a cluster, as of when, and when it was built."""
+    looked = _last_look(tables, cluster_id) if set(of) - {QUOTA_USAGE} else None
+    made = []
+    for table in of:
+        partitions = tables.partitions(table, cluster_id)
+        built = tables.built(table, partitions)
+        as_of = newest_minute(tables, cluster_id) if table is QUOTA_USAGE else looked
+        if as_of is not None and built is not None and table is not QUOTA_USAGE:
+            as_of = min(as_of, built)  # what was seen since is not in it
+        made.append(Freshness(table, as_of, built, tables.rows(table, partitions)))
+    return made
+
+
+def _last_look(tables: Tables, cluster_id: str) -> datetime | None:
+    """When a cluster was last heard of, by whatever source. Only the newest day of each is read."""
+    found = []
+    for table, column in _LOOKS:
+        days = [part for part in tables.partitions(table, cluster_id) if "day=" in part]
+        if not days:
+            continue
+        files = tables.files(table, [max(days, key=lambda part: part.rpartition("day=")[2])])
+        sql = f"SELECT epoch_us(max({column})) FROM {FILES} WHERE cluster_id = ?"  # noqa: S608
+        found += [at for (at,) in tables.ask(sql, [files, cluster_id]) if at is not None]
+    return known_time(max(found)) if found else None

@@ -1,1 +1,0 @@
-"""The tables of a lake, in code: each column with its meaning and unit."""

@@ -1,1 +1,0 @@
-"""Python Data Sources and readers: what comes from outside, as DataFrames."""

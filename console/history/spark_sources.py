@@ -1,0 +1,285 @@
+"""Spark's data sources for metadata logs and request logs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from console.history.arrow_schema import arrow_schema
+from console.history.kraft.decoder import ROW_SCHEMA, Trouble
+from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
+from console.history.requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
+from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
+from console.model.numbers import is_natural, json_text
+
+# Metadata logs as DataFrames: ``kraft_log`` with their records, ``kraft_log_quarantine`` with what can't be read.
+#
+# >>> spark.dataSource.register(KraftLog)
+# >>> spark.read.format("kraft_log").option("path", "/var/lib/kafka/metadata/__cluster_metadata-0").load()
+#
+# The rows are `kraft_record` less `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that the driver
+# and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`, `end_offset`,
+# `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks; else one for each
+# 16 MiB).
+#
+# How a job reads on, and what of it goes where::
+#
+# plan = plan_log([path], start_offset=last_time)              # on the driver: headers and checksums alone
+# options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset[cluster_id], …}
+# records = spark.read.format("kraft_log").options(**options).load()
+# # next time begins at plan.next_offset[cluster_id]; plan.open_at: a transaction that has not ended is not in it
+#
+# Damaged batches are in `plan.troubles` already (`Trouble` has the columns of `quarantine`). A record that can't be read
+# is a row of the type ``UNKNOWN(n)``: what is wrong with those tells ``kraft_log_quarantine`` with the same options, as
+# rows of `quarantine` less `run_id`, damaged batches too. It reads all once more: ask for it where there is such a row.
+
+SOURCE = "kraft_log"
+_QUARANTINE_SCHEMA = pa.schema([each for each in arrow_schema(QUARANTINE) if each.name != "run_id"])
+_LEAST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is read, and how. key: of the HMAC of secrets."""
+
+    folders: tuple[str, ...]
+    cluster_id: str | None
+    start_offset: int
+    end_offset: int | None
+    key: bytes | None = field(repr=False)
+    partitions: int | None
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> Options:
+        """Options as Spark has them. Raises ValueError, which says what is wrong with which."""
+        folders = tuple(json.loads(given["paths"])) if "paths" in given else ()
+        if "path" in given:
+            folders = (given["path"], *folders)
+        if not folders:
+            raise ValueError('kraft_log: give the folder __cluster_metadata-0, as .option("path", …) or .load(…)')
+        try:
+            key = bytes.fromhex(given["hmac_secret"]) if "hmac_secret" in given else None
+        except ValueError:
+            raise ValueError("kraft_log: the option hmac_secret is not in hex") from None
+        return Options(
+            folders,
+            given.get("cluster_id"),
+            _number(given, "start_offset") or 0,
+            _number(given, "end_offset"),
+            key,
+            _number(given, "partitions"),
+        )
+
+    def plan(self) -> LogPlan:
+        """What is to be read. Raises NoMetadataLogError, OSError."""
+        plan = self._plan(SPLIT_BYTES)
+        if self.partitions is None:
+            return plan
+        size = sum(split.end - split.at for split in plan.splits)
+        return self._plan(max(_LEAST_BYTES, -(-size // self.partitions)))
+
+    def _plan(self, split_bytes: int) -> LogPlan:
+        return plan_log(
+            self.folders,
+            cluster_id=self.cluster_id,
+            start_offset=self.start_offset,
+            end_offset=self.end_offset,
+            split_bytes=split_bytes,
+        )
+
+
+class KraftLog(DataSource):
+    """Records."""
+
+    @classmethod
+    def name(cls) -> str:
+        """For `spark.read.format`."""
+        return SOURCE
+
+    def schema(self) -> str:
+        """As `kraft_record`, less `run_id`."""
+        return _ddl(KRAFT_RECORD)
+
+    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
+        """Reads in splits of files."""
+        return _Records(Options.of(self.options))
+
+
+class KraftLogQuarantine(DataSource):
+    """What can't be read."""
+
+    @classmethod
+    def name(cls) -> str:
+        """For `spark.read.format`."""
+        return f"{SOURCE}_quarantine"
+
+    def schema(self) -> str:
+        """As `quarantine`, less `run_id`."""
+        return _ddl(QUARANTINE)
+
+    def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
+        """Reads in splits of files."""
+        return _Troubles(Options.of(self.options))
+
+
+@dataclass
+class _LogPart(InputPartition):
+    """What a task reads, or what is known to be damaged before any reads."""
+
+    splits: tuple[Split, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+class _Records(DataSourceReader):
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [_LogPart((split,)) for split in self._options.plan().splits]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batches = iter(read_splits(_log_part(partition).splits, self._options.key, _told_elsewhere))
+        # Spark takes the schema of the first batch for that of all, and needs one.
+        first = next(batches, None)
+        if first is None:
+            first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
+        yield first
+        yield from batches
+
+
+def _log_part(partition: InputPartition) -> _LogPart:
+    """Spark reads None where there is no partition."""
+    return partition if isinstance(partition, _LogPart) else _LogPart()
+
+
+class _Troubles(DataSourceReader):
+    def __init__(self, options: Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        plan = self._options.plan()
+        return [_LogPart(troubles=plan.troubles), *(_LogPart((split,)) for split in plan.splits)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        part = _log_part(partition)
+        troubles = list(part.troubles)
+        for _ in read_splits(part.splits, None, troubles.append):
+            pass
+        rows = [{"source": SOURCE, **asdict(trouble)} for trouble in troubles]
+        yield pa.RecordBatch.from_pylist(rows, _QUARANTINE_SCHEMA)
+
+
+def _told_elsewhere(_: Trouble) -> None:
+    """The rows say that something is there; `kraft_log_quarantine` says what."""
+
+
+def _number(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is None:
+        return None
+    if not is_natural(text) or (name == "partitions" and not int(text)):
+        raise ValueError(f"kraft_log: the option {name} is no whole number: {text[:40]!r}")
+    return int(text)
+
+
+def _ddl(table: Table) -> str:
+    return ", ".join(f"{each.name} {each.type}" for each in table.columns if each.name != "run_id")
+
+
+# Request logs as a DataFrame: a line a row, its place, its time in UTC, and of its JSON what the tables need.
+#
+# Spark reads the JSON (`from_json` with a schema of a few fields); a Python Data Source finds the lines, since Spark's
+# own reader of text tells neither where a line stood nor reads a file from where it was read to.
+
+FORMAT = "request_log"
+REQUEST_SCHEMA = (
+    "isForwarded BOOLEAN, "
+    "requestHeader STRUCT<clientId: STRING, requestApiKeyName: STRING>, "
+    "request STRUCT<topicData: ARRAY<STRUCT<partitionData: ARRAY<STRUCT<recordsSizeInBytes: BIGINT>>>>, "
+    "replicaId: INT, replicaState: STRUCT<replicaId: INT>>, "
+    "response STRUCT<errorCode: INT, responses: ARRAY<STRUCT<"
+    "partitionResponses: ARRAY<STRUCT<errorCode: INT>>, "
+    "partitions: ARRAY<STRUCT<errorCode: INT, recordsSizeInBytes: BIGINT>>>>>, "
+    "localTimeMs DOUBLE, throttleTimeMs BIGINT, principal STRING"
+)
+"""The fields of a request's JSON that are read, as DDL: those of PRODUCE and FETCH, and what all requests have."""
+
+
+def request_lines(
+    spark: SparkSession, logs: Sequence[BrokerLog], *, alters_only: bool = False, part_bytes: int = PART_BYTES
+) -> DataFrame:
+    """The lines of these logs: `parts.REQUEST_LINE`, and `request`, the JSON's fields of `REQUEST_SCHEMA`.
+
+    alters_only: of requests only those that may change something: many times cheaper. Rows of what is damaged are
+    among them: `is_damaged`. Raises what `parts.parts_of` raises.
+    """
+    parts = [part.as_list() for part in parts_of(logs, part_bytes)]
+    spark.dataSource.register(RequestLogSource)
+    read = spark.read.format(FORMAT).option("parts", json_text(parts)).option("alters_only", str(alters_only)).load()
+    return read.withColumn("request", F.from_json("json", REQUEST_SCHEMA))
+
+
+def is_damaged() -> Column:
+    """Whether a row of `request_lines` is of a damaged line: cut, or no whole JSON of a request."""
+    whole = F.col("request.requestHeader.requestApiKeyName").isNotNull() & F.col("request.principal").isNotNull()
+    return F.col("reason").isNotNull() | ~whole
+
+
+@dataclass
+class PartToRead(InputPartition):
+    """One part, for an executor."""
+
+    part: Part
+
+
+class RequestLogSource(DataSource):
+    """``spark.read.format("request_log")``. Options: `parts`, JSON of `Part.as_list`; `alters_only`, true or false."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """`REQUEST_LINE`."""
+        return REQUEST_LINE_DDL
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's
+        """The reader of these options."""
+        return RequestLogReader(*parts_and_kind(self.options))
+
+
+class RequestLogReader(DataSourceReader):
+    """A part a partition."""
+
+    def __init__(self, parts: Sequence[Part], alters_only: bool) -> None:
+        self._parts = parts
+        self._alters_only = alters_only
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """The parts."""
+        return [PartToRead(part) for part in self._parts]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """A part's lines."""
+        if not isinstance(partition, PartToRead):
+            # Of no parts Spark asks for the one partition that is none.
+            return iter(())
+        return read_part(partition.part, alters_only=self._alters_only)
+
+
+def parts_and_kind(options: Mapping[str, str]) -> tuple[tuple[Part, ...], bool]:
+    """What the options say. Raises ValueError: they are not those of `request_lines`."""
+    try:
+        parts = tuple(Part.of(each) for each in json.loads(options["parts"]))
+    except (KeyError, TypeError, ValueError) as wrong:
+        raise ValueError(f"the option parts of {FORMAT} is not as request_lines writes it: {wrong}") from wrong
+    return parts, options.get("alters_only", "false").lower() == "true"

@@ -1,0 +1,371 @@
+"""Polls a cluster: reads everything that the lake keeps of it once, as resources with values, and those as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.history.entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value
+from console.history.entities import scram_value as scram_text
+from console.history.redact import is_secret
+from console.model.codes import BROKER, CLIENT_METRICS, GROUP, STATIC_BROKER_CONFIG, TOPIC, ResourceType
+from console.model.config import (
+    CLUSTER_DEFAULT,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSet,
+    broker_resource,
+    own_source,
+    topic_resource,
+)
+from console.model.failure import Failure
+from console.model.refresh import GONE
+from console.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from console.admin.link import Link
+    from console.commands.session import Session
+
+
+# A look at a cluster: everything that the lake keeps of it, read once.
+
+BY_NAME = 1_000
+"""Topics that are asked for by name in one request."""
+_LISTS_GROUPS = 1
+"""The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What a cluster answered.
+
+    at: when the last answer had come. listed: the types, of those that Metadata does not list, whose resources are all
+    in the snapshot. unlisted: why those of the others are not. unsure: topics that were there at the last look and are
+    not listed any more, though the brokers do not say that they are gone. lost: parts of the snapshot, by the names of
+    `Snapshot.read_at`, that were not answered in time or not in a form that can be read.
+    """
+
+    snapshot: Snapshot
+    at: datetime
+    listed: frozenset[ResourceType] = frozenset()
+    unlisted: Mapping[ResourceType, Failure] = field(default_factory=dict)
+    unsure: Mapping[str, Failure] = field(default_factory=dict)
+    lost: Mapping[str, Failure] = field(default_factory=dict)
+
+
+async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]] = lambda _: ()) -> Poll:
+    """Read it. known_topics: the topics that a cluster of this id had at the last look.
+
+    What single parts refuse is in the snapshot's failures. Raises AdminError where the cluster can't be reached or is
+    lost, Refused where it is another than the context says.
+    """
+    await session.read_cluster()
+    await session.read_topics()
+    parts = {
+        "versions": session.read_versions,
+        "quotas": session.read_quotas,
+        "scram": session.read_scram,
+        "acls": session.read_acls,
+    }
+    # One after the other: a broker answers a connection's requests in their order, and one may take very long.
+    lost = {part: failure for part, read in parts.items() if (failure := await _failure_of(read())) is not None}
+    version = await session.client.run(_listing_version)
+    unlisted = _unlisted(version)
+    wanted = [type_ for type_ in (GROUP, CLIENT_METRICS) if type_ not in unlisted]
+    named = await session.list_resources(wanted) if wanted else ()
+    refused = next((each.failure for each in session.snapshot.failures if each.part == "resources"), None)
+    if refused is not None:
+        unlisted |= dict.fromkeys(wanted, refused)
+    snapshot = session.snapshot
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    topics = [topic_resource(name) for name in snapshot.topics]
+    await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named], at_once=True)
+    missing = set(known_topics(snapshot.cluster.cluster_id or "")) - snapshot.topics.keys()
+    unsure = await _unsure(session, sorted(missing))
+    listed = frozenset(type_ for type_ in wanted if type_ not in unlisted)
+    return Poll(session.snapshot, datetime.now(UTC), listed, unlisted, unsure, lost)
+
+
+async def _failure_of(read: Awaitable[None]) -> Failure | None:
+    """Read a part: why it was not answered, though the cluster is there. Raises Unreachable where it is not."""
+    from console.admin.errors import BadAnswer, Disconnected, RequestTimedOut
+
+    try:
+        await read
+    except (RequestTimedOut, Disconnected, BadAnswer) as error:
+        return error.failure
+    return None
+
+
+async def _listing_version(link: Link) -> int | None:
+    return await link.version("list_config_resources")
+
+
+def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
+    def why(what: str, since: str) -> Failure:
+        return Failure("UNSUPPORTED", f"brokers before Kafka {since} do not list the {what} that have configs")
+
+    if version is None:
+        return {GROUP: why("groups", "4.1"), CLIENT_METRICS: why("client metrics", "3.7")}
+    return {GROUP: why("groups", "4.1")} if version < _LISTS_GROUPS else {}
+
+
+async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
+    """Those whom the brokers do not call unknown: a listing leaves out what the principal may not see, in silence."""
+    from console.admin import topics
+
+    unsure: dict[str, Failure] = {}
+    for start in range(0, len(names), BY_NAME):
+        asked = names[start : start + BY_NAME]
+        listing = await session.client.run(topics.describe_topics, asked)
+        unsure |= {name: failure for name, failure in listing.failures.items() if failure.name not in GONE}
+        unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created while the cluster was looked at"))
+    return unsure
+
+
+# A look at a cluster as resources with their values, and those as rows of the table `snapshot`. Pure.
+#
+# A resource has what is set on itself: a topic, a group its own overrides; a broker what is set on it at run time, else
+# in its file; what all brokers inherit belongs to `broker <default>`. What is inherited is nobody's row: a topic's
+# inherited values depend on the broker that is asked. `:endpoints` is what brokers tell through the listener that they
+# are asked by (*measured*, 3.9 and 4.3): look at a cluster through one listener, not by turns through two.
+
+TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
+"""The entity types that a look reads."""
+_PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram", "versions": "feature"}
+"""Parts of a snapshot that are read in one request, and what they are of."""
+
+
+class Resource(NamedTuple):
+    """What has values, as `console.history.entities` spells it."""
+
+    entity_type: str
+    entity_key: str
+
+
+class Value(NamedTuple):
+    """One value of a resource. value: None where it is sensitive. source: Kafka's word for where a config is set."""
+
+    attr: str
+    value: str | None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+State = Mapping[Resource, tuple[Value, ...]]
+"""What a cluster has: each resource with its values, sorted by attribute. None is without values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What one look tells.
+
+    partial: resources whose configs could not be read; what begins with a colon is known. listed: the types whose
+    resources are all named here. failed: (type, key, or None for all of the type) -> why, in the broker's words.
+    """
+
+    cluster_id: str
+    at: datetime
+    state: State
+    listed: frozenset[str]
+    partial: frozenset[Resource] = frozenset()
+    failed: Mapping[tuple[str, str | None], str] = field(default_factory=dict)
+
+
+class Row(NamedTuple):
+    """A row of the table, less what all rows of a look have in common."""
+
+    kind: str
+    entity_type: str
+    entity_key: str | None = None
+    attr: str | None = None
+    value: str | None = None
+    source: str | None = None
+    is_sensitive: bool = False
+
+
+def observed(look: Poll) -> Observation:
+    """What a look tells."""
+    snapshot = look.snapshot
+    state: dict[Resource, tuple[Value, ...]] = {}
+    failed: dict[tuple[str, str | None], str] = {}
+    partial: set[Resource] = set()
+    own = _OwnValues()
+    for each in snapshot.failures:
+        if each.part in _PARTS:
+            failed[_PARTS[each.part], None] = str(each.failure)
+        elif each.part == "topics":
+            failed["topic", each.entity or None] = str(each.failure)
+        elif each.part == "configs":
+            named = _labelled(each.entity)
+            failed[named] = str(each.failure)
+            partial.add(named)
+    failed |= {("topic", name): str(failure) for name, failure in look.unsure.items()}
+    failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in look.unlisted.items()}
+    failed |= {(_PARTS[part], None): str(failure) for part, failure in look.lost.items()}
+    if not snapshot.versions and "versions" not in look.lost:
+        failed["feature", None] = "no broker told its features"
+    for name, topic in snapshot.topics.items():
+        facts = (
+            Value(":partitions", str(len(topic.partitions))),
+            Value(":replication", str(topic.replication)),
+            *((Value(":topic_id", topic.topic_id),) if topic.topic_id else ()),
+        )
+        state[Resource("topic", name)] = facts
+    for broker in snapshot.cluster.brokers:
+        facts = (
+            Value(":endpoints", f"{broker.host}:{broker.port}"),
+            Value(":fenced", str(broker.fenced).lower()),
+            *((Value(":rack", broker.rack),) if broker.rack else ()),
+        )
+        state[Resource("broker", str(broker.id))] = facts
+    for resource, configs in snapshot.configs.items():
+        if resource.type not in (TOPIC, BROKER, GROUP, CLIENT_METRICS):
+            continue
+        entity = _entity(resource)
+        state[entity] = (*state.get(entity, ()), *own.of(resource, configs))
+    # Listed and not described, with no word on why: it was deleted in between.
+    for entity in [each for each in state if each.entity_type == "topic" and each not in partial]:
+        if ConfigResource(TOPIC, entity.entity_key) not in snapshot.configs:
+            del state[entity]
+    state |= _quotas(look) | _acls(look) | _scram(look) | _features(look)
+    listed = {each for each in TYPES if (each, None) not in failed}
+    return Observation(
+        snapshot.cluster.cluster_id or "",
+        look.at,
+        {entity: tuple(sorted(values)) for entity, values in state.items() if values},
+        frozenset(listed),
+        frozenset(partial),
+        failed,
+    )
+
+
+def _quotas(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+    return {
+        Resource("quota", quota_key(entity.as_dict())): tuple(
+            Value(k, quota_value(float(v))) for k, v in values.items()
+        )
+        for entity, values in look.snapshot.quotas.items()
+    }
+
+
+def _acls(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+    found: dict[Resource, tuple[Value, ...]] = {}
+    for acl in look.snapshot.acls:
+        upon = Resource("acl", acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name))
+        attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
+        found[upon] = (*found.get(upon, ()), Value(attr, ACL_SET))
+    return found
+
+
+def _scram(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+    return {
+        Resource("scram", user): tuple(Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
+        for user, credentials in look.snapshot.scram.items()
+    }
+
+
+def _features(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+    """The levels that the controller has told the brokers; that of the broker who knows the highest, if one lags."""
+    levels: dict[str, int] = {}
+    for version in look.snapshot.versions.values():
+        for name, level in version.finalized_features.items():
+            levels[name] = max(level, levels.get(name, level))
+    return {Resource("feature", name): (Value(":level", str(level)),) for name, level in levels.items()}
+
+
+class _OwnValues:
+    """What resources set themselves; equal sets are one object and looked through once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bool, int], tuple[Value, ...]] = {}
+
+    def of(self, resource: ConfigResource, configs: ConfigSet) -> tuple[Value, ...]:
+        type_ = CONFIG_TYPES[resource.type]
+        key = type_, resource.is_cluster_default, id(configs)
+        if key not in self._known:
+            set_there = _on_broker if resource.type == BROKER and not resource.is_cluster_default else _on(resource)
+            found = ((entry, set_there(entry)) for entry in configs)
+            self._known[key] = tuple(_value(type_, entry, own) for entry, own in found if own is not None)
+        return self._known[key]
+
+
+class _Own(NamedTuple):
+    value: str | None
+    source: str
+
+
+def _on(resource: ConfigResource) -> Callable[[ConfigEntry], _Own | None]:
+    source = own_source(resource)
+    return lambda entry: _Own(entry.value, source.name) if entry.source == source else None
+
+
+def _on_broker(entry: ConfigEntry) -> _Own | None:
+    """What is set on the broker at run time, else in its file, though the default for all brokers may go before that.
+
+    A synonym of another name (log.retention.hours below log.retention.ms) is an entry of its own.
+    """
+    sources = (own_source(ConfigResource(BROKER, "0")), STATIC_BROKER_CONFIG)
+    if not entry.synonyms:
+        return _Own(entry.value, entry.source.name) if entry.source in sources else None
+    for synonym in entry.synonyms:
+        if synonym.name == entry.name and synonym.source in sources:
+            return _Own(synonym.value, synonym.source.name)
+    return None
+
+
+def _value(entity_type: str, entry: ConfigEntry, own: _Own) -> Value:
+    hidden = entry.sensitive or is_secret(entity_type, entry.name)
+    return Value(entry.name, None if hidden else own.value, own.source, hidden)
+
+
+def _entity(resource: ConfigResource) -> Resource:
+    type_ = CONFIG_TYPES[resource.type]
+    return Resource(type_, config_key(type_, resource.name))
+
+
+def _labelled(text: str) -> Resource:
+    """From the text by which `console.model.refresh` names a resource in a failure."""
+    type_, _, key = text.partition(" ")
+    return Resource(type_.replace("_", "-"), key)
+
+
+def state_rows(state: State) -> list[Row]:
+    """All of them."""
+    return [
+        Row("state", entity.entity_type, entity.entity_key, *value)
+        for entity, values in state.items()
+        for value in values
+    ]
+
+
+def word_rows(seen: Observation) -> list[Row]:
+    """What a look says of itself: a heartbeat for each type that was read whole, and what could not be read."""
+    incomplete = {entity_type for entity_type, _ in seen.failed}
+    heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]
+    failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
+    return heartbeats + failures
+
+
+def failed_row(cluster: str, failure: Failure) -> Row:
+    """For a cluster that did not answer. cluster: what it is known by."""
+    return Row("failed", "cluster", cluster, value=str(failure))
+
+
+def snapshot_table(rows: Iterable[Row], cluster_id: str, at: datetime, run_id: str) -> pa.Table:
+    """The rows in the table's columns."""
+    import pyarrow as pa
+
+    from console.history.arrow_schema import arrow_schema
+    from console.history.schema import SNAPSHOT
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(Row._fields)
+    of_row = dict(zip(Row._fields, columns, strict=True))
+    count = len(columns[0])
+    data = {**of_row, "cluster_id": [cluster_id] * count, "observed_ts": [at] * count, "run_id": [run_id] * count}
+    schema = arrow_schema(SNAPSHOT)
+    return pa.table([pa.array(data[name], schema.field(name).type) for name in schema.names], schema=schema)

@@ -1,0 +1,397 @@
+"""Spark for `kac lake`: with the Java and the memory of this machine, quiet, and removed when it is done."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from console.lake.java import ClassArchive, Java, NoJava, build_archive, class_archive, find_java
+from console.log_file import state_directory
+from console.model.numbers import is_natural
+from console.safe_files import open_private, private_folder, write_whole
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+# What this machine has for Spark: memory and processors, those of its container where there is one.
+
+MIB = 1 << 20
+LEAST_MEMORY = 1024 * MIB
+MOST_MEMORY = 16 * 1024 * MIB
+"""Beyond this a bigger heap does not make the pipeline faster."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """memory: bytes that a process may have in all; free: of them, bytes that nobody uses now. cores: processors."""
+
+    memory: int
+    free: int
+    cores: int
+
+    @property
+    def for_spark(self) -> int:
+        """Bytes for the heap of Spark's Java: half of what is free; the other half is Python's, Arrow's, the files'."""
+        return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
+
+
+def this_machine(root: Path = Path("/")) -> Machine:
+    """As the system tells; root: where its files are."""
+    memory, free = _memory(root)
+    for limit, used in _container_limits(root):
+        memory = min(memory, limit)
+        free = min(free, max(0, limit - used))
+    return Machine(memory, free, _cores())
+
+
+def _memory(root: Path) -> tuple[int, int]:
+    try:
+        lines = (root / "proc/meminfo").read_text().splitlines()
+        sizes = {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines) if rest}
+        return sizes["MemTotal"], sizes["MemAvailable"]
+    except (OSError, KeyError, ValueError, IndexError):
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return total, total // 2
+
+
+def _container_limits(root: Path) -> Iterator[tuple[int, int]]:
+    """What control groups allow and what is used of it, in bytes: version 2, then 1."""
+    for limit, used in (
+        ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
+        ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        try:
+            yield int((root / limit).read_text()), int((root / used).read_text())
+        except (OSError, ValueError):
+            # Not there, or "max".
+            continue
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# What a Spark cluster needs of the product, as one zip: `console/history` with what it imports of `console/model`, and
+# a script that begins a job.
+
+SCRIPT_NAME = "kac_lake.py"
+SCRIPT = '''\
+"""spark-submit --py-files kac-lake.zip kac_lake.py ingest|build LAKE …"""
+
+import sys
+
+from console.history.jobs.submit import main
+
+sys.exit(main())
+'''
+_OF_MODEL = ("__init__.py", "effective_quota.py", "numbers.py", "quota.py")
+"""What `console/history` imports of `console/model`; import-linter holds it to these."""
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_LEFT_OUT = ("__pycache__", ".mypy_cache")
+
+
+def write_package(file: Path) -> tuple[Path, Path]:
+    """The zip, whole or not at all, and the script beside it. The same product gives the same bytes. OSError."""
+    file = file.absolute()
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members():
+            archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    write_whole(file, whole.getvalue())
+    script = file.with_name(SCRIPT_NAME)
+    write_whole(script, SCRIPT)
+    return file, script
+
+
+def members() -> Iterator[tuple[str, bytes]]:
+    """Names in the zip with their content, in order."""
+    console = Path(__file__).resolve().parents[1]
+    history = console / "history"
+    yield "console/__init__.py", b""
+    for path in sorted(history.rglob("*")):
+        if path.is_file() and not set(_LEFT_OUT) & set(path.parts) and path.suffix != ".pyc":
+            yield f"console/history/{path.relative_to(history).as_posix()}", path.read_bytes()
+    for name in _OF_MODEL:
+        yield f"console/model/{name}", (console / "model" / name).read_bytes()
+    yield SCRIPT_NAME, SCRIPT.encode()
+
+
+def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
+    """How the two are used."""
+    start = f"spark-submit --master URL --py-files {package} {script}"
+    return (f"{start} ingest LAKE INPUTS.json", f"{start} build LAKE")
+
+
+# Spark for `kac lake`: with the Java and the memory that there are, quietly, and gone when it is done.
+
+SMALL = 256 * MIB
+"""Inputs of so many bytes are small: then Java starts sooner without its second compiler than it gains by it."""
+MOST_LOG = 2 * MIB
+PARTITIONS_FOR_A_CORE = 4
+_LOCK = ".lock"
+
+
+class NoSpark(Exception):
+    """Spark can't be started here; the text says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A word about the start. text: a line. seconds: how long it has been going on, where it takes its time."""
+
+    text: str
+    seconds: float | None = None
+
+
+Say = Callable[[Said], None]
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: what can be made again."""
+    base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".cache")
+    return Path(base) / "kac"
+
+
+def spark_log(environ: Mapping[str, str]) -> Path:
+    """Where Spark's own words go."""
+    return state_directory(environ) / "spark.log"
+
+
+@contextmanager
+def lake_session(
+    environ: Mapping[str, str],
+    *,
+    master: str | None = None,
+    input_bytes: int | None = None,
+    more: Mapping[str, str] | None = None,
+    say: Say = lambda _: None,
+) -> Iterator[SparkSession]:
+    """A session, and nothing left of it afterwards.
+
+    master: `local[*]` where none is given; others are Spark's own (`spark://…`, `yarn`). input_bytes: what there is to
+    read, where it is known. more: further settings of Spark's.
+
+    Raises:
+        NoSpark: what is missing, or what Spark said when it did not start.
+    """
+    if find_spec("pyspark") is None:
+        raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+    try:
+        java = find_java(environ, cache_folder(environ))
+    except NoJava as missing:
+        raise NoSpark(f"{missing}; kac lake doctor tells more") from None
+    master = master or "local[*]"
+    local = master.startswith("local")
+    options = java_options(java, environ, input_bytes, say) if local else ()
+
+    from console.history.jobs.session import Settings, session
+
+    machine = this_machine()
+    with scratch_folder(Path(tempfile.gettempdir())) as scratch, _log(environ) as log:
+        settings = Settings(
+            master=master,
+            memory=memory(machine) if local else None,
+            shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
+            # Spark puts folders of its own there, which a killed run leaves.
+            java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
+            more={**_places(local, scratch), **(more or {})},
+        )
+        say(Said("starting Spark"))
+        with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
+            if not local:
+                # What executors need of us; on this machine they find it where we are.
+                spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
+            yield spark
+
+
+@contextmanager
+def scratch_folder(base: Path) -> Iterator[Path]:
+    """A folder for what Spark needs while it runs, gone afterwards; those of runs that were killed go too.
+
+    All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` and a file ``run-….lock`` beside, which its
+    run holds locked as long as it lives. Nothing else is deleted. NoSpark: it can't be made.
+    """
+    home = base / f"kac-spark-{os.getuid()}"
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        found = home.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise NoSpark(f"{home} is not a folder of this user's alone: delete it, or set TMPDIR to another folder")
+        _remove_dead(home)
+        with _locked_name(home) as folder:
+            folder.mkdir(mode=0o700)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        if error.filename is None or not str(error.filename).startswith(str(home)):
+            raise
+        raise NoSpark(f"no folder for Spark: {error.strerror or error} ({error.filename})") from None
+
+
+@contextmanager
+def _locked_name(home: Path) -> Iterator[Path]:
+    """The path of a folder that is not there yet, and whose lock is held."""
+    while True:
+        name = f"run-{os.getpid()}-{secrets.token_hex(4)}"
+        lock = home / f"{name}{_LOCK}"
+        descriptor = os.open(lock, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not _is_of(lock, descriptor):
+                continue  # another run took it for a dead one's before it was locked
+            try:
+                yield home / name
+            finally:
+                lock.unlink(missing_ok=True)
+            return
+        finally:
+            os.close(descriptor)
+
+
+def _remove_dead(home: Path) -> None:
+    """Delete the folders of runs that live no more: their locks are free."""
+    for lock in home.glob(f"run-*{_LOCK}"):
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue  # it has just ended
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_of(lock, descriptor):
+                shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
+                lock.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue  # it lives
+        finally:
+            os.close(descriptor)
+    for folder in home.glob("run-*"):
+        # Java that outlived its run may have made it again. A lock is there before its folder, and goes after it.
+        if folder.is_dir() and not folder.with_name(f"{folder.name}{_LOCK}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_of(path: Path, descriptor: int) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:
+    """For the driver's Java; the archive of classes is built where it is missing."""
+    archive = archived(java, environ, say)
+    return (
+        *(archive.java_options if archive.there else ()),
+        *(("-XX:TieredStopAtLevel=1",) if is_small(input_bytes) else ()),
+    )
+
+
+def is_small(input_bytes: int | None) -> bool:
+    """Whether the start counts for more than the work; what is not known is not small."""
+    return input_bytes is not None and input_bytes <= SMALL
+
+
+def archived(java: Java, environ: Mapping[str, str], say: Say) -> ClassArchive:
+    """The archive of classes, built where it is missing and was not tried in vain."""
+    archive = class_archive(java, cache_folder(environ))
+    if not archive.there and not archive.failed.is_file():
+        text = "archiving Spark's classes, once: it starts faster then"
+        say(Said(text, 0.0))
+        why = build_archive(archive, java, environ, lambda seconds: say(Said(text, seconds)))
+        if why:
+            say(Said(f"Spark will start slower: its classes could not be archived: {why}"))
+    return archive
+
+
+def memory(machine: Machine) -> str:
+    """The heap as Spark spells it."""
+    return f"{machine.for_spark // MIB}m"
+
+
+def cores(master: str, machine: Machine) -> int:
+    """How many a local master takes: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
+    number = master.removeprefix("local").strip("[]").split(",")[0].strip()
+    return machine.cores if number == "*" else int(number) if is_natural(number) else 1
+
+
+def partitions(cores: int, input_bytes: int | None) -> int:
+    """Pieces of a shuffle: more than cores, so that none is too large for memory; of little, as many as cores."""
+    return cores * (1 if is_small(input_bytes) else PARTITIONS_FOR_A_CORE)
+
+
+def _places(local: bool, scratch: Path) -> dict[str, str]:
+    if not local:
+        return {}
+    return {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": (scratch / "warehouse").as_uri()}
+
+
+@contextmanager
+def _variables(java: Java, local: bool) -> Iterator[None]:
+    """JAVA_HOME; and without a SPARK_HOME that names another Spark than the one that is installed here."""
+    before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
+    os.environ["JAVA_HOME"] = str(java.home)
+    if local:
+        os.environ.pop("SPARK_HOME", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+@contextmanager
+def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
+    """Java that does not start, in words."""
+    from console.history.jobs.session import NotStarted
+
+    start = log.tell()
+    try:
+        yield
+    except NotStarted:
+        said = _last_words(spark_log(environ), start)
+        raise NoSpark(
+            f"Spark did not start: {said}; {spark_log(environ)} has it all, kac lake doctor tells more"
+        ) from None
+
+
+def _last_words(path: Path, start: int) -> str:
+    with path.open("rb") as file:
+        file.seek(start)
+        lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    return (telling or lines or ["it said nothing"])[0][:300]
+
+
+@contextmanager
+def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
+    """Spark's log, 0600; the former one is kept once when it has grown."""
+    path = spark_log(environ)
+    try:
+        private_folder(path.parent)
+        if path.exists() and path.stat().st_size > MOST_LOG:
+            path.replace(path.with_suffix(".log.1"))
+        descriptor = open_private(path, os.O_APPEND | os.O_WRONLY)
+    except OSError as error:
+        raise NoSpark(f"no log file for Spark: {error.strerror or error} ({path})") from None
+    with os.fdopen(descriptor, "ab") as log:
+        yield log
