@@ -31,7 +31,7 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 def _archived() -> None:
     """Builds the archive of Spark's classes anew."""
-    from console.lake.java import NoJava, class_archive, find_java
+    from console.lake.java import NoJava, class_archive, find_java, forget_archive
     from console.lake.progress import shown
     from console.lake.spark_session import archived, cache_folder
 
@@ -39,6 +39,6 @@ def _archived() -> None:
         java = find_java(os.environ, cache_folder(os.environ))
     except NoJava:
         return  # the checks say so
-    forget(class_archive(java, cache_folder(os.environ)))
+    forget_archive(class_archive(java, cache_folder(os.environ)))
     with shown() as progress:
         archived(java, os.environ, progress.say)

@@ -168,8 +168,8 @@ def is_over(ends: Iterable[Ending]) -> bool:
 
 # kac's journals as rows of the tables `journal` and `quarantine`, from where they were read to the last time.
 #
-# A change's end may be written long after its beginning. So a change that is not over is remembered by the places of its
-# lines, and all its rows are given again when more is known: `merge_journal` puts them in the place of the older.
+# A change's end may be written long after its beginning. So a change that is not over is remembered by the places of
+# its lines, and all its rows are given again when more is known: `merge_journal` puts them in the place of the older.
 
 HEAD = 4096
 """Bytes by which a journal is known again: they never change, since lines are only added."""

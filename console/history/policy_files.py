@@ -160,11 +160,12 @@ def _number(value: float) -> str:
 # default: 1                     # Kafka's own value, where that has none either
 # expect: {at_least: 2}
 #
-# `expect` has one or more of at_least, at_most (with infinite: the number that means no end), below (another attribute),
-# one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of the entities
-# named has it). In place of attr, a policy on `acl` may have `grants`: permission, operations, principal, host, each as
-# it stands in an ACL. `show_actual: false` keeps the value out of the tables; `expected` gives other words for what is
-# expected. A lone `expect` of a value is not about entities without one, unless there is `inherits` or `default`.
+# `expect` has one or more of at_least, at_most (with infinite: the number that means no end), below (another
+# attribute), one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of
+# the entities named has it). In place of attr, a policy on `acl` may have `grants`: permission, operations,
+# principal, host, each as it stands in an ACL. `show_actual: false` keeps the value out of the tables; `expected`
+# gives other words for what is expected. A lone `expect` of a value is not about entities without one, unless there
+# is `inherits` or `default`.
 #
 # A baseline (`baseline.yaml` in the lake)::
 #

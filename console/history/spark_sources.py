@@ -25,10 +25,10 @@ from console.model.numbers import is_natural, json_text
 # >>> spark.dataSource.register(KraftLog)
 # >>> spark.read.format("kraft_log").option("path", "/var/lib/kafka/metadata/__cluster_metadata-0").load()
 #
-# The rows are `kraft_record` less `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that the driver
-# and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`, `end_offset`,
-# `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks; else one for each
-# 16 MiB).
+# The rows are `kraft_record` less `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that the
+# driver and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`,
+# `end_offset`, `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks;
+# else one for each 16 MiB).
 #
 # How a job reads on, and what of it goes where::
 #
@@ -37,9 +37,10 @@ from console.model.numbers import is_natural, json_text
 # records = spark.read.format("kraft_log").options(**options).load()
 # # next time begins at plan.next_offset[cluster_id]; plan.open_at: a transaction that has not ended is not in it
 #
-# Damaged batches are in `plan.troubles` already (`Trouble` has the columns of `quarantine`). A record that can't be read
-# is a row of the type ``UNKNOWN(n)``: what is wrong with those tells ``kraft_log_quarantine`` with the same options, as
-# rows of `quarantine` less `run_id`, damaged batches too. It reads all once more: ask for it where there is such a row.
+# Damaged batches are in `plan.troubles` already (`Trouble` has the columns of `quarantine`). A record that can't be
+# read is a row of the type ``UNKNOWN(n)``: what is wrong with those tells ``kraft_log_quarantine`` with the same
+# options, as rows of `quarantine` less `run_id`, damaged batches too. It reads all once more: ask for it where there
+# is such a row.
 
 SOURCE = "kraft_log"
 _QUARANTINE_SCHEMA = pa.schema([each for each in arrow_schema(QUARANTINE) if each.name != "run_id"])

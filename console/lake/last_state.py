@@ -65,9 +65,9 @@ def applied(state: State, rows: Iterable[Row]) -> State:
 
 # What a lake knows of a cluster from the last look at it.
 #
-# It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept in
-# `collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A cluster's
-# folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
+# It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept
+# in `collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A
+# cluster's folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
 
 _INPUT = "collect:"
 _COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")

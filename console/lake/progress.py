@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from console.lake.spark_session import Said
@@ -42,10 +43,17 @@ def shown(stream: TextIO | None = None) -> Iterator[Shown]:
         yield Lines(stream)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.table import Column
+    from rich.text import Text
 
-    from console.lake.progress_times import TimesColumn
+    class TimesColumn(ProgressColumn):
+        """``0:00:12``, and ``0:00:12, 0:00:30 left`` where Rich can estimate it; whole seconds."""
+
+        def render(self, task: Task) -> Text:
+            left = task.time_remaining
+            more = "" if left is None or task.finished else f", {_clock(left)} left"
+            return Text(_clock(task.elapsed or 0.0) + more)
 
     columns = (
         TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
@@ -55,6 +63,10 @@ def shown(stream: TextIO | None = None) -> Iterator[Shown]:
     )
     with Progress(*columns, console=Console(file=stream, highlight=False), transient=True) as bars:
         yield Bar(bars)
+
+
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=int(seconds)))
 
 
 def fraction(at: Progress) -> float:

@@ -354,10 +354,10 @@ def _usage(used: Iterable[Usage]) -> str:
 def _plots(report: Report) -> Iterable[str]:
     """The hottest pairs that have a limit, or at least the hottest one."""
     limited = [each for each in report.plotted if each[0].quota_value is not None] or report.plotted[:1]
-    for usage, minutes in limited[:PLOTTED]:
+    for usage, of_pair in limited[:PLOTTED]:
         title = f"{pair_text(usage.pair)}: {usage.pair.quota_key}"
         yield f"<h3>{text(title)}</h3>"
-        yield rate_figure(title, usage.pair.quota_key, minutes, report.gaps, report.since, report.until)
+        yield rate_figure(title, usage.pair.quota_key, of_pair, report.gaps, report.since, report.until)
     if limited:
         yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: nobody looked.</p>"
 

@@ -76,11 +76,11 @@ def test_changes_are_found_in_all_lines_and_in_those_alone(
     spark: SparkSession, tmp_path: Path, alters_only: bool
 ) -> None:
     from console.history.spark_sources import request_lines
-    from console.history.transforms.request_logs import alter_request
+    from console.history.transforms.request_logs import ALTER_NAMES, alter_request
 
     written = log(tmp_path / "request.log", noise() + log_of(BEFORE))
     found = alter_request(request_lines(spark, [written], alters_only=alters_only, part_bytes=9000))
-    assert tuple(found.columns) == NAMES
+    assert tuple(found.columns) == ALTER_NAMES
     told = sorted((row.asDict() for row in found.collect()), key=lambda row: (row["byte_pos"], row["attr"]))
     assert [(each["entity_key"], each["attr"], each["op"], each["value"]) for each in told] == [
         ("orders", "cleanup.policy", "append", "compact"),

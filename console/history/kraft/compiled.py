@@ -106,8 +106,8 @@ class Hiding:
 
 # A decoder for each version of each record, written as Python from its schema: bytes to JSON text in one go.
 #
-# Written, since a decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and, where
-# records of a type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`).
+# Written, since a decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and,
+# where records of a type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`).
 
 Decode = Callable[[bytes, int, int], str]
 """Takes bytes and where in them a record's fields begin and end; gives them as a JSON object.

@@ -1,4 +1,4 @@
-"""`drift`: what differs from its peers now: a broker from its cluster's, a cluster from the lake's, all from a baseline."""
+"""`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline."""
 
 from __future__ import annotations
 
@@ -158,9 +158,9 @@ def _fits(place: int, wanted: Wanted) -> Column:
 
 # What is different from its peers now: a broker among its cluster's, a cluster among the lake's, all from a baseline.
 #
-# The majority is the value that most have. Where two values are equally frequent, having nothing of one's own wins; other
-# ties say nothing of who is the odd one, and none is marked. Something hidden equals whatever else is hidden, and differs
-# from what is not set.
+# The majority is the value that most have. Where two values are equally frequent, having nothing of one's own wins;
+# other ties say nothing of who is the odd one, and none is marked. Something hidden equals whatever else is hidden,
+# and differs from what is not set.
 #
 # - broker: what holds for each broker, of its own or the cluster's default. Left out is what each has for itself: ids,
 # addresses, folders, racks, its own key and certificate.

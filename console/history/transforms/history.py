@@ -17,10 +17,10 @@ from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
 
 # What `history` puts in order: each change that counts, and what later looks have to say of it.
 #
-# Columns: those of an attribute; ts; source (`look` for what a look says without a change of its own); rank, at one time;
-# log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a deletion counts though
-# nothing is known to have been there); in_log (the metadata log tells of that time); by_log (of a `look`: it is the log's
-# own snapshot that shows what is).
+# Columns: those of an attribute; ts; source (`look` for what a look says without a change of its own); rank, at one
+# time; log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a deletion counts
+# though nothing is known to have been there); in_log (the metadata log tells of that time); by_log (of a `look`: it
+# is the log's own snapshot that shows what is).
 
 LOOK = "look"
 AUTHORS = ("journal", "request_log")
@@ -201,7 +201,8 @@ def micros(time: timedelta) -> Column:
 
 # The value of each attribute after each event, in the order of its time, and which events changed it.
 #
-# Works on `history_events`' columns; adds is_set, and `change`: how many changes of the attribute there were up to here.
+# Works on `history_events`' columns; adds is_set, and `change`: how many changes of the attribute there were up to
+# here.
 
 _SEEN = ("snapshot", LOOK)
 _ADDS = ("append", "subtract")
@@ -317,8 +318,9 @@ def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
 
 # `history`: each value of each attribute of each entity, from when until when, and who set it.
 #
-# Several sources tell the same change: it is one row, with the best of them (the log, its snapshots, looks, the journal,
-# requests), the time of the one that knows it best, and the author. What sets the same value again is no row.
+# Several sources tell the same change: it is one row, with the best of them (the log, its snapshots, looks, the
+# journal, requests), the time of the one that knows it best, and the author. What sets the same value again is no
+# row.
 
 _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 

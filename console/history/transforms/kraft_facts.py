@@ -236,8 +236,9 @@ def _known_configs(records: DataFrame) -> DataFrame:
 
 # What metadata records say, one row for each attribute that they set or take away: "facts".
 #
-# Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a hidden
-# one), told (false where a record takes away an attribute that it does not name), log_offset, in_snapshot, ts, run_id.
+# Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a
+# hidden one), told (false where a record takes away an attribute that it does not name), log_offset, in_snapshot, ts,
+# run_id.
 
 _OF_BROKER = (":endpoints", ":rack", ":fenced")
 _BY_ITSELF = (

@@ -14,9 +14,9 @@ from console.history.schema import POLICY_VIOLATION
 
 # Whether a state is against a policy, as an expression.
 #
-# Of the columns `live` (how many values are set), `exists` (above 0: the entity is there), own, default and brokers (the
-# value, the one of the brokers' common default, the one of a broker), other (what it is compared with), looked_at
-# (whether Kafka's own default may be assumed).
+# Of the columns `live` (how many values are set), `exists` (above 0: the entity is there), own, default and brokers
+# (the value, the one of the brokers' common default, the one of a broker), other (what it is compared with),
+# looked_at (whether Kafka's own default may be assumed).
 
 
 def is_broken(policy: Policy) -> Column:
@@ -226,10 +226,11 @@ def _whose(policies: Sequence[Policy]) -> Column:
 
 # What is or was against a policy, from when until when.
 #
-# Each policy, on each entity and attribute that it is about, is judged anew whenever something changes that it looks at:
-# the value, whether the entity is there, what it inherits, and what it is compared with. Times in which it was broken are
-# put together where they touch. Of a value that is hidden only that it is set is known: nothing else is held against it.
-# Kafka's own default counts only in clusters that were looked at: the metadata log does not have brokers' files.
+# Each policy, on each entity and attribute that it is about, is judged anew whenever something changes that it looks
+# at: the value, whether the entity is there, what it inherits, and what it is compared with. Times in which it was
+# broken are put together where they touch. Of a value that is hidden only that it is set is known: nothing else is
+# held against it. Kafka's own default counts only in clusters that were looked at: the metadata log does not have
+# brokers' files.
 
 
 def policy_violation(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:

@@ -68,14 +68,12 @@ def mean_of_minute(amount: Column) -> Column:
 # Judged are all minutes that were given of who shares a limit, on all brokers, as long as the limit stays the same. The
 # limit suggested is for them alone, as a quota of their own: a limit of a default counts for others too.
 #
-# 1. No limit: none is suggested.
-# 2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the log does not show all that brokers
-# count): 1.25 × the highest rate, rounded up to two digits.
-# 3. Throttled, and only bursts reach that: leave it; that is what a limit is for.
-# 4. Throttled, and no rate comes near the limit: leave it; something else throttles.
-# 5. Never throttled, an hour was seen or more, the highest rate is below a tenth of the limit, and the limit is of bytes
-# and their own: 2 × the highest rate, rounded up to two digits. Of a request's time the log shows too little for that.
-# 6. Else never throttled: leave it.
+# 1. No limit: none is suggested. 2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the
+# log does not show all that brokers count): 1.25 × the highest rate, rounded up to two digits. 3. Throttled, and only
+# bursts reach that: leave it; that is what a limit is for. 4. Throttled, and no rate comes near the limit: leave it;
+# something else throttles. 5. Never throttled, an hour was seen or more, the highest rate is below a tenth of the
+# limit, and the limit is of bytes and their own: 2 × the highest rate, rounded up to two digits. Of a request's time
+# the log shows too little for that. 6. Else never throttled: leave it.
 
 AT_LIMIT = 0.9
 RAISE = 1.25

@@ -1,4 +1,4 @@
-"""Tables from lines of request logs: ALTER_REQUEST, REQUEST_1S, their damaged lines, and how far their clocks are off."""
+"""Tables from lines of request logs: ALTER_REQUEST, REQUEST_1S, their damaged lines, and the offset of their clocks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from console.history.spark_sources import is_damaged
 
 # ALTER_REQUEST: each thing that a logged request changes, of the lines of request logs.
 #
-# These requests are rare, and each API has its own form: their JSON is read in Python (`console.history.requests`), that
-# of no other line.
+# These requests are rare, and each API has its own form: their JSON is read in Python (`console.history.requests`),
+# that of no other line.
 
 _ALTERED = (
     "start_ts",
@@ -97,9 +97,9 @@ def damaged_request(lines: DataFrame) -> DataFrame:
 
 # REQUEST_1S: requests by the second, of the lines of request logs.
 #
-# Left out are the copies that the controller logs of forwarded requests, and what replicas ask: whoever names itself by a
-# replica's id. An error is any error code in the answer but 0. Rows of the same second that were made of different parts
-# of a log add up: `merge_request_1s`.
+# Left out are the copies that the controller logs of forwarded requests, and what replicas ask: whoever names itself
+# by a replica's id. An error is any error code in the answer but 0. Rows of the same second that were made of
+# different parts of a log add up: `merge_request_1s`.
 
 _ANY_ERROR = '[eE]rrorCode":(?:-|[1-9])'
 """In the JSON of a request: inside of texts every quote has a backslash before it, so this finds fields alone."""
