@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.doors.opening import FAILED, client_of, complain, context_of, open_log_file
+from console.doors.opening import client_of, complain, context_of, open_log_file
 
 if TYPE_CHECKING:
     from console.commands.kafka_configs.reader import Arguments
@@ -46,6 +46,8 @@ def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Nam
 
 def _run_old(argv: Sequence[str]) -> int:
     """Become the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
+    from console.commands.kafka_configs.command import FAILED
+
     found = next((path for name in OLD_COMMANDS if (path := shutil.which(name))), None)
     if found is None:
         complain("USE_OLD_COMMAND=true, but there is no kafka-configs on PATH: put Kafka's bin there, or unset it")
