@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
 from console.plan.edits import Slot
-from console.plan.plan import Plan, Staged, with_outcomes
-from console.plan.staged import subject
+from console.plan.plan import Plan, with_outcomes
+from console.plan.staged import Staged, subject
 from console.plan.step import Step
 
 Answered = Iterable[tuple[Step, Iterable[Outcome]]]
