@@ -80,8 +80,8 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
     """CPU seconds of one thing that a session does with the journal, once the cluster is known; MiB at the peak."""
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
+    from console.answers.history_results import MOST, read_history_table
     from console.commands import past
-    from console.commands.history_results import MOST, read_history_table
     from console.commands.outstanding import outstanding
     from console.commands.session import Session
     from console.contexts.context import Context

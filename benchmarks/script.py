@@ -20,10 +20,10 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 from benchmarks.figures import load, report, report_ratio
+from console.cli.opening import client_of
 from console.commands.run import run_script
 from console.contexts import load as load_contexts
 from console.contexts import resolve
-from console.doors.opening import client_of
 from console.embedded.in_thread import run_in_thread
 
 LIMIT = 20.0

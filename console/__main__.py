@@ -11,8 +11,8 @@ OPEN_FILES = 65_536
 
 def main() -> int:
     """Run the command line of this process; the result is its exit code."""
-    from console.cli import FAILED, run
-    from console.present.plain_output import never_fail, standard_streams
+    from console.cli.main import FAILED, run
+    from console.plain_output import never_fail, standard_streams
 
     set_limits()
     never_fail(standard_streams())

@@ -8,7 +8,7 @@ from console.commands.reader import Expected, Mark, Reader, Role, What
 from console.commands.statements import Asked, Assign, FieldFilter, FromFile, Glob, Key, SecretSource, Subject
 from console.commands.words import Word
 from console.language.quoting import DEFAULT_NAME, quote_beside_equals
-from console.present.sanitize import clean
+from console.present.text import clean
 
 SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
 _GLOB_SPECIAL = "*?["

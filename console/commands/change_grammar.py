@@ -168,7 +168,7 @@ def _operations(reader: Reader) -> tuple[tuple[AclOperation, ...], Word]:
 
 def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
     from console.commands.errors import did_you_mean
-    from console.present.sanitize import clean
+    from console.present.text import clean
 
     if not name.strip():
         reader.fail("an operation is missing beside a comma", word, "no spaces around commas: READ,WRITE")

@@ -14,7 +14,7 @@ from console.commands.verbs import Where
 from console.commands.words import Word, scan
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.model.snapshot import Snapshot
-from console.present.sanitize import clean
+from console.present.text import clean
 
 _PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.LIST_FILTER)
 

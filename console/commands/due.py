@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from console.answers.plan_results import conflict_tables, report_table, with_source
+from console.answers.results import Column, Data, Result, Row, Table
 from console.commands.asking import Asking
 from console.commands.journal_lines import local
 from console.commands.past import RevertReport, close, opposites, read_open, stage_opposites
-from console.commands.plan_results import conflict_tables, report_table, with_source
-from console.commands.results import Column, Data, Result, Row, Table
 from console.commands.terminal_front import TerminalFront, nothing_before
 from console.journal.history import Change, Due, History
 from console.model.inheritance import Inheritance
@@ -21,7 +21,7 @@ from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.sides import after
 from console.present import names
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
 from console.session.apply_report import ApplyOptions, ApplyReport
 from console.terminal import complain

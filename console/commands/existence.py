@@ -17,7 +17,7 @@ from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.failures import failure_text
 from console.present.quotas import KEYS
-from console.present.sanitize import clean
+from console.present.text import clean
 
 _CANDIDATES = 2_000
 """Names that are compared for a hint: with 100,000 topics comparing all takes seconds."""

@@ -23,9 +23,9 @@ from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.effective_quota import CLIENT_KEYS
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
 from console.plan.values import LIST
 from console.present.columns import COLUMNS
-from console.present.units import quota
 from console.present.values import human_or_text
 
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)

@@ -18,7 +18,7 @@ from console.model.snapshot import Snapshot
 from console.plan.units import Unit, has_unit, parse_amount, unit_of
 from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
 from console.present.quotas import KEYS
-from console.present.units import is_unlimited
+from console.present.values import is_unlimited
 
 Test = Callable[[str | None], bool]
 """Whether a name passes; None is the default, which only ``<default>`` and patterns that match anything take."""

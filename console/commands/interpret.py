@@ -49,7 +49,7 @@ from console.plan.edits import (
 from console.plan.plan import EMPTY
 from console.plan.values import parse_quota, parse_value
 from console.present.names import resource_word
-from console.present.sanitize import clean
+from console.present.text import clean
 
 __all__ = ["LEVELS", "SCRAM_ITERATIONS", "to_edits"]
 

@@ -9,7 +9,7 @@ from console.journal.history import Change, Due, State
 from console.plan.units import duration_text
 from console.present import names
 from console.present.failures import how_to_settle
-from console.present.sanitize import clean
+from console.present.text import clean
 
 CLOCK_SLACK = timedelta(seconds=5)
 """How far ahead of the clock a record may be dated without a word: clocks are set right by so much."""

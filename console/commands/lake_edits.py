@@ -26,7 +26,7 @@ from console.plan.edits import (
     UnsetQuota,
 )
 from console.present.lake import REDACTED, entity_text, is_hidden
-from console.present.sanitize import clean
+from console.present.text import clean
 
 CONFIG_TYPES = ("topic", "broker", "group", "client-metrics", "broker-logger")
 

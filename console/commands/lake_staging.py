@@ -14,7 +14,7 @@ from console.model.config import is_override
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Edit, QuotaEdit, SetConfig, SetQuota, UnsetConfig
 from console.present.names import target
-from console.present.sanitize import clean
+from console.present.text import clean
 
 if TYPE_CHECKING:
     from console.commands.session import Session

@@ -15,7 +15,7 @@ from console.commands.statements import Subject
 from console.commands.verbs import Where
 from console.commands.words import Places, RawStatement, Span, Word
 from console.language.sensitive import looks_sensitive
-from console.present.sanitize import clean
+from console.present.text import clean
 
 
 class Role(Enum):

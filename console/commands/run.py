@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from console.answers.text import Printer
 from console.commands.asking import Asking, Terminal
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
 from console.commands.needs import needs_of_script
-from console.commands.printing import Printer
 from console.commands.reading import read_needs
 from console.commands.session import Client, Refused, Session
 from console.commands.statements import (
@@ -36,7 +36,7 @@ from console.commands.statements import (
 )
 from console.model.numbers import is_natural
 from console.model.secret import Secret
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.safe_files import read_stdin, read_text
 from console.session.apply_flow import Asks, Flags
 from console.terminal import complain, stderr
@@ -176,11 +176,11 @@ class Runner:
     async def _one(self, statement: Statement) -> None:
         session = self.session
         if isinstance(statement, Show | List | EffectiveQuota):
-            from console.commands.queries import answer
+            from console.answers.queries import answer
 
             self.printer(answer(statement, session.snapshot, plan=session.plan))
             return
-        from console.commands.plan_results import plan_table, report_table, stage_table
+        from console.answers.plan_results import plan_table, report_table, stage_table
 
         match statement:
             case ShowPlan(runbook=True):
@@ -240,7 +240,7 @@ class Runner:
         return deletions(self.session)
 
     def _runbook(self) -> None:
-        from console.commands.runbook_text import runbook_commands
+        from console.answers.plan_results import runbook_commands
         from console.language.posix import shell_text
 
         commands = runbook_commands(self.session)
@@ -272,12 +272,12 @@ class Runner:
         return Asks(silent=statement.yes, signals=self.hears_signals)
 
     async def _deletion_lines(self) -> list[str]:
-        from console.commands.plan_results import deletion_lines
+        from console.answers.plan_results import deletion_lines
 
         return deletion_lines(await self._deletions())
 
     def _show(self, report: ApplyReport) -> None:
-        from console.commands.plan_results import conflict_tables, report_table
+        from console.answers.plan_results import conflict_tables, report_table
 
         for table in (*conflict_tables(report), report_table(report, "apply")):
             self.printer(table)
@@ -285,9 +285,9 @@ class Runner:
             complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
 
     async def _revert(self, change: str, statement: Revert) -> None:
-        from console.commands.history_results import revert_tables
+        from console.answers.history_results import revert_tables
+        from console.answers.plan_results import stage_table
         from console.commands.past import stage_revert
-        from console.commands.plan_results import stage_table
 
         if not is_natural(change):
             raise CommandError("a change is called by its number", "history shows them", statement.span)
@@ -297,7 +297,7 @@ class Runner:
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
-        from console.commands.history_results import read_history_table
+        from console.answers.history_results import read_history_table
         from console.commands.past import read_open, settle_unfinished
 
         await settle_unfinished(self.session, await read_open(self.session))
@@ -309,7 +309,7 @@ def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
     """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated. search:
     whether to look for a hint that takes a search."""
     from console.commands.redact import redact
-    from console.present.sanitize import cell_width
+    from widgets.cells import cell_width
 
     complain(str(error) if search or not error.searches else error.placed)
     if error.span is None or not text:

@@ -15,7 +15,7 @@ from console.language.sensitive import looks_sensitive
 from console.model.codes import BROKER
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.secret import Secret
-from console.present.sanitize import clean
+from console.present.text import clean
 
 FILE_LIMIT = 1 << 20
 """Bytes of a secret's file; a config value has at most 32,767 characters."""

@@ -7,8 +7,8 @@ import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from console.answers.snapshot_json import write_snapshot
 from console.commands.session import Client, Refused, Session
-from console.commands.snapshot_json import write_snapshot
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from console.answers.plan_results import effect_lines, loss_lines, risk_lines
 from console.commands.asking import Asking
-from console.commands.plan_results import effect_lines, loss_lines, risk_lines
 from console.plan.conflicts import Conflict
 from console.plan.effects.risks import Risk
 from console.present.names import plural

@@ -13,11 +13,12 @@ from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
+from console.plan.amounts import quota
 from console.plan.units import SIZES, TIMES, Unit, unit_of
 from console.plan.values import LIST, parse_quota, parse_value
-from console.present.documentation import plain_text
-from console.present.sanitize import ELLIPSIS
-from console.present.units import config_value, quota
+from console.present.configs import plain_text
+from console.present.values import config_value
+from widgets.cells import ELLIPSIS
 
 BOOLEAN = ConfigType(1)
 _BEGINNING = 400

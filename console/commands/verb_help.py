@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 
 from console.commands.verbs import Verb, Where, verbs_for
-from console.present.spans import Line
+from console.present.text import Line
 
 
 def verb_lines(word: str, width: int) -> list[Line]:

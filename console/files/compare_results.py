@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from console.commands.results import Column, Row, Table
+from console.answers.results import Column, Row, Table
 from console.files.comparing import BrokerRow, Difference
 from console.files.wanted import HIDDEN, Value
 from console.model.config import ConfigEntry, ConfigSet

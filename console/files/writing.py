@@ -12,7 +12,8 @@ from console.model.codes import BROKER, CLIENT_METRICS, GROUP
 from console.model.config import ConfigResource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
-from console.present.units import config_value, quota
+from console.plan.amounts import quota
+from console.present.values import config_value
 from widgets.cells import clean, escaped
 
 DEFAULT = "<default>"

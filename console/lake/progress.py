@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from console.lake.spark_session import Said
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.terminal import drawn_on
 
 if TYPE_CHECKING:

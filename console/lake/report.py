@@ -35,8 +35,8 @@ from console.present.lake import (
     value_text,
     who_text,
 )
-from console.present.sanitize import clean
-from console.present.usage_rows import limit_text, rate_text, waited
+from console.present.lake_rows import limit_text, rate_text, waited
+from console.present.text import clean
 
 # What a report on some hours of a cluster holds, read from a lake.
 

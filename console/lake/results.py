@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from console.commands.results import Column, Detail, Row, Table
+from console.answers.results import Column, Detail, Row, Table
 
 if TYPE_CHECKING:
     from console.history.jobs.report import Report

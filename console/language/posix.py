@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from console.present.sanitize import clean, is_harmless
+from console.present.text import clean, is_harmless
 
 if TYPE_CHECKING:
     from console.plan.runbook import Command

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from console.present.sanitize import is_harmless
+from console.present.text import is_harmless
 
 DEFAULT_NAME = "<default>"
 ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")

@@ -12,8 +12,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.plan import Plan
-from console.present.sanitize import clean
-from console.present.spans import Cell
+from console.present.text import Cell, clean
 
 By = Literal["principal", "resource"]
 TOPIC_TYPE = AclResourceType(2)

@@ -9,12 +9,11 @@ from typing import NamedTuple
 from console.model.cluster import Broker, LogDir
 from console.model.config import CLUSTER_DEFAULT, broker_resource
 from console.model.snapshot import Snapshot
+from console.plan.amounts import size
 from console.plan.plan import Plan
 from console.present.header import alike, controller
 from console.present.names import DEFAULT, NOTHING
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
-from console.present.units import size
+from console.present.text import Cell, Line, clean
 
 
 class BrokerLoad(NamedTuple):

@@ -8,8 +8,7 @@ from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.plan import StageReport
 from console.present.names import plural, target
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 
 _PART_NOUNS = {
     "topics": "topic",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from console.model.cluster import Group, GroupLag, PartitionLag
 from console.present.names import NOTHING
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line, clean
 
 _TROUBLED = frozenset({"DEAD", "UNKNOWN"})
 _REBALANCING = frozenset({"PREPARINGREBALANCE", "COMPLETINGREBALANCE", "ASSIGNING", "RECONCILING"})

@@ -11,8 +11,8 @@ from console.model.cluster import Topic
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.present.names import plural
-from console.present.sanitize import cell_width, clean, fit
-from console.present.spans import Line, Span
+from console.present.text import Line, Span, clean, fit
+from widgets.cells import cell_width
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Freshness, Gap, Pair
-from console.present.sanitize import clean
-from console.present.units import config_value, quota
+from console.plan.amounts import quota
+from console.present.text import clean
+from console.present.values import config_value
 
 DEFAULT = "<default>"
 NOTHING = "–"

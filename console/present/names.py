@@ -23,7 +23,7 @@ from console.model.codes import (
 )
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, QuotaEntity
-from console.present.sanitize import clean
+from console.present.text import clean
 
 DEFAULT = "<default>"
 HIDDEN = "······"

@@ -1,26 +1,100 @@
-"""The plan as a list of changes: old → new, where each comes from, and how the last check or apply went."""
+"""The plan as a list of changes with their effects and outcomes, and the requests that will be sent."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from console.model.changes import Outcome, Status
+from console.model.changes import (
+    AlterConfigs,
+    AlterQuotas,
+    AlterReassignments,
+    AlterScram,
+    ChangeRequest,
+    CreateAcls,
+    CreatePartitions,
+    CreateTopics,
+    DeleteAcls,
+    DeleteTopics,
+    ElectLeaders,
+    Outcome,
+    Status,
+)
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.model.update_mode import UpdateMode, update_mode
+from console.plan.amounts import size_range
+from console.plan.compile import Step
 from console.plan.diff import DiffGroup, DiffLine, Side
-from console.plan.edits import Slot
+from console.plan.edits import Edit, Slot
+from console.plan.effects.effects import effects
+from console.plan.effects.retention import Deletion
+from console.plan.effects.risk_needs import RiskFacts
+from console.plan.effects.risks import Risk, risks
 from console.plan.plan import Plan
+from console.plan.staged import Staged
 from console.plan.units import duration_text
 from console.present import names
-from console.present.config_details import described_by
+from console.present.configs import described_by
 from console.present.failures import failure_text
-from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line, Span
+from console.present.names import plural
+from console.present.text import Cell, Line, Span, clean
 from console.present.values import origin, side_human, side_text
+
+# What a shorter retention deletes, in a line.
+
+
+def deletion_text(found: Deletion) -> str:
+    """``310–330 GiB are deleted within minutes``, of all replicas; that it is more, or not known, where that is so."""
+    if found.partitions == 0 and found.why is not None:
+        return f"how much is deleted is not known: {failure_text(found.why)}"
+    of = f"; {found.partitions:,} of {plural(found.partitions + found.unknown, 'partition')} looked at"
+    least, some = ("at least ", of) if found.unknown else ("", "")
+    if found.most == 0:
+        return f"no whole segment is deleted at once{some}"
+    return f"{least}{size_range(found.least, found.most)} are deleted within minutes{some}"
+
+
+# What stands below the lines of a plan: who else is changed, what is deleted, what is legal but wrong.
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMeaning:
+    """By slot, for these edits."""
+
+    edits: Mapping[Slot, Edit] = field(default_factory=dict)
+    effects: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict)
+    risks: Mapping[Slot, tuple[Risk, ...]] = field(default_factory=dict)
+    deletions: Mapping[Slot, Deletion] = field(default_factory=dict)
+
+    def below(self, edit: Edit) -> list[Span]:
+        """The lines of an edit; none of one that was staged since, in the same place."""
+        slot = edit.slot
+        if self.edits.get(slot) != edit:
+            return []
+        gone = self.deletions.get(slot)
+        lines: list[Span] = [] if gone is None else [(deletion_text(gone), "danger" if gone.most else "muted")]
+        lines += [(line, "muted") for line in self.effects.get(slot, ())]
+        return [*lines, *((f"! {risk.name}: {risk.text}", "danger") for risk in self.risks.get(slot, ()))]
+
+
+NOTHING_MEANT = PlanMeaning()
+
+
+def meaning_of(
+    staged: Iterable[Staged], snapshot: Snapshot, deletions: Mapping[Slot, Deletion], facts: RiskFacts
+) -> PlanMeaning:
+    """Of all edits; with many quotas or topics it takes a while. facts: what was read for the warnings."""
+    all_ = tuple(staged)
+    found: dict[Slot, tuple[Risk, ...]] = {}
+    for risk in risks(all_, snapshot, facts):
+        found[risk.slot] = (*found.get(risk.slot, ()), risk)
+    return PlanMeaning({each.edit.slot: each.edit for each in all_}, effects(all_, snapshot), found, deletions)
+
+
+# The plan as a list of changes: old → new, where each comes from, and how the last check or apply went.
 
 _LETTERS: dict[Status, Span] = {
     Status.VALID: ("✓", "ok"),
@@ -163,3 +237,49 @@ def tally(plan: Plan, requests: int | None) -> Line:
         if good < len(outcomes):
             line.append((f"  ✗ {len(outcomes) - good}", "failed"))
     return line
+
+
+# What will be sent, in words, before it is.
+
+
+def request_text(request: ChangeRequest) -> tuple[str, str]:
+    """A request's name in the protocol, and what is in it."""
+    match request:
+        case AlterConfigs(ops=ops, broker=broker):
+            keys = sum(map(len, ops.values()))
+            where = f", to broker {broker}" if broker is not None else ""
+            return (
+                "IncrementalAlterConfigs",
+                f"{plural(keys, 'key')} of {plural(len(ops), 'entity', 'entities')}{where}",
+            )
+        case AlterQuotas(ops=quotas):
+            return "AlterClientQuotas", plural(len(quotas), "entity", "entities")
+        case CreateTopics(topics=topics):
+            return "CreateTopics", plural(len(topics), "topic")
+        case DeleteTopics(names=names):
+            return "DeleteTopics", plural(len(names), "topic")
+        case CreatePartitions(counts=counts):
+            return "CreatePartitions", plural(len(counts), "topic")
+        case CreateAcls(acls=acls):
+            return "CreateAcls", plural(len(acls), "ACL")
+        case DeleteAcls(acls=acls):
+            return "DeleteAcls", plural(len(acls), "ACL")
+        case AlterScram(upserts=upserts, deletions=deletions):
+            return "AlterUserScramCredentials", plural(len(upserts) + len(deletions), "credential")
+        case ElectLeaders(partitions=partitions):
+            return "ElectLeaders", plural(len(partitions), "partition")
+        case AlterReassignments(moves=moves):
+            return "AlterPartitionReassignments", plural(len(moves), "partition")
+
+
+def request_lines(steps: Iterable[Step]) -> list[Line]:
+    """A line for each request, and why one stands apart."""
+    lines: list[Line] = []
+    for step in steps:
+        name, what = request_text(step.request)
+        danger = isinstance(step.request, DeleteTopics | DeleteAcls)
+        line: Line = [(name, "danger" if danger else "strong"), (f"  {what}", "")]
+        if step.note:
+            line.append((f"  ({clean(step.note, 200)})", "muted"))
+        lines.append(line)
+    return lines

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, Effective, effective, effective_ip
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaPart, QuotaValues
+from console.plan.amounts import quota
 from console.plan.diff import DiffGroup, DiffLine
 from console.present.names import NOTHING, named, quota_entity
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
-from console.present.units import quota
+from console.present.text import Cell, Line, clean
 from console.present.values import side_text
 
 KEYS = (*CLIENT_KEYS, CONNECTION_CREATION_RATE)

@@ -12,12 +12,11 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
+from console.plan.amounts import size
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic
 from console.plan.plan import Plan
 from console.present.names import NOTHING
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
-from console.present.units import size
+from console.present.text import Cell, Line, clean
 
 
 class TopicMarks(NamedTuple):

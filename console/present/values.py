@@ -1,4 +1,4 @@
-"""Values of configs, quotas and edits as they are shown: the text, its human form, dots for a secret."""
+"""Values of configs, quotas and edits as they are shown: exact text, human form, dots for a secret."""
 
 from __future__ import annotations
 
@@ -6,12 +6,72 @@ from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.config import ConfigEntry
 from console.model.inheritance import given_as
+from console.model.numbers import LONG_MAX, long_number
 from console.model.quota import QuotaEntity
+from console.plan.amounts import byte_count, byte_rate, duration, exact_quota, number, quota, size, size_range
 from console.plan.diff import Side
+from console.plan.units import Unit, unit_of
 from console.present.names import HIDDEN, NOTHING
-from console.present.sanitize import clean
-from console.present.spans import Line, Span
-from console.present.units import config_value, quota
+from console.present.text import Line, Span, clean
+
+# Values of configs as people say them: ``604800000`` ms is ``7 d``; the amounts are `console.plan.amounts`'.
+
+__all__ = [
+    "byte_count",
+    "byte_rate",
+    "config_value",
+    "duration",
+    "exact_quota",
+    "is_unlimited",
+    "key_unit",
+    "number",
+    "quota",
+    "size",
+    "size_range",
+]
+
+_UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")
+_SHORT = {
+    Unit.MILLISECONDS: "ms",
+    Unit.SECONDS: "s",
+    Unit.MINUTES: "min",
+    Unit.HOURS: "h",
+    Unit.BYTES: "bytes",
+    Unit.BYTES_PER_SECOND: "bytes/s",
+}
+_MILLISECONDS_IN = {"ms": 1, "s": 1_000, "min": 60_000, "h": 3_600_000}
+
+
+def key_unit(key: str) -> str:
+    """What a config's number counts, by its name: ``ms``, ``s``, ``min``, ``h``, ``bytes``, ``bytes/s`` or ``""``."""
+    return _SHORT.get(unit_of(key), "")
+
+
+def is_unlimited(key: str, value: str | None) -> bool:
+    """Whether the value says that there is no limit."""
+    return value == "-1" and key.endswith(_UNLIMITED_AT_MINUS_ONE)
+
+
+def config_value(key: str, value: str | None) -> str:
+    """The human form of a config's value, ``""`` where the value says it already."""
+    unit = key_unit(key)
+    count = long_number(value)
+    if not unit or count is None:
+        return ""
+    if count == LONG_MAX:
+        return "max"
+    if is_unlimited(key, value):
+        return "no limit"
+    if count <= 0:
+        return ""
+    if unit in ("bytes", "bytes/s"):
+        text = byte_rate(count) if unit == "bytes/s" else byte_count(count)
+    else:
+        text = duration(count * _MILLISECONDS_IN[unit])
+    return "" if text.replace(",", "") in (f"{count} {unit}", f"{count} B") else text
+
+
+# Values of configs, quotas and edits as they are shown: the text, its human form, dots for a secret.
 
 EMPTY = '""'
 """The empty value, which is a value."""

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
+from console.answers.text import Printer
 from console.commands.errors import LanguageError
 from console.commands.grammar import parse
 from console.commands.outstanding import NOTHING, Outstanding
-from console.commands.printing import Printer
 from console.commands.run import say_error
 from console.commands.session import Session
 from console.commands.verbs import Where
 from console.contexts import ContextError
 from console.present.names import plural
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.shell.completing import ShellCompleter
 from console.shell.continued import joined
 from console.shell.line import Line

@@ -29,8 +29,7 @@ from console.plan.edits import Edit
 from console.present.changed import Changed, changes
 from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 from console.terminal import for_clipboard
 from console.tui import chrome, contact, keymap
 from console.tui.bar import TYPING, Bar

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from textual.worker import Worker, WorkerError
 
-from console.commands.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
+from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
 from console.model.changes import Status
 from console.plan.compile import Facts, compile_plan
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
-from console.present.requests import request_lines
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.plan_rows import request_lines
+from console.present.text import Line, clean
 from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
 from console.session.apply_report import ApplyOptions, ApplyReport
 from console.tui.messages import Said
@@ -291,7 +290,7 @@ class Applying:
 
     def show_runbook(self) -> None:
         """The plan as the commands of Kafka's own tools, to copy into a runbook."""
-        from console.commands.runbook_text import runbook_text
+        from console.answers.plan_results import runbook_text
 
         text = runbook_text(self._app.session) or "# nothing is staged"
         lines: list[Line] = [

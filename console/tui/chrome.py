@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from console.present.sanitize import cell_width
-from console.present.spans import Line
+from console.present.text import Line
 from console.tui.keymap import Key
 from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES
+from widgets.cells import cell_width
 
 _KEY_SIGNS = {
     "escape": "Esc",

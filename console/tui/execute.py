@@ -6,14 +6,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from console.answers.queries import answer
+from console.answers.results import Result
+from console.answers.text import render
 from console.commands.errors import CommandError, LanguageError
 from console.commands.grammar import parse
 from console.commands.interpret import to_edits
 from console.commands.needs import needs
-from console.commands.queries import answer
 from console.commands.reading import read_needs
-from console.commands.render import render
-from console.commands.results import Result
 from console.commands.secret_values import SecretSlot, resolve_secrets
 from console.commands.statements import (
     Alter,
@@ -41,7 +41,7 @@ from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.plan.edits import Edit
 from console.present.failures import failure_text
-from console.present.spans import Line
+from console.present.text import Line
 from console.tui import keymap
 from console.tui.places import PANES, pane
 

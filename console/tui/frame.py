@@ -10,7 +10,7 @@ from textual.color import Color, ColorParseError
 from console.present.brokers import silent_line
 from console.present.failures import failure_text
 from console.present.header import Facts, State, Who, facts, header
-from console.present.spans import Line
+from console.present.text import Line
 from console.present.topics import clock
 from console.tui import chrome
 from console.tui.conditions import reason

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from console.present.sanitize import cell_width
-from console.present.spans import Line
+from console.present.text import Line
 from console.tui.chrome import signs
 from console.tui.conditions import State, reason
 from console.tui.keymap import EVERYWHERE, Key
+from widgets.cells import cell_width
 
 MOVES = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),

@@ -12,7 +12,7 @@ from console.commands.outstanding import NOTHING, Outstanding, outstanding
 from console.commands.words import Span
 from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.tui import keymap
 from console.tui.places import PANES, Place
 from console.tui.workers import start

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.names import DEFAULT, quota_entity, resource_word
-from console.present.sanitize import clean
+from console.present.text import clean
 from console.tui import keymap
 
 PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")

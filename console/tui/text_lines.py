@@ -12,8 +12,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from console.present.sanitize import cell_width, fit
-from console.present.spans import Line, joined
+from console.present.text import Line, fit, joined
+from widgets.cells import cell_width
 from widgets.line_painting import Line as PaintedLine
 from widgets.line_painting import LinePainter
 

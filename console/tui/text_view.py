@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from console.present.sanitize import cell_width, fit
-from console.present.spans import Line, Span, plain
+from console.present.text import Line, Span, fit, plain
+from widgets.cells import cell_width
 from widgets.line_view import LineView
 
 

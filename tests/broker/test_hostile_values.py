@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from console.cli import run
+from console.cli.main import run
 from console.language.quoting import quote
 from tests.support.hostile_text import FORMULAS, INVISIBLE, MARKUP, SEQUENCES, acted_upon
 from tests.support.kafka_cluster import KafkaCluster

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from console.admin import changes, cluster, configs, quotas, scram
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.commands.kafka_configs.command import ConfigsCommand
+from console.cli.kafka_configs.command import ConfigsCommand
+from console.cli.opening import client_of
 from console.contexts import load, resolve
-from console.doors.opening import client_of
 from console.model.changes import AlterConfigs, AlterQuotas, AlterScram, ConfigOp, CreateTopics, NewTopic, ScramUser
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, DELETE, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 
-from console.cli import COMMANDS, command_parser
-from console.commands.kafka_configs.command import ConfigsCommand
-from console.commands.nouns.command import NounCommand
-from console.commands.nouns.registry import noun
-from console.doors.configs import connection
-from console.doors.opening import client_of, context_of
+from console.cli.kafka_configs.command import ConfigsCommand, connection
+from console.cli.main import COMMANDS, command_parser
+from console.cli.noun_command import NounCommand
+from console.cli.nouns import noun
+from console.cli.opening import client_of, context_of
 from tests.support.kafka_cluster import KafkaCluster
 
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,10 @@ import pytest
 from console.admin import acls, configs, topics
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.cli import COMMANDS, command_parser
-from console.commands.nouns.command import NounCommand
-from console.commands.nouns.registry import noun
-from console.doors.opening import client_of, context_of
+from console.cli.main import COMMANDS, command_parser
+from console.cli.noun_command import NounCommand
+from console.cli.nouns import noun
+from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource
 from console.plan.effects.risks import NAMES as RISKS
 from tests.support.kafka_cluster import KafkaCluster

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import run
+from console.cli.main import run
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.prune_walk import walk
 

@@ -20,9 +20,9 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from textual.pilot import Pilot
 
-from console import cli
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
 from console.commands.asking import Terminal
 from console.commands.session import Session
 from console.contexts.choice import Given

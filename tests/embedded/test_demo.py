@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.cli.demo import context_of
 from console.contexts.choice import Given
 from console.contexts.context import ContextError
-from console.doors.demo import context_of
 from console.embedded.command import add_options, argv_of
 from console.embedded.scenarios.scenario import NAMES
 from console.embedded.versions.release import RELEASE_NAMES

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli import COMMANDS, Command, run
+from console.cli.main import COMMANDS, Command, run
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic, striped
-from console.present.plain_output import HANDLER, never_fail, register
+from console.plain_output import HANDLER, never_fail, register
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console import cli
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
 from console.commands.grammar import parse
 from console.commands.run import Runner
 from console.commands.session import Session

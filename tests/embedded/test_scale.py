@@ -14,10 +14,10 @@ import pytest
 from textual.pilot import Pilot
 
 from console.admin.client import AdminClient
+from console.cli.demo import context_of
 from console.commands.session import Session
 from console.contexts.choice import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.doors.demo import context_of
 from console.embedded.counters import Count
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.scenarios.large import ACLS, TOPICS

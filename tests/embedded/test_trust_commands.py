@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import pytest
 
-from console import cli
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
+from console.cli import main as cli
 from console.commands.look import read_again
 from console.commands.past import stage_revert
 from console.commands.session import Session

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import pytest
 
-from console import cli
 from console.admin import changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
+from console.cli import main as cli
 from console.commands import past
 from console.commands.look import read_again
 from console.commands.outstanding import outstanding

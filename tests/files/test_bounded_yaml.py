@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli import run
-from console.commands.data_forms import yaml_text
+from console.answers.data_forms import yaml_text
+from console.cli.main import run
 from console.contexts.context import ContextError
 from console.contexts.foreign.shape import parse_yaml
 from console.files.errors import FileProblem, FileProblems

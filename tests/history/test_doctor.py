@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli import run
+from console.cli.main import run
 from console.history.store import Lake
 from console.lake import doctor
 from console.lake.doctor import Check, Health, checks

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-from console.cli import run
-from console.doors.lake import JOBS, TAKES
+from console.cli.lake import JOBS, TAKES
+from console.cli.main import run
 from console.history.jobs.progress import Progress
 from console.history.store import Lake, LakeError
 from console.lake.java import ClassArchive, build_archive, class_archive, find_java, forget_archive

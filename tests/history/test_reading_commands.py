@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from console import cli
+from console.cli import main as cli
 from console.history.store import Lake
 from tests.support import sample_lake
 from tests.support.loaded_modules import loaded_by

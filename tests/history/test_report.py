@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console import cli
+from console.cli import main as cli
 from console.history.reader.rows import Change, Gap, Minute
 from console.lake.report import changes_figure, rate_figure, text
 from tests.support import sample_lake

@@ -32,7 +32,7 @@ from console.plan.predict import default_partitions
 from console.plan.values import canonical, same_value
 from console.present.header import _release_order
 from console.present.topics import min_isr
-from console.present.units import config_value, key_unit
+from console.present.values import config_value, key_unit
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
 from tests.hostile.limited import died_of_a_signal, run_kac

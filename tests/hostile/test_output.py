@@ -15,7 +15,7 @@ from uuid import NAMESPACE_DNS, uuid5
 import pytest
 import yaml
 
-from console.cli import run
+from console.cli.main import run
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.embedded.state.values import Partition, ScramCredential, ScramKey, Topic

@@ -20,7 +20,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.cli import run
+from console.cli.main import run
 from console.commands.completion import complete
 from console.commands.grammar import parse
 from console.commands.history_file import HistoryFile

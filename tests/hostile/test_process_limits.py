@@ -10,14 +10,14 @@ import pytest
 
 _LIMITS = """
 import resource, sys
-import console.cli
+import console.cli.main
 from console.__main__ import OPEN_FILES, main
 
 def limits(argv):
     print(*resource.getrlimit(resource.RLIMIT_CORE), *resource.getrlimit(resource.RLIMIT_NOFILE), OPEN_FILES)
     return 0
 
-console.cli.run = limits
+console.cli.main.run = limits
 sys.exit(main())
 """
 

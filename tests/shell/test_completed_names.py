@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console.manual.completion import SCRIPTS
+from console.cli.manual.completion_scripts import SCRIPTS
 from tests.support.terminal import Terminal
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ echo "ended:$(wc -l < ran)."
 ANSWER = """\
 import json, sys
 sys.path.insert(0, {root!r})
-from console.manual.complete import candidates
+from console.cli.manual.completion import candidates
 with open("names.json") as file:
     names = json.load(file)
 _, _, shell, line, word = (*sys.argv, "")[:5]

@@ -16,7 +16,7 @@ from typing import Self
 ROOT = Path(__file__).parents[2]
 _SERVER = """
 import json, os, sys
-import console.cli
+import console.cli.main
 for line in sys.stdin:
     asked = json.loads(line)
     pid = os.fork() if asked["fork"] else 0
@@ -25,7 +25,7 @@ for line in sys.stdin:
         kept = os.dup(1), os.dup(2)
         os.dup2(out, 1), os.dup2(out, 2)
         try:
-            code = console.cli.run(asked["argv"])
+            code = console.cli.main.run(asked["argv"])
         finally:
             sys.stdout.flush(), sys.stderr.flush()
             if asked["fork"]:

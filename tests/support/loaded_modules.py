@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 _RUN = """
 import json, sys
-from console.cli import run
+from console.cli.main import run
 try:
     code = run(sys.argv[1:])
 except SystemExit as ended:

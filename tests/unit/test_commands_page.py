@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from console.commands.reference import reference
+from console.cli.manual.language_page import reference
 from console.commands.verbs import VERBS
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
@@ -10,7 +10,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
 def test_the_page_is_fresh():
     assert PAGE.read_text(encoding="utf-8") == reference(), (
-        "run: python -m console.commands.reference > docs/commands.md"
+        "run: python -m console.cli.manual.language_page > docs/commands.md"
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from console.admin.settings import ConnectionSettings, SaslSettings, TlsSettings
-from console.doors.opening import context_of
+from console.cli.opening import context_of
 from console.model.secret import Secret
 
 ADDRESS = (("broker", 9092),)

@@ -13,21 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.kafka_configs import forms
-from console.commands.kafka_configs.changes import is_scram, quota_changes, scram_changes
-from console.commands.kafka_configs.command import ConfigsCommand
-from console.commands.kafka_configs.described import (
-    Absent,
-    QuotaConfigs,
-    ResourceConfigs,
-    ScramConfigs,
-    Unread,
+from console.cli.kafka_configs import output as forms
+from console.cli.kafka_configs.alter import is_scram, quota_changes, scram_changes
+from console.cli.kafka_configs.command import ConfigsCommand
+from console.cli.kafka_configs.command_line import (
+    NOT_PAIRS,
+    OPTIONS,
+    UsageError,
+    by_spelling,
+    check_keys,
+    parse_added,
+    parse_deleted,
+    read_arguments,
+    usage,
 )
-from console.commands.kafka_configs.kafka_text import kafka_lines, quota_text
-from console.commands.kafka_configs.options import OPTIONS, usage
-from console.commands.kafka_configs.reader import UsageError, by_spelling, read
-from console.commands.kafka_configs.request import ConfigsRequest, request_of
-from console.commands.kafka_configs.values import NOT_PAIRS, check_keys, parse_added, parse_deleted
+from console.cli.kafka_configs.describe import Absent, QuotaConfigs, ResourceConfigs, ScramConfigs, Unread
+from console.cli.kafka_configs.output import kafka_lines, quota_text
+from console.cli.kafka_configs.request import ConfigsRequest, request_of
 from console.model.cluster import ScramCredential
 from console.model.codes import ConfigSource, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, Synonym, topic_resource
@@ -40,7 +42,7 @@ SPELLED = by_spelling(OPTIONS)
 
 
 def request(*argv: str) -> ConfigsRequest:
-    return request_of(read(argv, SPELLED), is_host=lambda host: host != "no.such.host")
+    return request_of(read_arguments(argv, SPELLED), is_host=lambda host: host != "no.such.host")
 
 
 def refusal(*argv: str) -> str:
@@ -107,13 +109,13 @@ def test_words_without_an_option_are_never_passed_over(words: list[str]) -> None
 
 @given(st.text())
 def test_a_value_may_look_like_anything(value: str) -> None:
-    assert read(["--topic", value], SPELLED).values("topic") == (value,)
-    assert read([f"--topic={value}"], SPELLED).values("topic") == (value,)
+    assert read_arguments(["--topic", value], SPELLED).values("topic") == (value,)
+    assert read_arguments([f"--topic={value}"], SPELLED).values("topic") == (value,)
 
 
 def test_what_belongs_to_neither_is_asked_back() -> None:
     with pytest.raises(UsageError, match="topc is not a recognized option") as caught:
-        read(["--topc", "a"], SPELLED)
+        read_arguments(["--topc", "a"], SPELLED)
     assert caught.value.hint == "did you mean --topic?"
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.answers.lake_tables import LakeFilter, lake_filter, moment
 from console.commands.lake_edits import Cannot, acl_of, align, suggested, undo
-from console.commands.lake_filter import LakeFilter, lake_filter, moment
 from console.commands.lake_staging import edit_text
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Minute, Pair, Usage
@@ -21,9 +21,9 @@ from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resourc
 from console.model.quota import QuotaEntity
 from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuota, UnsetConfig, UnsetQuota
 from console.present.lake import BARS, REDACTED, entity_text, sides, spark
-from console.present.sanitize import cell_width
-from console.present.spans import plain
-from console.present.usage_rows import plot
+from console.present.lake_rows import plot
+from console.present.text import plain
+from widgets.cells import cell_width
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 READ = Acl(

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.cli.nouns import noun
+from console.cli.stale_throttles import removal_command as leftover_command
 from console.commands.entities import ACL_TYPES
 from console.commands.grammar import parse
 from console.commands.interpret import to_edits
 from console.commands.lake_staging import edit_text
-from console.commands.leftovers import command as leftover_command
-from console.commands.nouns.registry import noun
 from console.commands.statements import Alter, FromFile, List
 from console.commands.unparse import unparse
 from console.commands.verbs import Where
@@ -48,7 +48,7 @@ from console.plan.edits import (
 )
 from console.plan.leftovers import LISTS, Leftover
 from console.plan.own_values import parts_of
-from console.present.sanitize import is_harmless
+from console.present.text import is_harmless
 from console.tui.plan_script import command
 
 INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"

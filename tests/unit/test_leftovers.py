@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from console.cli.stale_throttles import removal_command, stale_throttles_table
 from console.commands.grammar import parse
-from console.commands.leftovers import command, leftovers_table
 from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import (
@@ -101,9 +101,9 @@ def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
 
 def test_the_commands_are_of_the_language() -> None:
     found = leftovers(snapshot(EVERYTHING, MOVE))
-    statements = parse("\n".join(map(command, found)))
+    statements = parse("\n".join(map(removal_command, found)))
     assert len(statements) == len(found)
-    table = leftovers_table(found, snapshot(EVERYTHING, MOVE))
+    table = stale_throttles_table(found, snapshot(EVERYTHING, MOVE))
     assert len(table.rows) == len(found)
     sources = {DYNAMIC_TOPIC_CONFIG, DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG}
     assert {own_source(resource) for resource in EVERYTHING} == sources

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli import COMMANDS
-from console.manual.complete import FILES, candidates
-from console.manual.completion import SCRIPTS
-from console.manual.names import Kind, names
-from console.manual.page import page
-from console.manual.parsers import commands, help_of
-from console.present.sanitize import is_harmless
+from console.cli.main import COMMANDS
+from console.cli.manual.completion import FILES, Kind, candidates, names
+from console.cli.manual.completion_scripts import SCRIPTS
+from console.cli.manual.man_page import commands, help_of, page
+from console.present.text import is_harmless
 from tests.support.loaded_modules import loaded_by
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_is_fresh() -> None:
     fresh = (ROOT / "docs" / "kac.1").read_text(encoding="utf-8") == page()
-    assert fresh, "run: python -m console.manual.page > docs/kac.1"
+    assert fresh, "run: python -m console.cli.manual.man_page > docs/kac.1"
 
 
 def test_the_page_has_every_command_with_every_option() -> None:

@@ -13,12 +13,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli import COMMANDS, command_parser
+from console.answers.data_forms import FORMS, write
+from console.answers.results import Column, Detail, Row, Table
+from console.cli.main import COMMANDS, command_parser
+from console.cli.noun import OptionsError
+from console.cli.nouns import NAMES, noun
 from console.commands.grammar import parse
-from console.commands.nouns.noun import OptionsError
-from console.commands.nouns.output import FORMS, write
-from console.commands.nouns.registry import NAMES, noun
-from console.commands.results import Column, Detail, Row, Table
 from console.commands.statements import Access, Create, Delete, EditStatement, QueryStatement
 
 SAID = [

@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from console.admin.security.oauth import _timeout
-from console.cli import COMMANDS, command_parser
+from console.cli.kafka_configs.alter import _quota
+from console.cli.kafka_configs.command_line import UsageError
+from console.cli.main import COMMANDS, command_parser
 from console.commands.entities import whole_number
-from console.commands.kafka_configs.changes import _quota
-from console.commands.kafka_configs.reader import UsageError
 from console.files.errors import FileProblems
 from console.files.reading import read_files
 from console.model.numbers import decimal_number, is_decimal, is_natural, is_whole, natural_number

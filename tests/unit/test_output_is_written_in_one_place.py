@@ -16,7 +16,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.data_forms import csv_cell, csv_text, yaml_text
+from console.answers.data_forms import csv_cell, csv_text, yaml_text
 from console.model.numbers import json_text
 from console.terminal import Harmless, OneLineEach, for_clipboard, harmless
 from tests.support.hostile_text import HOSTILE, acted_upon
@@ -59,10 +59,10 @@ def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 HANDLED = {
     ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
-    ("console/present/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
-    ("console/present/plain_output.py", "sys.stderr"),
-    ("console/doors/no_screen.py", "sys.stdout"),  # asks whether they are terminals
-    ("console/doors/no_screen.py", "sys.stderr"),
+    ("console/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
+    ("console/plain_output.py", "sys.stderr"),
+    ("console/cli/screen.py", "sys.stdout"),  # asks whether they are terminals
+    ("console/cli/screen.py", "sys.stderr"),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.plan_results import conflict_side
+from console.answers.plan_results import conflict_side
 from console.model.acl import Acl
 from console.model.changes import NewTopic, Target
 from console.model.cluster import (
@@ -43,25 +43,35 @@ from console.model.quota import QuotaEntity
 from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
+from console.plan.amounts import exact_quota
 from console.plan.diff import Side, diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.plan import EMPTY, Plan, stage
 from console.present.acls import acl_cells, acl_rows, search_text, touches_topic
 from console.present.brokers import broker_cells, broker_loads, broker_rows, disk
 from console.present.changed import Change, Changed, changes
-from console.present.config_details import beneath, chain, details, headline, per_broker
-from console.present.configs import ConfigRow, config_cells, config_rows, flags, lines_of
-from console.present.documentation import plain_text
+from console.present.configs import (
+    ConfigRow,
+    beneath,
+    chain,
+    config_cells,
+    config_rows,
+    details,
+    flags,
+    headline,
+    lines_of,
+    per_broker,
+    plain_text,
+)
 from console.present.failures import unread
 from console.present.groups import group_cells, group_line, lag_total
 from console.present.header import State, Who, controller, facts, header
 from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
-from console.present.sanitize import cell_width
-from console.present.spans import Cell, plain
+from console.present.text import Cell, plain
 from console.present.topics import TopicFacts, partition_cells, topic_cells, topic_marks, trouble
-from console.present.units import exact_quota
+from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 ORDERS = topic_resource("orders")

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from console.present.sanitize import ELLIPSIS, cell_width, clean, fit, fit_middle, pad
+from console.present.text import clean, fit, fit_middle, pad
 from widgets import cells
+from widgets.cells import ELLIPSIS, cell_width
 
 anything = st.text(st.characters(), max_size=60)
 

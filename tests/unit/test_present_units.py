@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size
 from console.plan.units import Unit, parse_amount
-from console.present.units import byte_count, byte_rate, config_value, duration, number, quota, size
+from console.present.values import config_value
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from console.plan.effects.retention import (
 )
 from console.plan.plan import EMPTY, stage
 from console.plan.values import LONG
-from console.present.deletions import deletion_text
+from console.present.plan_rows import deletion_text
 from tests.support.model_cluster import ModelCluster
 
 NOW = 1_000_000

@@ -8,7 +8,7 @@ import subprocess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.kafka_configs.values import parse_added
+from console.cli.kafka_configs.command_line import parse_added
 from console.contexts.properties import parse_properties
 from console.language.posix import shell_text
 from console.model.acl import Acl

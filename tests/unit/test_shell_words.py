@@ -21,7 +21,7 @@ from console.plan.diff import diff
 from console.plan.edits import AddAcl, SetConfig, SetQuota
 from console.plan.plan import EMPTY, stage
 from console.plan.runbook import Command, runbook
-from console.present.sanitize import is_harmless
+from console.present.text import is_harmless
 
 SHELLS = {
     "dash": ("dash",),

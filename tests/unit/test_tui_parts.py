@@ -18,8 +18,7 @@ from console.model.secret import Secret
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, UpsertScram
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.staged import Staged
-from console.present.sanitize import cell_width
-from console.present.spans import plain
+from console.present.text import plain
 from console.tui import chrome, keymap, palette
 from console.tui.conditions import State, reason
 from console.tui.keymap import EVERYWHERE, KEYS
@@ -29,6 +28,7 @@ from console.tui.text_lines import wrap
 from console.tui.trail import Trail
 from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster
+from widgets.cells import cell_width
 
 NOTHING = State(read_only=None, row=False, list_key=False, topic=False, staged=False, past=False, future=False)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import topic_id_text
-from console.commands.data_forms import yaml_text
+from console.answers.data_forms import yaml_text
 from console.contexts import Context
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.sasl.credentials import ScramHash, credential_of

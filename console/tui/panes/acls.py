@@ -12,7 +12,7 @@ from console.present.acls import AclRow, By, acl_cells, acl_rows, search_text, t
 from console.present.failures import left_out_text
 from console.present.names import acl as acl_text
 from console.present.names import plural
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from widgets.columns import Column

@@ -9,7 +9,7 @@ from typing import Any
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from console.present.brokers import BrokerLoad, BrokerRow, broker_cells, broker_loads, broker_rows, quorum_line
 from console.present.names import DEFAULT
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from widgets.columns import Column

@@ -16,12 +16,10 @@ from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
-from console.present.config_details import described_by, details
-from console.present.configs import ConfigRow, config_cells, config_rows, lines_of, own_count
+from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of, own_count
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings

@@ -12,9 +12,8 @@ from console.history.reader.queries import SCOPES, drift
 from console.history.reader.rows import Drifted
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.present.drift_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
+from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import bindings

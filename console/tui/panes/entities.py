@@ -9,8 +9,7 @@ from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.present.configs import own_count
 from console.present.names import DEFAULT, resource, resource_word
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.present.topics import clock
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings

@@ -10,7 +10,7 @@ from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.groups import group_line, lag_cells
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from widgets.columns import Column

@@ -11,7 +11,7 @@ from console.model.cluster import Group, GroupLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.present.groups import group_cells
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings
 from console.tui.places import Place

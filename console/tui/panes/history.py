@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from console.answers.lake_tables import LakeFilter
 from console.commands.lake_edits import Cannot, undo
-from console.commands.lake_filter import LakeFilter
 from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.commands.statements import Entity
 from console.commands.unparse import subject_text
@@ -18,10 +18,9 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import Edit
 from console.present.failures import how_to_settle
+from console.present.lake_rows import PastRow, change_lines, of_change, of_journal, past_cells
 from console.present.names import resource_word
-from console.present.past_rows import PastRow, change_lines, of_change, of_journal, past_cells
-from console.present.sanitize import clean
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.tui import keymap
 from console.tui.panes.lake_view import NOTHING_TOLD, LakeView, Told
 from console.tui.panes.view import bindings
@@ -90,7 +89,7 @@ class HistoryView(LakeView[PastRow]):
     async def without(self) -> None:
         """What the journal of this host has of the cluster."""
         from console.admin.errors import AdminError
-        from console.commands.history_results import read_history_table
+        from console.answers.history_results import read_history_table
         from console.commands.session import Refused
         from console.present.failures import failure_text
 

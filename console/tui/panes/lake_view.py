@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 from textual.app import ComposeResult
 from textual.worker import Worker
 
-from console.commands.lake_filter import LakeFilter, lake_filter
+from console.answers.lake_tables import LakeFilter, lake_filter
 from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
-from console.present.sanitize import cell_width, clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 from console.tui.panes.view import TableView
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from console.tui.workers import start
+from widgets.cells import cell_width
 from widgets.filtered_rows import BadQuery, parse_query
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from console.model.cluster import Partition, Topic
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.names import plural
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.present.topics import min_isr, partition_cells, trouble
 from console.tui import keymap
 from console.tui.panes.view import TableView, bindings

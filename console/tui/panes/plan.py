@@ -20,9 +20,8 @@ from console.plan.diff import DiffGroup as PlannedGroup
 from console.plan.diff import diff
 from console.plan.edits import Slot
 from console.present.names import plural, target
-from console.present.plan_meaning import NOTHING_MEANT, PlanMeaning, meaning_of
-from console.present.plan_rows import PlanRow, RowKey, plan_groups, tally
-from console.present.spans import Line
+from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally
+from console.present.text import Line
 from console.session.risk_reading import facts_so_far, read_for_risks
 from console.tui import keymap
 from console.tui.panes.view import View, bindings

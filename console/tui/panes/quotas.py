@@ -39,8 +39,7 @@ from console.present.quotas import (
     who_text,
     whose,
 )
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
 from console.tui.reading import Swept

@@ -10,7 +10,7 @@ from console.model.cluster import Topic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.plan import EMPTY
 from console.present.names import plural
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line
 from console.present.topics import (
     SORTS,
     TopicFacts,

@@ -12,13 +12,13 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from console.present.failures import unread
-from console.present.sanitize import cell_width, clean
-from console.present.spans import Cell, Line
+from console.present.text import Cell, Line, clean
 from console.present.topics import clock
 from console.tui.keymap import keys_of
 from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
+from widgets.cells import cell_width
 from widgets.columns import Column
 from widgets.filtered_rows import RowView, TextSearch, parse_query
 from widgets.line_view import LineView

@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 from console.tui.text_lines import TextLines, wrap
 from widgets.command_bar import BarMode, CommandBar
 

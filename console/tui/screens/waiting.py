@@ -10,8 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
 from console.commands.session import Session
-from console.present.sanitize import clean
-from console.present.spans import Line
+from console.present.text import Line, clean
 from console.tui.text_lines import TextLines, wrap
 
 

@@ -1,0 +1,163 @@
+"""Results and data as JSON, YAML and CSV: readable by machines, harmless for the terminal or spreadsheet that shows them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TextIO
+
+from console.answers.results import Data, Detail, Result, Table, to_data
+from console.language.quoting import DEFAULT_NAME
+from console.model.numbers import json_text
+from console.model.quota import CLIENT_ID, IP, USER
+from widgets.cells import clean
+
+if TYPE_CHECKING:
+    import yaml
+
+
+# Data as YAML and CSV: readable by machines, and harmless for the terminal or the spreadsheet that shows it.
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+GUARD = "'"
+"""Stands before a cell that a spreadsheet would take for a formula."""
+
+
+def csv_text(rows: Iterable[Sequence[str]]) -> str:
+    """Rows as CSV (RFC 4180, lines ended by ``\\n``), each cell as `csv_cell` has it."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([csv_cell(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def csv_cell(text: str) -> str:
+    """A text as a cell: on one line, with everything invisible as an escape; behind an apostrophe where it would be a
+    formula (it begins with ``= + - @``, a tab or a line end, also in their full width). Numbers are no formulas."""
+    guard = GUARD if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else ""
+    return guard + clean(text)
+
+
+def yaml_text(data: object) -> str:
+    """Data of YAML's own types as a document that reads back as the same. A text with anything invisible in it stands
+    in double quotes, with escapes."""
+    import yaml
+
+    return yaml.dump(data, Dumper=_dumper(), sort_keys=False, allow_unicode=True)
+
+
+def _dumper() -> type[yaml.SafeDumper]:
+    import yaml
+    from yaml.emitter import ScalarAnalysis
+
+    class Visible(yaml.SafeDumper):
+        """Escapes what does not show itself, and so everything that is not ASCII in a text that has such."""
+
+        def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002
+            """What stands twice is written twice: our own reader takes no aliases."""
+            return True
+
+        def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
+            if clean(scalar) == scalar:
+                return super().analyze_scalar(scalar)
+            return ScalarAnalysis(
+                scalar=scalar,
+                empty=False,
+                multiline=False,
+                allow_flow_plain=False,
+                allow_block_plain=False,
+                allow_single_quoted=False,
+                allow_double_quoted=True,
+                allow_block=False,
+            )
+
+        def write_double_quoted(self, text: str, split: bool = True) -> None:
+            self.allow_unicode = clean(text) == text
+            super().write_double_quoted(text, split)
+            self.allow_unicode = True
+
+    return Visible
+
+
+# Results of queries and changes in the forms that scripts read.
+
+_ENTITY = (USER, CLIENT_ID, IP)
+FORMS = ("table", "json", "yaml", "csv")
+
+
+def write(result: Sequence[Result], form: str, out: TextIO) -> None:
+    """Write results in one of `FORMS`: several tables one below the other, as data a list; one as itself."""
+    if form == "table":
+        from console.answers.text import render
+
+        out.write("\n".join(render(each) for each in result))
+    elif form == "csv":
+        out.writelines(_csv(each) for each in result)
+    else:
+        data: Data = [to_data(each) for each in result] if len(result) != 1 else to_data(result[0])
+        out.write(_document(data, form))
+    out.flush()
+
+
+def _document(data: Data, form: str) -> str:
+    if form == "json":
+        return json_text(data, indent=2) + "\n"
+    return yaml_text(_plain(data))
+
+
+def _plain(data: Data) -> object:
+    """Of the types that YAML has names for."""
+    if isinstance(data, Mapping):
+        return {key: _plain(value) for key, value in data.items()}
+    if isinstance(data, Sequence) and not isinstance(data, str):
+        return [_plain(value) for value in data]
+    if isinstance(data, bool | None):
+        return data
+    return str(data) if isinstance(data, str) else float(data) if isinstance(data, float) else int(data)
+
+
+def _csv(result: Result) -> str:
+    rows = [_flat(row) for row in _rows(result)]
+    columns = sorted(dict.fromkeys(key for row in rows for key in row), key=lambda key: key not in _ENTITY)
+    return csv_text([columns, *([_cell(row.get(column)) for column in columns] for row in rows)])
+
+
+def _flat(row: Mapping[str, Data]) -> dict[str, Data]:
+    """Fields of objects as columns of their own; the default of an entity, null in JSON, is ``<default>``."""
+    flat: dict[str, Data] = {}
+    for key, value in row.items():
+        if isinstance(value, Mapping):
+            default = DEFAULT_NAME if key == "entity" else None
+            flat.update({name: default if part is None else part for name, part in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
+def _rows(result: Result) -> list[Mapping[str, Data]]:
+    """A table's rows; of a detail those of its first table, or else its own fields."""
+    if isinstance(result, Table):
+        return [row.data for row in result.rows]
+    return _detail_rows(result)
+
+
+def _detail_rows(detail: Detail) -> list[Mapping[str, Data]]:
+    for part in (detail.parts or {}).values():
+        rows = _rows(part) if isinstance(part, Table) else [row for item in part for row in _detail_rows(item)]
+        if rows:
+            return rows
+    return [detail.data]
+
+
+def _cell(data: Data) -> str:
+    if data is None:
+        return ""
+    if isinstance(data, bool):
+        return "true" if data else "false"
+    if isinstance(data, str | int | float):
+        return str(data)
+
+    return json_text(data)

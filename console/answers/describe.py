@@ -1,0 +1,352 @@
+"""`show` and `describe`: one entity from the snapshot, its configs as a table, single keys in detail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from console.answers.results import Column, Data, Detail, Result, Row, Table
+from console.commands.errors import CommandError, did_you_mean
+from console.commands.existence import config_problems, problems, require
+from console.commands.statements import Key, Show, Subject
+from console.commands.vocabulary import known_entry, known_keys
+from console.commands.words import Span
+from console.language.quoting import quote
+from console.model.cluster import Topic
+from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
+from console.model.inheritance import Inheritance, Inherited, differing
+from console.model.snapshot import Snapshot
+from console.model.update_mode import update_mode
+from console.plan.diff import DiffLine
+from console.plan.plan import Plan
+from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of
+from console.present.failures import failure_text
+from console.present.names import plural, resource
+from console.present.text import plain
+
+# Configs of a resource as tables, and single keys in detail: the value, where it comes from, what stands behind it.
+
+DOCUMENTATION_WIDTH = 96
+_COLUMNS = (Column(""), Column("Key"), Column("Value"), Column("Source"), Column(""))
+
+
+def config_table(
+    snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, plan: Plan, *, overrides_only: bool = False
+) -> Table:
+    """Entries as rows, the resource's own overrides and what is staged first."""
+    rows = config_rows(target, entries, staged_lines(snapshot, target, plan), plan, overrides_only=overrides_only)
+    empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
+    return Table("configs", _COLUMNS, _rows(snapshot, target, rows), empty=empty)
+
+
+def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
+    """These entries as rows."""
+    found = ConfigSet(tuple(entries))
+    rows = config_rows(target, found, staged_lines(snapshot, target, plan), plan, overrides_only=False)
+    named = [row for row in rows if row.entry is not None]
+    return Table("configs", _COLUMNS, _rows(snapshot, target, named))
+
+
+def staged_lines(snapshot: Snapshot, target: ConfigResource, plan: Plan) -> Mapping[str, DiffLine]:
+    """Key -> what is staged for it."""
+    if not plan:
+        return {}
+    from console.plan.diff import diff
+
+    return lines_of(diff(plan, snapshot), target)
+
+
+def _rows(snapshot: Snapshot, target: ConfigResource, rows: Iterable[ConfigRow]) -> tuple[Row, ...]:
+    broker = described_by(target, snapshot)
+    found = []
+    for row in rows:
+        *letters, key, value, source, words = (plain(cell) for cell in config_cells(row, broker, changed=False))
+        data = entry_data(row.entry) if row.entry is not None else {"name": row.key, "value": None}
+        found.append(Row(("".join(letters), key, value, source, words), data | {"pending": row.line is not None}))
+    return tuple(found)
+
+
+def entry_data(entry: ConfigEntry) -> dict[str, Data]:
+    """An entry as JSON output shows it; a hidden value is null."""
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "source": entry.source.name,
+        "read_only": entry.read_only,
+        "is_default": entry.is_default,
+        "is_sensitive": entry.sensitive,
+        "synonyms": [_synonym_data(synonym) for synonym in entry.synonyms],
+    }
+
+
+def _synonym_data(synonym: Synonym) -> dict[str, Data]:
+    return {"name": synonym.name, "value": synonym.value, "source": synonym.source.name}
+
+
+def _inherited_data(inherited: Inherited) -> dict[str, Data]:
+    source = inherited.source
+    return {"name": inherited.name, "value": inherited.value, "source": source.name if source is not None else None}
+
+
+def chosen(snapshot: Snapshot, target: ConfigResource, entries: ConfigSet, keys: tuple[Key, ...]) -> list[ConfigEntry]:
+    """The entries of these keys. Raises CommandError for one that is not there."""
+    found = []
+    for key in keys:
+        entry = entries.get(key.name)
+        if entry is None:
+            raise _no_key(snapshot, target, key)
+        found.append(entry)
+    return found
+
+
+def _no_key(snapshot: Snapshot, target: ConfigResource, key: Key) -> CommandError:
+    if known_entry(snapshot, target, key.name) is not None:
+        hint = f"each broker has a value of its own: describe broker ID {quote(key.name)}"
+        hint = hint if target.is_cluster_default else ""
+        return CommandError(f"{key.name} is not set on {resource(target)}", hint, key.span)
+    hint = did_you_mean(key.name, known_keys(snapshot, target))
+    return CommandError(f"{resource(target)} has no config '{key.name}'", hint, key.span)
+
+
+def key_detail(
+    snapshot: Snapshot, target: ConfigResource, entry: ConfigEntry, by_broker: Mapping[int, Inherited], plan: Plan
+) -> Detail:
+    """One key: value, source, type, when a change takes effect, what would apply without the override, the chain of
+    synonyms, documentation. by_broker: what each broker gives where they differ, else empty."""
+    line = staged_lines(snapshot, target, plan).get(entry.name)
+    outcome = plan.outcome(line.staged.edit) if line is not None else None
+    row = ConfigRow(entry.name, entry, line, outcome, is_override(entry, target))
+    text = details(target, row, snapshot, by_broker, DOCUMENTATION_WIDTH)
+    data = entry_data(entry) | {
+        "type": entry.type.name if entry.type.known else None,
+        "documentation": snapshot.documentation.get((int(target.type), entry.name)),
+        "pending": line is not None,
+    }
+    if is_override(entry, target):
+        beneath = Inheritance(snapshot).without_override(target, entry.name)
+        data["without_override"] = _inherited_data(beneath) if beneath.known else None
+    if target.type == BROKER:
+        data["update_mode"] = update_mode(target.type, entry.name, known=entry.type.known).name
+    if by_broker:
+        data["by_broker"] = [
+            {"broker": broker, **_inherited_data(inherited)} for broker, inherited in sorted(by_broker.items())
+        ]
+    (summary,) = _rows(snapshot, target, [row])
+    letters, key, value, source, _ = summary.cells
+    lines = ["".join(part for part, _ in spans) for spans in text]
+    # The title has the value already; where it has no human form, the headline begins with it once more.
+    head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
+    lines[head] = lines[head].removeprefix(value).lstrip()
+    return Detail(f"{letters}  {key} = {value}   {source}", data, tuple(lines))
+
+
+# `show` and `describe`: one entity, from the snapshot.
+
+_PARTITION_COLUMNS = (
+    Column(""),
+    Column("Partition", True),
+    Column("Leader", True),
+    Column("Replicas"),
+    Column("ISR"),
+    Column("Offline"),
+    Column(""),
+)
+_LAG_COLUMNS = (
+    Column("Topic"),
+    Column("Partition", True),
+    Column("Committed", True),
+    Column("End", True),
+    Column("Lag", True),
+    Column("Member"),
+)
+
+
+def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
+    """One entity, briefly or in full. Raises CommandError where it is not there or could not be read."""
+    if not isinstance(subject, ConfigResource):
+        from console.answers.quotas import quota_subject
+
+        return quota_subject(statement, subject, snapshot, plan)
+    require(snapshot, subject, span, plan)
+    entries = snapshot.configs.get(subject)
+    if statement.keys or (entries is None and not _has_more(subject)):
+        entries = _readable(snapshot, subject, entries, span)
+    if statement.keys and entries is not None:
+        return _keys(statement, subject, snapshot, entries, plan)
+    about = _ABOUT.get(subject.type, _nothing) if statement.full else _nothing
+    lines, data, parts = about(snapshot, subject)
+    if entries is not None:
+        table = config_table(snapshot, subject, entries, plan, overrides_only=not statement.full)
+        parts["configs"] = table
+    title = resource(subject) + _count(entries, subject)
+    return Detail(title, _identity(subject) | data, lines, parts, config_problems(snapshot, subject))
+
+
+def _has_more(subject: ConfigResource) -> bool:
+    """Whether there is something to show where the configs could not be read."""
+    return subject.type in (TOPIC, GROUP) or (subject.type == BROKER and not subject.is_cluster_default)
+
+
+def _readable(snapshot: Snapshot, subject: ConfigResource, entries: ConfigSet | None, span: Span | None) -> ConfigSet:
+    if entries is not None:
+        return entries
+    for failed in config_problems(snapshot, subject):
+        raise CommandError(f"configs of {resource(subject)}: {failure_text(failed.failure)}", "", span)
+    raise CommandError(f"configs of {resource(subject)} were not read", "try again", span)
+
+
+def _identity(subject: ConfigResource) -> dict[str, Data]:
+    return {"resource_type": subject.type.name, "resource_name": subject.name}
+
+
+def _count(entries: ConfigSet | None, subject: ConfigResource) -> str:
+    if entries is None:
+        return ""
+    own = len(entries.overrides(subject))
+    if subject.is_cluster_default:
+        return f"  {own} set"
+    what = "levels set" if subject.type == BROKER_LOGGER else "overrides"
+    return f"  {own} {what if own != 1 else what.replace('overrides', 'override')} of {len(entries)}"
+
+
+def _keys(statement: Show, subject: ConfigResource, snapshot: Snapshot, entries: ConfigSet, plan: Plan) -> Detail:
+    found = chosen(snapshot, subject, entries, statement.keys)
+    if not statement.full:
+        return Detail(resource(subject), _identity(subject), (), {"configs": key_table(snapshot, subject, found, plan)})
+    details = tuple(
+        key_detail(snapshot, subject, entry, differing(snapshot, entry.name) if subject.type == TOPIC else {}, plan)
+        for entry in found
+    )
+    return Detail(resource(subject), _identity(subject), (), {"configs": details})
+
+
+About = tuple[tuple[str, ...], dict[str, Data], dict[str, "Table | tuple[Detail, ...]"]]
+
+
+def _nothing(_snapshot: Snapshot, _subject: ConfigResource) -> About:
+    return (), {}, {}
+
+
+def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
+    topic = snapshot.topics.get(subject.name)
+    if topic is None:
+        return ("to be created by the plan",), {}, {}
+    return (topic_line(topic),), {"internal": topic.internal}, {"partitions": partitions(topic)}
+
+
+def topic_line(topic: Topic) -> str:
+    """``12 partitions, replication 3, 2 under-replicated``."""
+    words = [plural(len(topic.partitions), "partition"), f"replication {topic.replication}"]
+    words += [f"{topic.under_replicated} under-replicated"] if topic.under_replicated else []
+    words += [f"{topic.offline} without a leader"] if topic.offline else []
+    return ", ".join(words + (["internal"] if topic.internal else []))
+
+
+def partitions(topic: Topic) -> Table:
+    """A topic's partitions."""
+    from console.present.topics import partition_cells
+
+    rows = tuple(
+        Row(
+            tuple(plain(cell) for cell in partition_cells(partition)),
+            {
+                "partition": partition.number,
+                "leader": partition.leader,
+                "replicas": list(partition.replicas),
+                "isr": list(partition.isr),
+                "offline": list(partition.offline),
+            },
+        )
+        for partition in topic.partitions
+    )
+    return Table("partitions", _PARTITION_COLUMNS, rows)
+
+
+def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
+    if subject == CLUSTER_DEFAULT:
+        return ("what every broker inherits that sets nothing of its own",), {}, {}
+    from console.present.brokers import broker_loads, broker_rows
+
+    loads = broker_loads(snapshot)
+    for row in broker_rows(snapshot, Plan(), loads):
+        if row.broker is not None and row.key == subject.name:
+            break
+    else:
+        return (), {}, {}
+    broker, load = row.broker, row.load
+    where = f"{broker.host}:{broker.port}" + (f", rack {broker.rack}" if broker.rack else "")
+    lines = [where + (f", Kafka {row.release}" if row.release else "") + (", fenced" if broker.fenced else "")]
+    if row.controller or row.quorum:
+        lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
+    lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
+    data: dict[str, Data] = {
+        "host": broker.host,
+        "port": broker.port,
+        "rack": broker.rack,
+        "release": row.release or None,
+        "controller": row.controller,
+        "leaders": load.leaders,
+        "replicas": load.replicas,
+        "out_of_sync": load.out_of_sync,
+    }
+    return tuple(lines), data, {}
+
+
+def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
+    from console.present.groups import group_line, lag_cells
+
+    group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
+    if group is None:
+        unread = problems(snapshot, "groups", f"group {subject.name}")
+        why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
+        return (why,), {"state": None}, {}
+    line = "".join(text for text, _ in group_line(group, lag))
+    data: dict[str, Data] = {
+        "state": group.state,
+        "type": group.type,
+        "protocol": group.protocol,
+        "coordinator": group.coordinator,
+        "lag": lag.known_total if lag is not None else None,
+    }
+    parts: dict[str, Table | tuple[Detail, ...]] = {}
+    if group.members is not None:
+        rows = tuple(
+            Row(
+                (member.client_id, member.host, member.member_id, str(len(member.assignment))),
+                {
+                    "member_id": member.member_id,
+                    "client_id": member.client_id,
+                    "host": member.host,
+                    "instance_id": member.instance_id,
+                    "assignment": [{"topic": topic, "partition": number} for topic, number in member.assignment],
+                },
+            )
+            for member in group.members
+        )
+        columns = (Column("Client"), Column("Host"), Column("Member"), Column("Partitions", True))
+        parts["members"] = Table("members", columns, rows, empty="no members")
+    if lag is not None:
+        rows = tuple(
+            Row(
+                tuple(plain(cell) for cell in lag_cells(behind)),
+                {
+                    "topic": behind.topic,
+                    "partition": behind.partition,
+                    "committed": behind.committed,
+                    "end": behind.end,
+                    "lag": behind.lag,
+                    "member": behind.member or None,
+                },
+            )
+            for behind in lag.partitions
+        )
+        parts["partitions"] = Table("partitions", _LAG_COLUMNS, rows, empty="no offsets committed")
+    return (line,), data, parts
+
+
+_ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {
+    TOPIC: _about_topic,
+    BROKER: _about_broker,
+    GROUP: _about_group,
+}
+"""What `describe` says of a resource beside its configs."""

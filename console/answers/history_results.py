@@ -1,0 +1,167 @@
+"""The journal as text for a terminal, and the data of JSON output beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from console.answers.plan_results import conflict_reasons, conflict_row, side_data, with_source
+from console.answers.results import Column, Data, Row, Table
+from console.commands.journal_lines import CLOCK_SLACK, LISTED, ahead_lines, local
+from console.commands.past import RevertReport, read_latest, read_open
+from console.commands.statements import Entity
+from console.journal.history import Change, History
+from console.journal.records import Entry
+from console.model.config import ConfigEntry, ConfigSet
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edits import ConfigEdit
+from console.plan.sides import after, before
+from console.plan.staged import subject
+from console.present import names
+from console.present.failures import failure_text, how_to_settle
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
+MOST = 500
+"""Edits that are shown as text; JSON output has them all."""
+_COLUMNS = tuple(map(Column, ("Change", "When", "Who", "Entity", "Key", "Was", "Became", "State")))
+
+
+def who_text(change: Change) -> str:
+    """``alice (root by sudo of bob, from 10.0.0.7)``: as the brokers know them, and as the host does."""
+    who = change.intent.who
+    sudo = f" by sudo of {clean(who.sudo_user, 60)}" if who.sudo_user else ""
+    ssh = f" from {clean(who.ssh_client, 60)}" if who.ssh_client else ""
+    return f"{clean(who.principal, 60)} ({clean(who.os_user, 60)}{sudo}{ssh})"
+
+
+async def read_history_table(
+    session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
+) -> Table:
+    """The changes of the journal, the latest first, an edit a line; of the journal as much is read as is shown. entity:
+    of this one alone; text: it is in a line. Raises Refused, AdminError."""
+    past = await read_open(session)
+    return await read_latest(session, lambda latest: history_table(latest, past, entity, text, all_=all_))
+
+
+def history_table(
+    latest: Iterable[Change], past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False
+) -> Table:
+    """The same. latest: the changes, the latest first; past: those that are open. Pure."""
+    matches = _filter(text)
+    now = datetime.now(UTC)
+    ahead: list[Change] = []
+    found = (
+        row
+        for change in _and_ahead(latest, now, ahead)
+        for place, entry in enumerate(change.entries)
+        if entity is None or subject(entry.staged.edit.target) == subject(entity.subject)
+        if matches(row := history_row(change, place, entry))
+    )
+    rows = tuple(found) if all_ else tuple(islice(found, MOST))
+    notes = [f"! {problem}" for problem in (*past.problems, *ahead_lines(ahead, now))]
+    unknown = past.unfinished()[-LISTED:]
+    notes += [f"! change {change.number}: outcome unknown; {how_to_settle(change.number)}" for change in unknown]
+    if next(found, None) is not None:
+        notes.append("older edits are not shown; --output json has them all")
+    return Table("history", _COLUMNS, rows, empty="no changes in the journal", notes=tuple(notes))
+
+
+def _and_ahead(changes: Iterable[Change], now: datetime, ahead: list[Change]) -> Iterator[Change]:
+    """The same changes; those that are dated later than this host's clock go into `ahead` too."""
+    for change in changes:
+        if change.intent.at - now > CLOCK_SLACK:
+            ahead.append(change)
+        yield change
+
+
+def _filter(text: str) -> Callable[[Row], bool]:
+    wanted = text.casefold()
+    return lambda row: not wanted or any(wanted in cell.casefold() for cell in row.cells)
+
+
+def history_row(change: Change, place: int, entry: Entry) -> Row:
+    """One edit of a change."""
+    staged = entry.staged
+    edit, target = staged.edit, staged.edit.target
+    inheritance = _inheritance(entry)
+    old, new = before(edit, staged.was, inheritance), after(edit, staged.was, inheritance)
+    state = _state(change, place, entry)
+    cells = (
+        str(change.number),
+        local(change.intent.at),
+        who_text(change),
+        names.target(target),
+        edit.key,
+        with_source(target, edit.key, old),
+        with_source(target, edit.key, new),
+        state,
+    )
+    who, origin = change.intent.who, change.intent.origin
+    failure, decision = change.failure(place), change.decided.get(place)
+    data: dict[str, Data] = {
+        "change": change.number,
+        "at": change.intent.at.isoformat(),
+        "context": change.intent.context,
+        "principal": who.principal,
+        "os_user": who.os_user,
+        "sudo_user": who.sudo_user or None,
+        "ssh_client": who.ssh_client or None,
+        "host": origin.host,
+        "door": origin.door,
+        "entity": names.target(target),
+        "key": edit.key,
+        "was": side_data(old),
+        "became": side_data(new),
+        "state": change.state(place).value,
+        "error": failure.name if failure else None,
+        "message": failure.message if failure else None,
+        "until": entry.until.isoformat() if entry.until else None,
+        "overridden": entry.overridden,
+        "settled_by": decision.who.os_user if decision else None,
+        "settled_why": decision.why if decision else None,
+        "taken_back_by": change.undone[place].change if place in change.undone else None,
+    }
+    return Row(cells, data)
+
+
+def _inheritance(entry: Entry) -> Inheritance:
+    """What the key's own entry tells of what it inherits."""
+    edit, was = entry.staged.edit, entry.staged.was
+    if isinstance(edit, ConfigEdit) and isinstance(was, ConfigEntry):
+        return Inheritance(Snapshot(configs={edit.resource: ConfigSet((was,))}))
+    return Inheritance(Snapshot())
+
+
+def _state(change: Change, place: int, entry: Entry) -> str:
+    words = [change.state(place).value]
+    if place in change.decided:
+        decision = change.decided[place]
+        words.append(f"as {clean(decision.who.os_user, 60)} says: {clean(decision.why, 120)}")
+    if place in change.undone:
+        words.append(f"taken back by {change.undone[place].change}")
+    elif place in change.closed:
+        words.append(f"stays: {clean(change.closed[place], 80)}")
+    elif entry.until is not None:
+        words.append(f"until {local(entry.until)}")
+    if entry.overridden:
+        words.append("went over another's change")
+    if (failure := change.failure(place)) is not None:
+        words.append(failure_text(failure))
+    return ", ".join(words)
+
+
+def revert_tables(report: RevertReport, stage: Table) -> Iterable[Table]:
+    """What a revert staged, what it can't take back, and where somebody was since."""
+    yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in report.notes)))
+    if report.moved:
+        rows = tuple(map(conflict_row, report.moved))
+        columns = tuple(map(Column, ("Entity", "Key", "Left", "Theirs", "Mine")))
+        notes = (*conflict_reasons(report.moved), "apply stops here unless it is given --force")
+        yield Table("moved", columns, rows, title="not as that change left it:", notes=notes)

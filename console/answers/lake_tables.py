@@ -1,0 +1,164 @@
+"""Tables of a lake's timeline, drift and usage for the command line; and the filter that says which part of the past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from console.answers.results import Column, Data, Row, Table
+from console.history.reader.rows import Change, Drifted, Usage
+from console.present.lake import (
+    FIRST_SEEN,
+    NOTHING,
+    attr_text,
+    drift_sides,
+    entity_text,
+    level_text,
+    pair_text,
+    sides,
+    spark,
+    typed_text,
+    who_text,
+)
+from console.present.lake_rows import limit_text, rate_text, waited
+
+# What a lake tells as tables for the command line: text for people, and beside it the data.
+
+SPARK_WIDTH = 20
+
+
+def history_table(changes: Sequence[Change], *, clusters: bool, first_looks: Mapping[str, datetime | None]) -> Table:
+    """A timeline. clusters: tell whose each is. first_looks: by cluster, where some changes may be what they showed."""
+    columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
+    rows = tuple(_history_row(change, clusters, first_looks.get(change.cluster_id)) for change in changes)
+    return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed")
+
+
+def _history_row(change: Change, clusters: bool, first_look: datetime | None) -> Row:
+    if change.is_gap:
+        until = _when(change.valid_to) if change.valid_to is not None else "now"
+        cells = ("nobody looked", "", "", f"until {until}", "", "")
+    else:
+        old, new, _ = sides(change)
+        old = FIRST_SEEN if change.is_first_seen(first_look) else old
+        how = change.attribution if change.principal is not None else "none"
+        entity = entity_text(change.entity_type, change.entity_key)
+        cells = (entity, attr_text(change.attr), old, new, who_text(change.principal), how)
+    data: dict[str, Data] = {**change._asdict(), "valid_from": change.valid_from.isoformat(), "valid_to": None}
+    if change.valid_to is not None:
+        data["valid_to"] = change.valid_to.isoformat()
+    return Row((_when(change.valid_from), *((change.cluster_id,) if clusters else ()), *cells), data)
+
+
+def drift_table(rows: Sequence[Drifted], *, clusters: bool) -> Table:
+    """The odd ones, the severest first."""
+    names = ("Severity", "Among", *(("Cluster",) if clusters else ()), "Entity", "Key", "Most", "This", "Odd", "Since")
+    columns = tuple(Column(name, right=name == "Odd") for name in names)
+    made = tuple(_drift_row(row, clusters) for row in rows)
+    return Table("drift", columns, made, empty="nothing differs")
+
+
+def _drift_row(row: Drifted, clusters: bool) -> Row:
+    most, this = drift_sides(row)
+    cells = (
+        row.severity,
+        {"broker": "brokers", "cluster": "clusters"}.get(row.scope, row.scope),
+        *((row.cluster_id,) if clusters else ()),
+        typed_text(row.entity_key),
+        attr_text(row.attr),
+        most,
+        this,
+        f"{row.differing} of {row.peers}",
+        _when(row.since) if row.since is not None else "always",
+    )
+    return Row(cells, {**row._asdict(), "since": row.since.isoformat() if row.since is not None else None})
+
+
+_USAGE = ("User / client", "Key", "Highest", "Limit", "Used", "Level", "Waited", "Headroom", "Suggested", "Rate", "Why")
+_RIGHT = frozenset({"Highest", "Limit", "Used", "Waited", "Headroom", "Suggested"})
+
+
+def usage_table(rows: Sequence[Usage], *, clusters: bool) -> Table:
+    """The hottest pairs."""
+    names = (*(("Cluster",) if clusters else ()), *_USAGE)
+    columns = tuple(Column(name, right=name in _RIGHT) for name in names)
+    made = tuple(_usage_row(row, clusters) for row in rows)
+    return Table("usage", columns, made, empty="nothing was used in this window")
+
+
+def _usage_row(row: Usage, clusters: bool) -> Row:
+    key = row.pair.quota_key
+
+    cells = (
+        *((row.cluster_id,) if clusters else ()),
+        pair_text(row.pair),
+        key,
+        rate_text(key, row.rate_max),
+        limit_text(row),
+        NOTHING if row.utilisation is None else f"{row.utilisation:.0%}",
+        level_text(row.level),
+        waited(row),
+        rate_text(key, row.headroom),
+        rate_text(key, row.suggested_value),
+        spark(row.series, SPARK_WIDTH, row.quota_value),
+        row.reason,
+    )
+    data: dict[str, Data] = {**row._asdict(), **row.pair._asdict()}
+    del data["pair"]
+    data["series"] = [[at.isoformat(), rate] for at, rate in row.series]
+    return Row(cells, data)
+
+
+def _when(at: datetime) -> str:
+    return at.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+# Which part of the past, as words of a filter: ``since=2h key=retention.* by=alice dlq``.
+
+NAMES = ("since", "until", "key", "by")
+
+
+class LakeFilter(NamedTuple):
+    """What to ask a lake for; None asks for nothing. text: what rows have to hold besides, as every filter's."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    key: str | None = None
+    principal: str | None = None
+    text: str = ""
+
+
+def lake_filter(text: str, now: datetime) -> LakeFilter:
+    """From words, those of NAMES with their values. Raises ValueError with words for the operator."""
+    found: dict[str, str] = {}
+    rest = []
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if not equals or name not in NAMES:
+            rest.append(word)
+        elif value:
+            found[name] = value
+    since, until = (moment(found[name], now) if name in found else None for name in ("since", "until"))
+    return LakeFilter(since, until, found.get("key"), found.get("by"), " ".join(rest))
+
+
+def moment(text: str, now: datetime) -> datetime:
+    """A time: ``2h`` (ago), ``14:05`` (the last), ``2026-11-20``, ``2026-11-20T14:05``, by this host's clock where it
+    has no offset of its own. Raises ValueError with words for the operator."""
+    from console.commands.durations import parse_duration
+
+    here = now.astimezone()
+    try:
+        return now - timedelta(milliseconds=parse_duration(text))
+    except ValueError:
+        pass
+    try:
+        if len(text) <= 8 and ":" in text:
+            clock = datetime.fromisoformat(f"{here:%Y-%m-%d}T{text:0>5}").astimezone()
+            return clock if clock <= here else clock - timedelta(days=1)
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError):
+        raise ValueError(
+            f"{text!r} is no time: 2h and 7d (ago), 14:05, 2026-11-20, 2026-11-20T14:05 and 2026-11-20T14:05Z are"
+        ) from None

@@ -1,0 +1,257 @@
+"""What staging, checking and applying answer: text for a terminal, and the data of JSON output beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from console.answers.results import Column, Data, Row, Table
+from console.commands.session import Session
+from console.language.posix import shell_text
+from console.model.changes import Outcome, Status, Target
+from console.model.failure import Failure
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.amounts import exact_quota, quota
+from console.plan.conflicts import Conflict
+from console.plan.diff import DiffGroup, DiffLine, Side, diff, diff_of
+from console.plan.draft import Draft
+from console.plan.edits import Slot
+from console.plan.effects.effects import effects
+from console.plan.effects.retention import Deletion
+from console.plan.effects.risk_needs import RiskFacts
+from console.plan.effects.risks import Risk, risks
+from console.plan.plan import EMPTY, Plan, StageReport
+from console.plan.reversal import losses
+from console.plan.runbook import Command, runbook
+from console.plan.staged import Staged
+from console.plan.units import duration_text
+from console.present import names
+from console.present.failures import failure_text, how_to_settle
+from console.present.plan_rows import deletion_text
+from console.present.values import origin, side_human, side_text
+from console.session.apply_report import ApplyReport
+
+_DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
+
+
+Deletions = Mapping[Slot, Deletion]
+
+
+def plan_table(
+    plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
+) -> Table:
+    """The staged edits: old → new, where each comes from, and how the last check went. deletions: what edits of the
+    retention delete, where that was read (console.commands.retention_estimate); facts: what was read for the warnings
+    (console.session.risk_reading)."""
+    gone = deletions or {}
+    rows = _diff_rows(diff(plan, snapshot), plan, gone)
+    return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone, facts))
+
+
+def _diff_rows(groups: Iterable[DiffGroup], plan: Plan, gone: Deletions) -> tuple[Row, ...]:
+    return tuple(_diff_row(group.target, line, plan, gone) for group in groups for line in group.lines)
+
+
+def _notes(plan: Plan, snapshot: Snapshot, gone: Deletions, facts: RiskFacts | None) -> tuple[str, ...]:
+    """Who else is changed, what is deleted, what is legal but wrong, what there is no way back from."""
+    others = effect_lines(effects(plan.staged, snapshot))
+    return (*others, *deletion_lines(gone), *risk_lines(risks(plan.staged, snapshot, facts)), *loss_lines(plan.staged))
+
+
+def effect_lines(found: Mapping[Slot, tuple[str, ...]]) -> list[str]:
+    """Who else is changed, a line for each."""
+    return [f"{_slot(slot)}: {line}" for slot, lines in found.items() for line in lines]
+
+
+def deletion_lines(gone: Deletions) -> list[str]:
+    """What each edit of a retention deletes, a line for each."""
+    return [f"{_slot(slot)}: {deletion_text(found)}" for slot, found in gone.items()]
+
+
+def risk_lines(found: Iterable[Risk]) -> list[str]:
+    """A line for each warning, with its name."""
+    return [f"! {risk.name}: {_slot(risk.slot)}: {risk.text}" for risk in found]
+
+
+def _slot(slot: Slot) -> str:
+    return f"{names.target(slot.target)} {slot.key}".rstrip()
+
+
+def _diff_row(target: Target, line: DiffLine, plan: Plan, gone: Deletions) -> Row:
+    outcome = plan.outcome(line.staged.edit)
+    state = outcome.status.value if outcome else "staged"
+    old, new = with_source(target, line.key, line.old), with_source(target, line.key, line.new)
+    lasts = f" for {duration_text(line.staged.lasts_ms)}" if line.staged.lasts_ms is not None else ""
+    cells = (names.target(target), line.key, line.verb + lasts, old, new)
+    data: dict[str, Data] = {
+        "entity": names.target(target),
+        "key": line.key,
+        "change": line.verb,
+        "lasts_ms": line.staged.lasts_ms,
+        "old": side_data(line.old),
+        "new": side_data(line.new),
+        "deletes": _deletion_data(gone.get(line.staged.edit.slot)),
+        "state": state,
+        **_failure_data(outcome.failure if outcome else None),
+    }
+    return Row((*cells, state), data)
+
+
+def _deletion_data(found: Deletion | None) -> Data:
+    """From ``bytes_least`` to ``bytes_most`` of all replicas, of so many ``partitions``; null for no reading."""
+    if found is None:
+        return None
+    return {
+        "bytes_least": found.least,
+        "bytes_most": found.most,
+        "partitions": found.partitions,
+        "partitions_unknown": found.unknown,
+    }
+
+
+def with_source(target: Target, key: str, side: Side) -> str:
+    """A side of a change, and where its value comes from."""
+    text = side_text(target, key, side)
+    return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
+
+
+def conflict_side(target: Target, key: str, side: Side) -> str:
+    """A side of a conflict: its exact value and, in brackets, what it means to people and where it comes from:
+    ``604800000 (7 d, topic)``."""
+    if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
+        text, human = exact_quota(key, side.value), quota(key, side.value)
+        human = "" if human.replace(",", "") == text else human
+    else:
+        text, human = side_text(target, key, side), side_human(target, key, side)
+    source = origin(key, side, names.source(side.source)) if side.source is not None else ""
+    notes = ", ".join(filter(None, (human, source)))
+    return f"{text} ({notes})" if notes else text
+
+
+def side_data(side: Side) -> Mapping[str, Data]:
+    """A side of a change as JSON output shows it."""
+    return {
+        "value": side.value,
+        "source": side.source.name if side.source is not None else None,
+        "hidden": side.hidden,
+        "known": side.known,
+    }
+
+
+def _failure_data(failure: Failure | None) -> Mapping[str, Data]:
+    if failure is None:
+        return {"error": None, "message": None, "remedy": None}
+    return {"error": failure.name, "message": failure.message, "remedy": failure.remedy}
+
+
+def stage_table(report: StageReport, draft: Draft) -> Table:
+    """What became of one statement's edits: staged with their diff, not needed, refused with the remedy; and what of
+    them there is no way back from. draft: the plan that they are in."""
+    # Staging forgets the outcomes of what it touches, so an empty plan has as many.
+    staged = _diff_rows(diff_of(report.added, draft), EMPTY, {})
+    notes = [f"not needed: {names.target(d.edit.target)} {d.edit.key}: {d.reason}" for d in report.dropped]
+    notes += [
+        f"! refused: {names.target(r.edit.target)} {r.edit.key}: {r.reason}. {r.remedy}".rstrip()
+        for r in report.refused
+    ]
+    notes += loss_lines(report.added)
+    return Table("staged", _DIFF_COLUMNS, staged, empty="nothing staged", notes=tuple(notes))
+
+
+def loss_lines(staged: Iterable[Staged]) -> list[str]:
+    """What revert could not bring back, or not whole, once these are applied."""
+    return [
+        f"! no way back: {names.target(each.edit.target)} {each.edit.key}".rstrip() + f": {loss}"
+        for each, loss in losses(staged)
+    ]
+
+
+def report_table(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> Table:
+    """How each target of each request went; one line for a target, with the broker's words and the remedy. deletions:
+    what is still to be deleted by what was checked."""
+    rows = tuple(_outcome_row(outcome, report.change) for result in report.results for outcome in result.outcomes)
+    failed = sum(1 for result in report.results for _ in result.failed)
+    notes = [result.step.note for result in report.results if result.step.note]
+    notes += [*deletion_lines(deletions or {}), *risk_lines(report.risks)]
+    if verb == "apply" and not report.sent:
+        notes.append("nothing was sent to change the cluster" + _reason(report))
+    requests = names.plural(len(report.results), "request")
+    notes.append(f"{requests}, {names.plural(len(rows) - failed, 'entity', 'entities')} ok, {failed} failed")
+    if report.change is not None:
+        statuses = {outcome.status for result in report.results for outcome in result.outcomes}
+        if Status.APPLIED in statuses:
+            notes.append(f"change {report.change}: revert {report.change} takes it back")
+        if Status.UNKNOWN in statuses:
+            notes.append(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
+    columns = (Column("Entity"), Column("State"), Column("Why"))
+    return Table("outcomes", columns, rows, empty="nothing to do", notes=tuple(notes))
+
+
+def _reason(report: ApplyReport) -> str:
+    if report.conflicts:
+        return ": another client changed what it touches"
+    if report.risks:
+        return ": there are warnings that nobody accepted"
+    return "" if report.ok else ": the check failed"
+
+
+_CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("Theirs"), Column("Mine"))
+
+
+def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
+    """What another client changed, three ways: what was read, what is there, what the edit makes of it."""
+    go_over = "look at what is theirs; then discard the edit, or go over it"
+    found = (
+        ("conflicts", report.conflicts, "changed by another client since it was read:", go_over),
+        ("overridden", report.overridden, "what another client had changed, and this apply went over:", ""),
+        ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
+    )
+    return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)
+
+
+def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:
+    """Conflicts under a title."""
+    some = tuple(found)
+    notes = (*conflict_reasons(some), *((note,) if note else ()))
+    return Table(name, _CONFLICT_COLUMNS, tuple(map(conflict_row, some)), title=title, notes=notes)
+
+
+def conflict_reasons(found: Iterable[Conflict]) -> list[str]:
+    """What is wrong with the places of conflicts, beside their values."""
+    return [f"! {_slot(conflict.staged.edit.slot)}: {conflict.why}" for conflict in found if conflict.why]
+
+
+def conflict_row(conflict: Conflict) -> Row:
+    """What was read, what is there, what the edit makes of it."""
+    edit = conflict.staged.edit
+    sides = {"was": conflict.was, "theirs": conflict.theirs, "mine": conflict.mine}
+    texts = (conflict_side(edit.target, edit.key, side) for side in sides.values())
+    data: dict[str, Data] = {"entity": names.target(edit.target), "key": edit.key, "why": conflict.why or None}
+    return Row((names.target(edit.target), edit.key, *texts), {**data, **{k: side_data(v) for k, v in sides.items()}})
+
+
+def _outcome_row(outcome: Outcome, change: int | None) -> Row:
+    entity, state = names.target(outcome.target), outcome.status.value
+    why = failure_text(outcome.failure) if outcome.failure else ""
+    return Row(
+        (entity, state, why), {"entity": entity, "state": state, "change": change, **_failure_data(outcome.failure)}
+    )
+
+
+# The staged edits as Kafka's own commands, for this session's cluster.
+
+COMMAND_CONFIG = "client.properties"
+
+
+def runbook_commands(session: Session) -> tuple[Command, ...]:
+    """The commands; where the cluster wants more than an address they name a client.properties."""
+    settings = session.context.settings
+    connection = ["--bootstrap-server", ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
+    if settings.sasl is not None or settings.tls is not None:
+        connection += ["--command-config", COMMAND_CONFIG]
+    return runbook(diff(session.plan, session.snapshot), connection)
+
+
+def runbook_text(session: Session) -> str:
+    """Lines for a POSIX shell."""
+    return shell_text(runbook_commands(session))

@@ -1,0 +1,31 @@
+"""Answers `show`, `describe`, `list` and `effective` from a snapshot in which `needs` has been read. Pure."""
+
+from __future__ import annotations
+
+from console.answers.results import Result
+from console.commands.existence import subject_of
+from console.commands.statements import List, QueryStatement, Show, Subject
+from console.model.snapshot import Snapshot
+from console.plan.plan import EMPTY, Plan
+
+
+def answer(
+    statement: QueryStatement, snapshot: Snapshot, *, plan: Plan = EMPTY, selected: Subject | None = None
+) -> Result:
+    """What was asked. Raises CommandError where an entity, key or column is not there, or could not be read at all;
+    what could be read only in part comes with its problems."""
+    # Each imports what it shows with: a single cold command does not pay for the others.
+    match statement:
+        case Show():
+            from console.answers.describe import show
+
+            subject, span = subject_of(statement.entity, selected, statement.span, statement.keys)
+            return show(statement, subject, snapshot, plan, span)
+        case List():
+            from console.answers.lists import list_kind
+
+            return list_kind(statement, snapshot)
+        case _:
+            from console.answers.quotas import effective_result
+
+            return effective_result(statement, snapshot)

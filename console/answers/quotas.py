@@ -1,0 +1,169 @@
+"""Quotas as results: what is set on an entity, and what counts for a user and a client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from console.answers.results import Column, Data, Detail, Row, Table
+from console.commands.existence import check_key, problems
+from console.commands.statements import EffectiveQuota, Show
+from console.commands.vocabulary import quota_keys
+from console.model.effective_quota import CLIENT_KEYS, Effective, effective, effective_ip
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaValues
+from console.model.snapshot import Snapshot
+from console.plan.amounts import exact_quota, number, quota
+from console.plan.edits import SetQuota, UnsetQuota
+from console.plan.plan import Plan
+from console.present.names import NOTHING, plural, quota_entity
+from console.present.quotas import KEYS, SHORT
+
+ENTITY_COLUMNS = (Column("Entity"), *(Column(SHORT[key], True) for key in KEYS), Column("other"))
+_SHARED = {
+    "user": "shared by all clients of the user",
+    "client-id": "shared by everybody with this client id",
+    "client": "",
+    "ip": "",
+}
+
+
+def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan: Plan) -> Detail:
+    """A quota entity; in full with those below it, what counts, and a user's SCRAM credentials."""
+    own = snapshot.quotas.get(entity, {})
+    for key in statement.keys:
+        check_key(entity, key, own)
+    keys = tuple(key.name for key in statement.keys)
+    parts: dict[str, Table | tuple[Detail, ...]] = {"quotas": _values(entity, own, keys, plan)}
+    data: dict[str, Data] = {"entity": entity.as_dict()}
+    if statement.full and not keys:
+        below = _below(entity, snapshot.quotas)
+        if below:
+            parts["clients"] = entity_table("clients", below, snapshot.quotas, "With single clients:")
+        parts.update(_counting(entity, snapshot))
+        name = entity.name_of(USER) if entity.has(USER) else None
+        if name is not None and not entity.has(CLIENT_ID):
+            parts["scram"] = scram_table(snapshot, [name], "SCRAM credentials:")
+    return Detail(quota_entity(entity), data, (), parts, problems(snapshot, "quotas", "scram"))
+
+
+def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: Plan) -> Table:
+    staged = {s.edit.key: s.edit for s in plan.staged if s.edit.target == entity}
+    rows = []
+    for key in keys or (*quota_keys(entity), *(key for key in own if key not in quota_keys(entity))):
+        edit = staged.get(key)
+        if key not in own and edit is None and not keys:
+            continue
+        text = quota(key, own[key]) if key in own else NOTHING
+        exact = exact_quota(key, own[key]) if key in own else ""
+        match edit:
+            case SetQuota():
+                text += f" → {quota(key, edit.value)}"
+            case UnsetQuota():
+                text += f" → {NOTHING}"
+        letters = ("O" if key in own else "") + ("*" if edit is not None else "")
+        rows.append(Row((letters, key, text, exact), {"key": key, "value": own.get(key), "pending": edit is not None}))
+    columns = (Column(""), Column("Key"), Column("Per broker"), Column("Exactly", True))
+    return Table("quotas", columns, tuple(rows), empty="no quota is set here")
+
+
+def _below(entity: QuotaEntity, quotas: Mapping[QuotaEntity, QuotaValues]) -> list[QuotaEntity]:
+    if not entity.has(USER) or entity.has(CLIENT_ID):
+        return []
+    user = entity.name_of(USER)
+    return sorted_entities(e for e in quotas if e.has(USER) and e.has(CLIENT_ID) and e.name_of(USER) == user)
+
+
+def sorted_entities(entities: Iterable[QuotaEntity]) -> list[QuotaEntity]:
+    """By type, the default before the names."""
+    return sorted(entities, key=lambda e: [(part.type, part.name is not None, part.name or "") for part in e.parts])
+
+
+def entity_table(
+    name: str, entities: Iterable[QuotaEntity], quotas: Mapping[QuotaEntity, QuotaValues], title: str = ""
+) -> Table:
+    """Entities with their values, a column for each key."""
+    rows = []
+    for entity in entities:
+        values = quotas.get(entity, {})
+        others = ", ".join(f"{key}={number(value)}" for key, value in values.items() if key not in KEYS)
+        cells = (quota(key, values[key]) if key in values else NOTHING for key in KEYS)
+        data: dict[str, Data] = {"entity": entity.as_dict(), "values": {key: float(v) for key, v in values.items()}}
+        rows.append(Row((quota_entity(entity), *cells, others), data))
+    columns = tuple(column for column in ENTITY_COLUMNS)
+    return _without_empty(Table(name, columns, tuple(rows), title))
+
+
+def _without_empty(table: Table) -> Table:
+    """Without the columns that no row has a value for."""
+    kept = [
+        place
+        for place in range(len(table.columns))
+        if place == 0 or any(row.cells[place] not in ("", NOTHING) for row in table.rows)
+    ]
+    columns = tuple(table.columns[place] for place in kept)
+    rows = tuple(Row(tuple(row.cells[place] for place in kept), row.data) for row in table.rows)
+    return Table(table.name, columns, rows, table.title, table.empty, table.notes, table.problems)
+
+
+def _counting(entity: QuotaEntity, snapshot: Snapshot) -> dict[str, Table | tuple[Detail, ...]]:
+    """What counts, where the entity says for whom: names, no defaults."""
+    parts = entity.as_dict()
+    user, client, address = parts.get(USER), parts.get(CLIENT_ID), parts.get(IP)
+    if user is not None and client is not None:
+        found = [(key, effective(snapshot.quotas, user, client, key)) for key in CLIENT_KEYS]
+        return {"effective": _effective_table(found, snapshot, f"Effective for user {user}, client {client}:")}
+    if address is not None:
+        found = [(key, effective_ip(snapshot.quotas, address)) for key in quota_keys(entity)]
+        return {"effective": _effective_table(found, snapshot, f"Effective for ip {address}:")}
+    return {}
+
+
+def effective_result(statement: EffectiveQuota, snapshot: Snapshot) -> Table:
+    """`effective user U client C [KEY]`. Raises CommandError for a key that is none."""
+    keys: tuple[str, ...] = CLIENT_KEYS
+    if statement.key is not None:
+        check_key(QuotaEntity.of({USER: statement.user, CLIENT_ID: statement.client}), statement.key)
+        keys = (statement.key.name,)
+    found = [(key, effective(snapshot.quotas, statement.user, statement.client, key)) for key in keys]
+    table = _effective_table(found, snapshot, f"user {statement.user}, {_client(statement.client)}")
+    unread = problems(snapshot, "quotas")
+    return Table(table.name, table.columns, table.rows, table.title, table.empty, table.notes, unread)
+
+
+def _client(client: str) -> str:
+    return f"client {client}" if client else "a client without a client id"
+
+
+def _effective_table(found: list[tuple[str, Effective | None]], snapshot: Snapshot, title: str) -> Table:
+    brokers = len(snapshot.cluster.brokers)
+    rows = []
+    for key, level in found:
+        if level is None:
+            data: dict[str, Data] = {"key": key, "value": None, "entity": None, "shared": None, "beaten": []}
+            rows.append(Row((key, "no limit", "", "", ""), data))
+            continue
+        beaten = ", ".join(f"{quota_entity(b.entity)} {quota(key, b.value)}" for b in level.beaten)
+        cells = (key, quota(key, level.value), quota_entity(level.entity), _SHARED[level.shared], beaten)
+        data = {
+            "key": key,
+            "value": level.value,
+            "entity": level.entity.as_dict(),
+            "shared": level.shared,
+            "beaten": [{"entity": b.entity.as_dict(), "value": b.value} for b in level.beaten],
+        }
+        rows.append(Row(cells, data))
+    columns = (Column("Key"), Column("Per broker", True), Column("From"), Column(""), Column("Over"))
+    note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself." if brokers > 1 else ""
+    return Table("effective", columns, tuple(rows), title, notes=(note,) if note else ())
+
+
+def scram_table(snapshot: Snapshot, users: Iterable[str], title: str = "") -> Table:
+    """SCRAM credentials: what a broker tells of them, never a password."""
+    rows = tuple(
+        Row(
+            (user, credential.mechanism.label, str(credential.iterations)),
+            {"user": user, "mechanism": credential.mechanism.label, "iterations": credential.iterations},
+        )
+        for user in users
+        for credential in snapshot.scram.get(user, ())
+    )
+    return Table("scram", (Column("User"), Column("Mechanism"), Column("Iterations", True)), rows, title)

@@ -1,0 +1,160 @@
+"""`kac acls`, with kafka-acls' options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+
+from console.cli.noun import Noun, OptionsError, Statements
+from console.language.quoting import quote, quoted
+
+_ACL_EXAMPLES = """\
+examples:
+  kac acls -c prod --list --principal User:alice
+  kac acls -c prod --add --allow-principal User:alice --operation READ,DESCRIBE --topic orders
+  kac acls -c prod --add --allow-principal User:svc-8 --consumer --topic orders. --group svc-8 --resource-pattern-type prefixed
+  kac acls -c prod --remove --deny-principal User:bob --operation WRITE --topic orders --yes
+"""  # noqa: E501
+_RESOURCES = {
+    "topic": "topic",
+    "group": "group",
+    "transactional_id": "transactional-id",
+    "delegation_token": "delegation-token",
+    "user_principal": "user",
+}
+_FILTERS = ("any", "match")
+_PRODUCER = {
+    "topic": "WRITE,DESCRIBE,CREATE",
+    "transactional_id": "WRITE,DESCRIBE",
+}
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
+_CONSUMER = {"topic": "READ,DESCRIBE", "group": "READ"}
+
+
+def _acl_options(parser: argparse.ArgumentParser) -> None:
+    def several(name: str, metavar: str, help_: str) -> None:
+        parser.add_argument(name, metavar=metavar, action="append", default=[], help=help_)
+
+    several("--allow-principal", "TYPE:NAME", "who may, as User:alice; may be repeated")
+    several("--deny-principal", "TYPE:NAME", "who may not")
+    several("--operation", "OP,OP", "READ, WRITE, …; without it ALL")
+    several("--topic", "NAME", "a topic; '*' is every one")
+    several("--group", "NAME", "a consumer group")
+    several("--transactional-id", "ID", "a transactional id")
+    several("--delegation-token", "TOKEN", "a delegation token")
+    several("--user-principal", "TYPE:NAME", "a user as a resource")
+    several("--principal", "TYPE:NAME", "with --list: whose")
+    parser.add_argument("--cluster", action="store_true", help="the cluster itself")
+    parser.add_argument("--allow-host", metavar="HOST", default="*", help="from where; without it everywhere")
+    parser.add_argument("--deny-host", metavar="HOST", default="*", help="from where")
+    parser.add_argument(
+        "--resource-pattern-type",
+        choices=("literal", "prefixed", "any", "match"),
+        type=str.lower,
+        help="how names match; with --list also any, and match: all that affects the resource",
+    )
+    parser.add_argument("--producer", action="store_true", help="what a producer needs: of --topic, --transactional-id")
+    parser.add_argument("--consumer", action="store_true", help="what a consumer needs: of --topic and --group")
+    parser.add_argument(
+        "--idempotent", action="store_true", help="with --producer: IDEMPOTENT_WRITE on the cluster too"
+    )
+
+
+def _acl_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action in ("list", "describe"):
+        return _acl_list(given)
+    who = [("allow", name, given.allow_host) for name in given.allow_principal]
+    who += [("deny", name, given.deny_host) for name in given.deny_principal]
+    if not who:
+        raise OptionsError(f"--{action} needs --allow-principal or --deny-principal")
+    verb = {"add": "", "remove": "revoke "}[action]
+    if given.resource_pattern_type in _FILTERS:
+        raise OptionsError(
+            f"--{action} is of one pattern, literal or prefixed; {given.resource_pattern_type} finds several: see them "
+            f"with --list --resource-pattern-type {given.resource_pattern_type}, and name each"
+        )
+    grants = _grants(given)
+    return tuple(
+        f"{verb}{permission} {quote(principal)} {operations} on {target}{_from(host)}"
+        for permission, principal, host in who
+        for operations, target in grants
+    )
+
+
+def _from(host: str) -> str:
+    return "" if host == "*" else f" from {quote(host)}"
+
+
+def _acl_list(given: argparse.Namespace) -> Statements:
+    """One list for each principal and each resource that was named; without any, all."""
+    filters = [f"principal={_value(name)}" for name in given.principal] or [""]
+    resources = [
+        f"resource_type={option.upper()} resource_name={_value(name)}"
+        for option in ("topic", "group", "transactional_id")
+        for name in getattr(given, option)
+    ]
+    if given.cluster:
+        resources.append("resource_type=CLUSTER")
+    if given.resource_pattern_type is not None:
+        how = f"pattern_type={given.resource_pattern_type.upper()}"
+        resources = [f"{what} {how}" for what in resources or [""]]
+    return tuple(" ".join(f"list acls {who} {what}".split()) for who in filters for what in (resources or [""]))
+
+
+def _value(text: str) -> str:
+    """A name that is no pattern, as the value of a list's filter."""
+    return quoted(text) if any(char in text for char in "*?[") else quote(text)
+
+
+def _grants(given: argparse.Namespace) -> list[tuple[str, str]]:
+    """(operations, target) for each resource."""
+    prefixed = " prefixed" if given.resource_pattern_type == "prefixed" else ""
+
+    def targets(option: str) -> list[str]:
+        return [f"{_RESOURCES[option]} {quote(name)}{prefixed}" for name in getattr(given, option)]
+
+    if given.producer or given.consumer:
+        return _roles(given, targets)
+    operations = ",".join(map(_operation, given.operation)) or "ALL"
+    found = [(operations, target) for option in _RESOURCES for target in targets(option)]
+    if given.cluster:
+        found.append((operations, "cluster"))
+    if not found:
+        raise OptionsError("name a resource: --topic, --group, --cluster, --transactional-id, …")
+    return found
+
+
+def _operation(text: str) -> str:
+    """As the language has it; kafka-acls writes AlterConfigs."""
+    return _HUMP.sub("_", text).upper().replace(" ", "").replace("-", "_")
+
+
+def _roles(given: argparse.Namespace, targets: Callable[[str], list[str]]) -> list[tuple[str, str]]:
+    if given.operation:
+        raise OptionsError("--producer and --consumer bring their operations; leave --operation out")
+    if not given.topic or (given.consumer and not given.group):
+        raise OptionsError("--producer needs --topic, --consumer needs --topic and --group")
+    found = []
+    for wanted, needs in ((given.producer, _PRODUCER), (given.consumer, _CONSUMER)):
+        if wanted:
+            found += [(operations, target) for option, operations in needs.items() for target in targets(option)]
+    if given.producer and given.idempotent:
+        found.append(("IDEMPOTENT_WRITE", "cluster"))
+    return found
+
+
+ACLS = Noun(
+    "acls",
+    "list, add and remove ACLs",
+    {
+        "list": "the ACLs; with --principal or a resource, theirs",
+        "add": "allow or deny",
+        "remove": "take away exactly these",
+    },
+    _acl_options,
+    _acl_statements,
+    _ACL_EXAMPLES,
+    destructive=("remove",),
+    aliases=(("create", "add"), ("delete", "remove"), ("describe", "list")),
+)

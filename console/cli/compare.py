@@ -1,0 +1,150 @@
+"""``kac compare``: what differs between two clusters, files or entities, and between the brokers of one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, with_session
+from console.terminal import complain
+
+if TYPE_CHECKING:
+    from console.answers.results import Table
+    from console.commands.session import Session
+    from console.files.wanted import Wanted
+    from console.model.config import ConfigResource
+
+EXAMPLES = """examples:
+  kac compare staging prod                     two contexts
+  kac compare wanted.yaml prod                 a file and a cluster
+  kac compare -c prod topic:orders topic:returns
+  kac compare -c prod --brokers                the keys in which brokers differ, the odd ones marked
+"""
+ENTITIES = ("topic", "broker", "group", "client-metrics")
+
+
+def compare_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac compare``."""
+    parser.set_defaults(run=run_compare)
+    what = (
+        f"a context, a file, or one of {', '.join(f'{word}:NAME' for word in ENTITIES)} in the cluster of the options"
+    )
+    parser.epilog = EXAMPLES
+    parser.add_argument("left", nargs="?", metavar="A", help=what)
+    parser.add_argument("right", nargs="?", metavar="B", help="the same")
+    parser.add_argument("--brokers", action="store_true", help="compare the brokers of the cluster of the options")
+    parser.add_argument("--every", action="store_true", help="with --brokers: keys too that are each broker's own")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """0 told, 1 something could not be read, 2 not understood, 3 with --exit-code: there are differences."""
+    if options.brokers:
+        return with_session(options, "compare", lambda session: _brokers(session, options))
+    if options.left is None or options.right is None:
+        complain("compare takes two things, or --brokers: see kac compare --help")
+        return USAGE
+    resources = [found for text in (options.left, options.right) if (found := _resource(text)) is not None]
+    if len(resources) == 2:
+        return with_session(options, "compare", lambda session: _entities(session, resources, options))
+    from console.answers.text import Printer
+    from console.files.compare_results import difference_table
+    from console.files.comparing import compare
+
+    sides = []
+    for text in (options.left, options.right):
+        side = _side(text, options)
+        if isinstance(side, int):
+            return side
+        sides.append(side)
+    differences = compare(*sides)
+    Printer(options.output)(difference_table(differences, options.left, options.right))
+    return _code(bool(differences), options)
+
+
+def _code(differs: bool, options: argparse.Namespace) -> int:
+    from console.cli.files import CHANGES
+
+    return CHANGES if differs and options.exit_code else DONE
+
+
+def _resource(text: str) -> ConfigResource | None:
+    from console.model.codes import ResourceType
+    from console.model.config import ConfigResource
+
+    word, colon, name = text.partition(":")
+    if not colon or word not in ENTITIES:
+        return None
+    return ConfigResource(ResourceType.parse(word), "" if (word, name) == ("broker", "<default>") else name)
+
+
+def _side(text: str, options: argparse.Namespace) -> Wanted | int:
+    """What a context or a file wants; an exit code after saying why not."""
+    if Path(text).exists():
+        from console.cli.files import read
+
+        found = read([text])
+        return USAGE if found is None else found.wanted
+    named = argparse.Namespace(**{**vars(options), "context": text})
+    context = context_of(named)
+    if context is None:
+        return USAGE
+    import asyncio
+
+    from console.admin.errors import AdminError
+    from console.commands.session import Refused, Session
+    from console.commands.snapshot import read_everything
+    from console.files.of_snapshot import wanted_of
+
+    client = client_of(context)
+    session = Session(client, context, "compare")
+    try:
+        asyncio.run(read_everything(session))
+    except (AdminError, Refused) as error:
+        complain(f"{text}: {error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+        return FAILED
+    finally:
+        client.close()
+    for each in session.snapshot.failures:
+        complain(f"{text}: could not be read: {each.part} {each.entity}: {each.failure}")
+    return wanted_of(session.snapshot)
+
+
+async def _entities(session: Session, resources: list[ConfigResource], options: argparse.Namespace) -> int:
+    from console.answers.text import Printer
+    from console.files.compare_results import entity_table
+
+    await session.read_cluster()
+    await session.read_configs(resources)
+    sets = [session.snapshot.configs.get(resource) for resource in resources]
+    for resource, entries in zip(resources, sets, strict=True):
+        if entries is None:
+            failures = [str(each.failure) for each in session.snapshot.failures if each.part == "configs"]
+            complain(
+                f"{options.left if resource is resources[0] else options.right}: {'; '.join(failures) or 'not there'}"
+            )
+            return FAILED
+    table: Table = entity_table(sets[0], sets[1], options.left, options.right)  # type: ignore[arg-type]
+    Printer(options.output)(table)
+    return _code(bool(table.rows), options)
+
+
+async def _brokers(session: Session, options: argparse.Namespace) -> int:
+    from console.answers.text import Printer
+    from console.files.compare_results import broker_table
+    from console.files.comparing import broker_matrix
+    from console.model.config import broker_resource
+
+    await session.read_cluster()
+    ids = sorted(broker.id for broker in session.snapshot.cluster.brokers)
+    await session.read_configs([broker_resource(number) for number in ids])
+    known = session.snapshot.configs
+    sets = {number: known[broker_resource(number)] for number in ids if broker_resource(number) in known}
+    for number in ids:
+        if number not in sets:
+            complain(f"broker {number} could not be read")
+    rows = broker_matrix(sets, every=options.every)
+    Printer(options.output)(broker_table(rows, sorted(sets)))
+    return FAILED if len(sets) < len(ids) else _code(bool(rows), options)

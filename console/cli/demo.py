@@ -1,0 +1,127 @@
+"""``kac demo`` opens the console on an embedded cluster that ends with it; ``kac cluster`` runs such a cluster for any client."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from console.cli.opening import FAILED, USAGE, open_log_file
+from console.cli.screen import no_screen
+from console.embedded import command
+from console.embedded.command import add_options as add_cluster_options
+from console.embedded.command import argv_of, parsed_faults, specs
+from console.terminal import complain
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.embedded.faults.faults import Fault
+    from console.embedded.spec import ClusterSpec
+
+
+# ``kac demo``: the console on an embedded cluster that begins and ends with it.
+
+COLOR = "magenta"
+FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}
+CONFIRMED = frozenset({"production"})
+"""Applying to these wants the context's name typed."""
+OWN_PROCESS = frozenset({"large"})
+"""Scenarios whose cluster has so much to do that it would slow the console's own process."""
+
+
+def demo_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac cluster``; `incident` where no scenario is named."""
+    parser.set_defaults(run=run_demo)
+    add_cluster_options(parser, scenario="incident")
+
+
+def run_demo(options: argparse.Namespace) -> int:
+    """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be, and
+    without a terminal for the screen."""
+    from console.cli.screen import show
+    from console.contexts.choice import Given
+    from console.embedded.in_process import ClusterProcessFailed
+    from console.embedded.storage.state_file import StateFileError
+
+    try:
+        clusters, faults = specs(options), parsed_faults(options)
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    why = no_screen(os.environ)
+    if why:
+        complain(f"{why}; `kac cluster` runs such a cluster for it")
+        return USAGE
+    open_log_file()
+    with ExitStack() as running:
+        if options.state is None:
+            # What happened in a cluster that is gone tomorrow is no history; the log stays where it belongs.
+            os.environ["XDG_STATE_HOME"] = running.enter_context(TemporaryDirectory(prefix="kac-demo-"))
+        try:
+            addresses = running.enter_context(_running(options, clusters, faults))
+        except (ClusterProcessFailed, StateFileError) as error:
+            complain(str(error))
+            return FAILED
+        except OSError as error:
+            complain(f"can't listen: {error.strerror or error}; leave --port out to take any that is free")
+            return FAILED
+        contexts = [context_of(name, bootstrap, len(addresses)) for name, bootstrap in addresses.items()]
+        return show(contexts[0], Given(contexts))
+
+
+@contextmanager
+def _running(
+    options: argparse.Namespace, clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...]
+) -> Iterator[dict[str, str]]:
+    """Run the clusters; gives the bootstrap addresses of each by name."""
+    if options.scenario in OWN_PROCESS:
+        from console.embedded.in_process import run_in_process
+
+        # The other process has its own start to do: meanwhile this one reads what the screen needs.
+        Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
+        with run_in_process(argv_of(options)) as bootstrap:
+            yield dict.fromkeys(clusters, bootstrap)
+        return
+    from console.embedded.in_thread import run_in_thread
+
+    with ExitStack() as threads:
+        addresses = {}
+        for name, spec in clusters.items():
+            cluster = threads.enter_context(run_in_thread(spec, faults))
+            addresses[name] = cluster.bootstrap
+        yield addresses
+
+
+def context_of(name: str, bootstrap: str, of: int) -> Context:
+    """The context of one of so many clusters: a single one is the ``demo``."""
+    from console.admin.settings import ConnectionSettings
+    from console.contexts import Context
+    from console.contexts.bootstrap import parse_bootstrap
+
+    alone = of == 1
+    return Context(
+        "demo" if alone else name,
+        "kac demo",
+        ConnectionSettings(parse_bootstrap(bootstrap)),
+        color=COLOR if alone else FLEET_COLORS.get(name, COLOR),
+        confirm=not alone and name in CONFIRMED,
+    )
+
+
+# ``kac cluster``: the embedded cluster alone, for any client.
+
+
+def cluster_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac cluster``."""
+    parser.set_defaults(run=run_cluster)
+    command.add_options(parser)
+
+
+def run_cluster(options: argparse.Namespace) -> int:
+    """Run until SIGTERM or SIGINT: 0 ended, 1 could not start, 2 options that can't be."""
+    return command.run_cluster(options)

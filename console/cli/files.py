@@ -1,0 +1,350 @@
+"""``kac diff``, ``plan``, ``apply``, ``export`` and ``snapshot``: the wanted state in files, and the state of a cluster as text."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, open_log_file, with_session
+from console.safe_files import PRIVATE
+from console.terminal import complain, put, stdout
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+    from console.files.edits import Prune
+    from console.files.plan_file import PlanFile
+    from console.files.reading import Read
+    from console.files.staging import Staging
+
+
+# What the commands that take files have in common: their options, and what they say of what can't be.
+
+CHANGES = 3
+"""Exit code: changes are waiting."""
+PRUNE_HELP = (
+    "remove what no file has: topics, configs, quotas or acls, all or those whose name GLOB matches (an ACL goes by "
+    "its principal). Of what a file lists, overrides and limits that it leaves out are removed in any case"
+)
+
+
+def add_file_options(parser: argparse.ArgumentParser) -> None:
+    """The files, and what may be removed beside them."""
+    files = "a file, a directory of *.yaml, or - for standard input; may be given several times"
+    parser.add_argument("-f", "--file", metavar="FILE", action="append", required=True, help=files)
+    parser.add_argument("--prune", metavar="KIND[=GLOB]", action="append", default=[], help=PRUNE_HELP)
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+
+
+def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
+    """What --prune names; None after saying what is wrong with it."""
+    from console.files.edits import KINDS, Prune
+
+    found = []
+    for text in options.prune:
+        kind, _, glob = text.partition("=")
+        if kind not in KINDS:
+            complain(f"--prune {text}: name what may be removed: {', '.join(KINDS)}")
+            return None
+        found.append(Prune(kind, glob or "*"))
+    return tuple(found)
+
+
+def read(names: list[str]) -> Read | None:
+    """The files; None after saying all that is wrong with them."""
+    from console.files.errors import FileProblems
+    from console.files.reading import read_files
+
+    # Everything that is made here stays until the end: the collector would walk it again and again.
+    gc.disable()
+    try:
+        return read_files(names)
+    except FileProblems as problems:
+        for problem in problems.problems:
+            complain(str(problem))
+        return None
+
+
+def written(path: Path, text: str, mode: int) -> bool:
+    """Write a file as `console.safe_files.write_whole` does; False after saying why it can't be."""
+    from console.safe_files import write_whole
+
+    try:
+        write_whole(path, text, mode)
+    except OSError as error:
+        complain(f"can't write {path}: {error.strerror or error}")
+        return False
+    return True
+
+
+async def staged(session: Session, found: Read, prune: tuple[Prune, ...]) -> tuple[Staging, int]:
+    """Stage them, and say what can't be; the exit code so far."""
+    from console.files.staging import stage_files
+
+    staging = await stage_files(session, found, prune)
+    for problem in (*staging.problems, *staging.secrets):
+        complain(str(problem))
+    for line in staging.unread:
+        complain(f"could not be read: {line}")
+    return staging, 0 if staging.whole else FAILED
+
+
+# ``kac diff``: what would change for a cluster to be as files want it.
+
+NO_CHANGES = "no changes"
+
+
+def diff_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac diff``."""
+    parser.set_defaults(run=run_diff)
+    add_difference_options(parser)
+
+
+def run_diff(options: argparse.Namespace) -> int:
+    """0 told, 1 something can't be done or read, 2 the files or the context are no good, 3 with --exit-code."""
+
+    async def unchecked(_: Session) -> bool:
+        return True
+
+    return tell_difference(options, "diff", unchecked, lambda _: True)
+
+
+def add_difference_options(parser: argparse.ArgumentParser) -> None:
+    """The files, and whether a difference is an exit code."""
+    add_file_options(parser)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something would change")
+
+
+def tell_difference(
+    options: argparse.Namespace,
+    door: str,
+    check: Callable[[Session], Awaitable[bool]],
+    keep: Callable[[Session], bool],
+) -> int:
+    """Stage what the files want and print it. check: before it is printed, keep: afterwards; False is a failure. The
+    exit code: as `run`."""
+    prune = prunes(options)
+    found = read(options.file) if prune is not None else None
+    if found is None or prune is None:
+        return USAGE
+    from console.answers.plan_results import plan_table
+    from console.answers.text import Printer
+    from console.commands.retention_estimate import deletions, read_retention
+
+    async def work(session: Session) -> int:
+        _, code = await staged(session, found, prune)
+        if not await check(session):
+            code = code or FAILED
+        await read_retention(session)
+        table = plan_table(session.plan, session.snapshot, deletions=deletions(session))
+        Printer(options.output)(replace(table, empty=NO_CHANGES))
+        if not keep(session):
+            return FAILED
+        return code or (CHANGES if session.plan and options.exit_code else 0)
+
+    return with_session(options, door, work)
+
+
+# ``kac plan``: what files would change, checked by the brokers, and kept in a file to apply later.
+
+
+def plan_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac plan``."""
+    parser.set_defaults(run=run_plan)
+    add_difference_options(parser)
+    parser.add_argument("--out", type=Path, metavar="PLAN", help="keep the plan in a file, for kac apply -f PLAN")
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    """0 told, 1 something can't be done or is refused, 2 the files or the context are no good, 3 with --exit-code."""
+
+    async def check(session: Session) -> bool:
+        return not session.plan or session.context.read_only or (await session.check()).ok
+
+    def keep(session: Session) -> bool:
+        return options.out is None or _kept(session, options.out)
+
+    return tell_difference(options, "plan", check, keep)
+
+
+def _kept(session: Session, path: Path) -> bool:
+    from console.files.plan_file import write_plan
+
+    try:
+        text = write_plan(session.plan, session.snapshot.cluster.cluster_id or "")
+    except ValueError as error:
+        complain(str(error))
+        return False
+    return written(path, text, PRIVATE)
+
+
+# ``kac apply``: makes a cluster as files want it, or carries out a plan that was kept.
+
+
+def apply_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac apply``."""
+    parser.set_defaults(run=run_apply)
+    add_file_options(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--valid-only", action="store_true", help="send the rest where something can't be or is refused"
+    )
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
+    parser.add_argument(
+        "--force", action="store_true", help="go over what another client changed meanwhile, and name it"
+    )
+
+
+def run_apply(options: argparse.Namespace) -> int:
+    """0 applied, or nothing to apply; 1 something failed or was refused; 2 the files or the context are no good."""
+    try:
+        kept = _plan_file(options.file)
+    except ValueError as problem:
+        complain(str(problem))
+        return USAGE
+    prune = prunes(options)
+    found = read(options.file) if kept is None and prune is not None else None
+    if prune is None or (kept is None and found is None):
+        return USAGE
+
+    async def work(session: Session) -> int:
+        code, blocked = DONE, False
+        if kept:
+            code = await _stage_plan(session, kept, options.output, force=options.force)
+            blocked = bool(code)
+        elif found is not None:
+            staging, code = await staged(session, found, prune)
+            blocked = staging.blocked
+        if blocked and not options.valid_only:
+            complain("nothing was sent; --valid-only sends the rest")
+            return code
+        return await _apply(session, options) or code
+
+    return with_session(options, "apply", work)
+
+
+async def _apply(session: Session, options: argparse.Namespace) -> int:
+    from console.answers.plan_results import plan_table
+    from console.answers.text import Printer
+    from console.commands.retention_estimate import deletions, read_retention
+    from console.commands.run import Runner
+    from console.commands.statements import Apply
+    from console.session.risk_reading import read_for_risks
+
+    await read_retention(session)
+    facts = await read_for_risks(session, session.plan.staged)
+    table = plan_table(session.plan, session.snapshot, deletions=deletions(session), facts=facts)
+    Printer(options.output)(replace(table, empty=NO_CHANGES))
+    if not session.plan:
+        return DONE
+    runner = Runner(session, "", Printer(options.output))
+    accept = tuple(name for name in options.accept.split(",") if name)
+    wish = Apply(yes=options.yes, valid_only=options.valid_only, force=options.force, accept=accept)
+    await runner.carry_out((wish,))
+    return FAILED if runner.failed else DONE
+
+
+def _plan_file(names: list[str]) -> PlanFile | None:
+    """The plan where a single file is one; None where it is none, or can't be read as a text at all. Raises
+    FileProblem, a ValueError."""
+    from console.files.plan_file import is_plan, read_plan
+    from console.files.reading import LARGEST
+    from console.safe_files import read_text
+
+    if len(names) != 1 or not Path(names[0]).is_file():
+        return None
+    try:
+        text = read_text(Path(names[0]), LARGEST)
+    except (OSError, ValueError):
+        return None
+    return read_plan(text, names[0]) if is_plan(text) else None
+
+
+async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: bool) -> int:
+    """Stage its edits again. What moved since the plan was made is named and left out of it, unless it is forced.
+    Returns the exit code so far."""
+    from console.answers.plan_results import conflict_table
+    from console.answers.text import Printer
+    from console.commands.snapshot import read_everything
+    from console.files.plan_file import moved_since
+    from console.plan.plan import without
+    from console.present import names
+
+    await read_everything(session)
+    if session.snapshot.cluster.cluster_id != kept.cluster_id:
+        complain(f"the plan was made for cluster {kept.cluster_id}; this is {session.snapshot.cluster.cluster_id}")
+        return FAILED
+    report = session.stage([staged_.edit for staged_ in kept.staged])
+    for refused in report.refused:
+        complain(f"{refused.reason}. {refused.remedy}".rstrip(". ") + ".")
+    moved = moved_since(kept, session.plan, session.snapshot)
+    if moved:
+        Printer(output)(conflict_table("moved", moved, "changed since the plan was made:"))
+    if moved and not force:
+        # What is sent stands on what the plan was made upon, also with --valid-only.
+        session.replan(without(session.plan, {conflict.staged.edit.slot for conflict in moved}))
+        for target in dict.fromkeys(conflict.staged.edit.target for conflict in moved):
+            keys = ", ".join(c.staged.edit.key or "all of it" for c in moved if c.staged.edit.target == target)
+            complain(f"left out, changed since the plan was made: {names.target(target)}: {keys}; --force goes over it")
+    return FAILED if report.refused or (moved and not force) else DONE
+
+
+# ``kac export``: the wanted state of a cluster as YAML for review.
+
+
+def export_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac export``."""
+    parser.set_defaults(run=run_export)
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write it there (default: standard output)")
+
+
+def run_export(options: argparse.Namespace) -> int:
+    """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
+    from console.commands.snapshot import read_everything
+    from console.files.of_snapshot import wanted_of
+    from console.files.writing import yaml_text
+
+    async def work(session: Session) -> int:
+        gc.disable()
+        await read_everything(session)
+        known = session.snapshot
+        missing = [f"{each.part} {each.entity}: {each.failure}".strip() for each in known.failures]
+        for line in missing:
+            complain(f"could not be read: {line}")
+        title = f"cluster {known.cluster.cluster_id}" + (f"; {len(missing)} parts could not be read" if missing else "")
+        text = yaml_text(wanted_of(known), title)
+        if options.output is None:
+            put(text)
+        elif not written(options.output, text, PRIVATE):
+            return FAILED
+        return FAILED if missing else DONE
+
+    return with_session(options, "export", work)
+
+
+# ``kac snapshot``: the whole state of a cluster as JSON.
+
+
+def snapshot_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac snapshot``."""
+    parser.set_defaults(run=run_snapshot)
+    parser.add_argument("--output", choices=("json",), default="json", help="form of the state")
+    parser.add_argument("--overrides", action="store_true", help="only what is set on an entity itself")
+
+
+def run_snapshot(options: argparse.Namespace) -> int:
+    """0 printed, 1 failed, 2 no context."""
+    from console.commands.snapshot import print_snapshot
+
+    context = context_of(options)
+    if context is None:
+        return USAGE
+    open_log_file()
+    client = client_of(context)
+    try:
+        return print_snapshot(client, context, stdout(), overrides=options.overrides, complain=complain)
+    finally:
+        client.close()

@@ -1,0 +1,425 @@
+"""``kac history``, ``drift``, ``usage`` and ``lake report``: what a lake holds, as tables or a page; the journal of this host."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.cli.files import written
+from console.cli.opening import DONE, FAILED, USAGE
+from console.model.changes import Status
+from console.model.numbers import is_natural, natural_number, option
+from console.safe_files import SHARED
+from console.terminal import complain, put, stdout
+
+if TYPE_CHECKING:
+    from console.answers.results import Table
+    from console.contexts import Context
+    from console.history.reader.tables import Tables
+    from console.history.schema import Table as LakeTable
+
+
+# What the commands that read a lake share: their options, the lake, the cluster, how results are printed.
+
+ALL = "all"
+_NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")
+_ENVIRONMENT = ("KAC_CONTEXT", "KAC_BOOTSTRAP")
+
+
+def add_lake(parser: argparse.ArgumentParser) -> None:
+    """Where the lake is, and which of its clusters."""
+    where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
+    parser.add_argument("--lake", metavar="PATH", default=argparse.SUPPRESS, help=where)
+    parser.add_argument("--cluster", metavar="ID", help="a cluster of the lake by its id, or all")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The form of the results."""
+    parser.add_argument("--output", choices=("text", "json", "csv"), default="text", help="form of the results")
+
+
+def add_window(parser: argparse.ArgumentParser) -> None:
+    """From when to when: texts, which `window` reads."""
+    parser.add_argument("--since", metavar="TIME", help="from then: 2h and 7d (ago), 14:05, 2026-11-20T14:05")
+    parser.add_argument("--until", metavar="TIME", help="before then, likewise")
+
+
+def window(options: argparse.Namespace, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """The times of ``--since`` and ``--until``. Raises ValueError with words for the operator."""
+    from console.answers.lake_tables import moment
+
+    since, until = (None if text is None else moment(text, now) for text in (options.since, options.until))
+    if since is not None and until is not None and since >= until:
+        raise ValueError("--since is not before --until")
+    return since, until
+
+
+class Opened(NamedTuple):
+    """A lake, and the cluster that is asked for: None is all of them."""
+
+    tables: Tables
+    cluster: str | None
+    now: datetime
+
+    def fresh(self, table: LakeTable) -> list[str]:
+        """How fresh a table is: a line for each cluster that is shown, with the times in which nobody looked."""
+        from console.history.reader.queries import freshness, gaps
+        from console.present.lake import fresh_text, gap_text
+
+        lines = []
+        clusters = [self.cluster] if self.cluster is not None else self.tables.clusters(table)
+        for cluster in clusters:
+            (found,) = freshness(self.tables, cluster, of=(table,))
+            known = [gap_text(gap, self.now) for gap in gaps(self.tables, cluster)[:3]]
+            lines.append(f"{cluster}: {'; '.join([fresh_text(found, self.now), *known])}")
+        return lines
+
+
+def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int:
+    """What `work` gives: the exit code; 1 where the lake can't be read, 2 where the cluster is none of the lake's."""
+    from console.history.reader.tables import Tables
+    from console.history.store.errors import LakeError
+
+    context = named_context(options)
+    if isinstance(context, int):
+        return context
+    try:
+        with closing(Tables(lake_of(options, context))) as tables:
+            cluster = _cluster(options, context, tables)
+            return cluster if isinstance(cluster, int) else work(Opened(tables, cluster, datetime.now(UTC)))
+    except LakeError as error:
+        complain(str(error))
+        return FAILED
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+
+
+def lake_of(options: argparse.Namespace, context: Context | None) -> str:
+    """Where the lake is that the options, the environment and the context name."""
+    from console.contexts.lake_place import lake_place
+
+    setting = context.lake if context is not None else None
+    return lake_place(getattr(options, "lake", None), os.environ, setting, Path.home())
+
+
+def named_context(options: argparse.Namespace) -> Context | int | None:
+    """The context that is named, or the current one; an exit code where the named one can't be used. None: there is
+    none, which a lake can be read without."""
+    from console.cli.opening import context_of
+
+    if _names_a_cluster(options):
+        context = context_of(options)
+        return USAGE if context is None else context
+    if hasattr(options, "lake") and getattr(options, "cluster", None) is not None:
+        return None  # a context has nothing to add
+    from console.contexts import ContextError, load, resolve
+
+    try:
+        return resolve(load(os.environ, Path.home()))
+    except ContextError:
+        return None
+
+
+def _names_a_cluster(options: argparse.Namespace) -> bool:
+    return any(hasattr(options, name) for name in _NAMES_A_CLUSTER) or any(map(os.environ.get, _ENVIRONMENT))
+
+
+def _cluster(options: argparse.Namespace, context: Context | None, tables: Tables) -> str | int | None:
+    """The cluster that is named; else the context's; else all."""
+    from console.history.reader.queries import SHOWN
+
+    known = tables.clusters(*SHOWN)
+    if options.cluster is not None:
+        if options.cluster == ALL or options.cluster in known:
+            return None if options.cluster == ALL else str(options.cluster)
+        complain(f"the lake at {tables.where} has no cluster {options.cluster!r}: {', '.join(known) or 'it is empty'}")
+        return USAGE
+    if context is None:
+        return None
+    found = context.cluster_id
+    if found is None and _names_a_cluster(options):
+        asked = cluster_id_of(options)
+        if isinstance(asked, int):
+            return asked
+        found = asked
+    if found is None or (found not in known and not _names_a_cluster(options)):
+        return None
+    return found
+
+
+def cluster_id_of(options: argparse.Namespace) -> str | int:
+    """The id of the cluster of the options, as it answers; an exit code after saying why there is none."""
+    from typing import Any
+
+    from console.cli.opening import with_session
+
+    found: list[str] = []
+
+    async def work(session: Any) -> int:
+        await session.read_cluster()
+        found.append(session.snapshot.cluster.cluster_id)
+        return DONE
+
+    code = with_session(options, "lake", work)
+    return found[0] if found else code
+
+
+def print_table(table: Table, output: str, notes: Callable[[], Sequence[str]]) -> None:
+    """The results in their form; below text, what is noted of them: found out once the table is printed."""
+    if output == "csv":
+        from console.answers.data_forms import write
+
+        write([table], "csv", stdout())
+        return
+    from console.answers.text import Printer
+    from console.present.text import clean
+
+    Printer(output)(table)
+    if output == "text" and (lines := notes()):
+        put("".join(f"{line}\n" for line in ("", *map(clean, lines))))
+
+
+# ``kac history``: what was changed, from a lake where there is one, else from the journal of this host.
+
+LIMIT = 500
+_OF_A_LAKE = ("lake", "cluster", "entity", "since", "until", "key", "principal", "limit")
+_OUTCOMES = {"applied": Status.APPLIED, "not-applied": Status.NOT_APPLIED}
+EXAMPLES = """examples:
+  kac history --since 2h                          what changed in the last two hours
+  kac history --key 'retention*' --principal alice
+  kac history --journal -b broker1:9092           what was applied from this host alone
+  kac history --settle 42 not-applied --why 'the topic is as before, the proxy was restarted'
+"""
+
+
+def history_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac history``."""
+    parser.set_defaults(run=run_history)
+    parser.epilog = EXAMPLES
+    parser.add_argument("text", nargs="?", default="", metavar="TEXT", help="only changes with these words in them")
+    parser.add_argument("--entity", metavar="TYPE:KEY", help="only of topic:orders, broker:2, quota:user=alice …")
+    add_window(parser)
+    parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
+    parser.add_argument("--principal", metavar="WHO", help="only what this principal did, or may have done")
+    parser.add_argument(
+        "--limit", metavar="N", type=option(natural_number), help=f"so many changes, the latest (default {LIMIT})"
+    )
+    add_lake(parser)
+    parser.add_argument("--journal", action="store_true", help="the changes applied from this host, from its journal")
+    parser.add_argument(
+        "--settle",
+        nargs=2,
+        metavar=("CHANGE", "OUTCOME"),
+        help="say how a change of unknown outcome ended: applied or not-applied; kept in the journal with --why",
+    )
+    parser.add_argument("--why", metavar="TEXT", help="how you know, for --settle; asked for at a terminal")
+    parser.add_argument("--mend", action="store_true", help="end the journal's last line where it was cut short")
+    add_output(parser)
+
+
+def run_history(options: argparse.Namespace) -> int:
+    """0 shown, settled or mended, 1 failed, 2 no context, or not understood."""
+    of_lake = [name for name in _OF_A_LAKE if getattr(options, name, None) is not None]
+    if options.settle and options.settle[1] not in _OUTCOMES:
+        complain(f"--settle takes the number of a change, and {' or '.join(_OUTCOMES)}: --settle 42 applied")
+        return USAGE
+    if options.settle and not _is_number(options.settle[0]):
+        complain("--settle takes the number of a change first; kac history --journal shows them")
+        return USAGE
+    if options.why is not None and not options.settle:
+        complain("--why says how you know what --settle says: give both")
+        return USAGE
+    if options.journal or options.mend or options.settle:
+        if of_lake:
+            complain(f"--{of_lake[0]} is of a lake: leave it out, or --journal, --settle and --mend")
+            return USAGE
+        return _journal(options)
+    if not of_lake:
+        context = named_context(options)
+        if isinstance(context, int):
+            return context
+        if not _is_there(lake_of(options, context)):
+            return _journal(options)
+    return read_lake(options, lambda opened: _timeline(opened, options))
+
+
+def _is_there(where: str) -> bool:
+    return "://" not in where and Path(where, "lake.json").exists()
+
+
+def _timeline(opened: Opened, options: argparse.Namespace) -> int:
+    from console.answers.lake_tables import history_table
+    from console.history.reader.queries import Wanted, first_looks, timeline, with_acls
+    from console.history.schema import HISTORY
+
+    since, until = window(options, opened.now)
+    limit = max(1, options.limit or LIMIT)
+    entities = () if options.entity is None else with_acls(*_entity_of(options.entity))
+    wanted = Wanted(opened.cluster, entities, since, until, options.key, options.principal, options.text)
+    found = timeline(opened.tables, wanted, limit + 1)
+    more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
+    shown = found[:limit]
+    table = history_table(shown, clusters=opened.cluster is None, first_looks=first_looks(opened.tables, shown))
+    print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
+    return DONE
+
+
+def _entity_of(text: str) -> tuple[str, str]:
+    """Type and key. Raises ValueError with words for the operator."""
+    type_, colon, key = text.partition(":")
+    if not colon or not key:
+        raise ValueError(f"{text!r} is no entity: they look like topic:orders, broker:2, quota:user=alice")
+    return type_, key
+
+
+def _is_number(text: str) -> bool:
+    return is_natural(text) and len(text) < 19
+
+
+async def _ask_why() -> str:
+    from console.commands.asking import Terminal
+
+    terminal = Terminal()
+    return await terminal.line("How do you know? ") if terminal.answers else ""
+
+
+def _journal(options: argparse.Namespace) -> int:
+    from console.answers.history_results import read_history_table
+    from console.cli.opening import with_session
+    from console.commands.outstanding import outstanding
+    from console.commands.past import decide, mend
+    from console.commands.session import Session
+    from console.present.names import plural
+
+    async def work(session: Session) -> int:
+        if options.mend:
+            mended = await mend(session)
+            complain("the line is ended; what it was to say is lost" if mended else "no line is cut")
+            return DONE
+        if options.settle:
+            number, outcome = options.settle
+            why = options.why if options.why is not None else await _ask_why()
+            if not why:
+                complain("nothing was settled: say how you know it, with --why TEXT")
+                return USAGE
+            settled = await decide(session, int(number), _OUTCOMES[outcome], why)
+            complain(f"change {number}: {plural(settled, 'edit')} settled as {outcome.replace('-', ' ')}")
+            return DONE
+        for line in (await outstanding(session)).lines:
+            complain(line)
+        everything = options.output != "text"
+        table = await read_history_table(session, None, options.text, all_=everything)
+        print_table(table, options.output, tuple)
+        return DONE
+
+    return with_session(options, "history", work)
+
+
+# ``kac drift``: what differs from its peers, read from a lake.
+
+SCOPES = ("broker", "cluster", "baseline")
+
+
+def drift_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac drift``."""
+    parser.set_defaults(run=run_drift)
+    parser.add_argument("--scope", choices=SCOPES, help="among brokers, among clusters, or from the baseline file")
+    parser.add_argument("--key", metavar="KEY", help="only this key; * and ? stand for others")
+    add_lake(parser)
+    add_output(parser)
+    parser.add_argument("--exit-code", action="store_true", help="exit with 3 where something differs")
+
+
+def run_drift(options: argparse.Namespace) -> int:
+    """0 told, 1 the lake could not be read, 2 not understood, 3 with --exit-code: something differs."""
+
+    def work(opened: Opened) -> int:
+        from console.answers.lake_tables import drift_table
+        from console.history.reader.queries import drift
+        from console.history.schema import DRIFT
+
+        rows = drift(opened.tables, opened.cluster, options.scope, options.key)
+        table = drift_table(rows, clusters=opened.cluster is None)
+        print_table(table, options.output, lambda: opened.fresh(DRIFT))
+        return 3 if rows and options.exit_code else DONE
+
+    return read_lake(options, work)
+
+
+# ``kac usage``: who uses what of which quota, read from a lake.
+
+KEYS = ("producer_byte_rate", "consumer_byte_rate", "request_percentage")
+_NOTE = "rates are estimates from request logs: bytes of records, without headers"
+
+
+def usage_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac usage``."""
+    parser.set_defaults(run=run_usage)
+    add_window(parser)
+    parser.add_argument("--key", choices=KEYS, help="only this quota")
+    parser.add_argument("--principal", metavar="USER", help="only pairs of this user")
+    parser.add_argument(
+        "--limit", metavar="N", type=option(natural_number), default=30, help="so many pairs, the hottest (default 30)"
+    )
+    add_lake(parser)
+    add_output(parser)
+
+
+def run_usage(options: argparse.Namespace) -> int:
+    """0 told, 1 the lake could not be read, 2 not understood."""
+
+    def work(opened: Opened) -> int:
+        from console.answers.lake_tables import usage_table
+        from console.history.reader.queries import Window, hottest
+        from console.history.schema import QUOTA_USAGE
+
+        since, until = window(options, opened.now)
+        clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(QUOTA_USAGE)
+        asked = [Window(each, since, until, options.key, options.principal) for each in clusters]
+        rows = [row for each in asked for row in hottest(opened.tables, each, max(1, options.limit))]
+        table = usage_table(rows, clusters=opened.cluster is None)
+        print_table(table, options.output, lambda: [*opened.fresh(QUOTA_USAGE), _NOTE])
+        return DONE
+
+    return read_lake(options, work)
+
+
+# ``kac lake report``: what happened in some hours, as a page to put beside a post-mortem.
+
+STDOUT = "-"
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """0 written, 1 the lake could not be read or the file not written, 2 not understood."""
+    if not getattr(options, "html", None):
+        complain("lake report writes a page: name its file with --html FILE (- is standard output)")
+        return USAGE
+    asked = {name: getattr(options, name, None) for name in ("cluster", "since", "until")}
+    return read_lake(argparse.Namespace(**{**vars(options), **asked}), lambda opened: _write(opened, options, asked))
+
+
+def _write(opened: Opened, options: argparse.Namespace, asked: dict[str, str | None]) -> int:
+    from console.history.reader.queries import SHOWN
+    from console.lake.report import gather, page
+
+    since, until = window(argparse.Namespace(**asked), opened.now)
+    clusters = [opened.cluster] if opened.cluster is not None else opened.tables.clusters(*SHOWN)
+    found = [gather(opened.tables, each, since, until, opened.now) for each in clusters]
+    reports = [report for report in found if report is not None]
+    if not reports:
+        complain(f"the lake at {opened.tables.where} has nothing to report; `kac lake build` makes its tables")
+        return FAILED
+    if options.html == STDOUT:
+        put(page(reports))
+        return DONE
+    if not written(Path(options.html), page(reports), SHARED):
+        return FAILED
+    changes = sum(len(report.changes) for report in reports)
+    complain(f"{options.html}: {changes:,} changes of {', '.join(report.cluster_id for report in reports)}")
+    return DONE

@@ -1,0 +1,1 @@
+"""`kac configs`: kafka-configs' command line on this client."""

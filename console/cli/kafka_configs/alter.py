@@ -1,0 +1,299 @@
+"""Carries out --alter: kafka-configs' checks of keys and values (ConfigCommand.alterConfig), the edits, and sending them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from console.cli.kafka_configs.command_line import BROKER_LOGGERS, CLIENTS, IPS, USERS, UsageError
+from console.cli.kafka_configs.describe import quota_filter, read_configs, read_quotas
+from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, entity_of, is_int, resource_of
+from console.commands.secret_values import is_sensitive
+from console.commands.session import Refused, Session
+from console.commands.vocabulary import known_entry
+from console.model.changes import ScramUser
+from console.model.codes import ScramMechanism
+from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
+from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    ConfigEdit,
+    DeleteScram,
+    QuotaEdit,
+    ScramEdit,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import Plan
+from console.plan.staged import UNREAD, Staged, Was
+from console.plan.values import same_value
+from console.session.apply_report import ApplyReport
+
+# What --alter changes, as edits, after kafka-configs' checks of keys and values (ConfigCommand.alterConfig).
+
+MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
+DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096
+"""ConfigCommand.DefaultScramIterations; ScramMechanism.minIterations of both."""
+
+_CREDENTIAL = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_TWICE = "Error due to duplicate config keys"
+
+
+def config_changes(
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], snapshot: Snapshot
+) -> tuple[ConfigEdit, ...]:
+    """Edits of a topic, broker, group, client metrics or loggers, which have been described as far as they could be.
+    Values go as they are written: what they may be is for the broker to say. Raises UsageError."""
+    resource = resource_of(request)
+    if request.type == BROKER_LOGGERS:
+        loggers = {entry.name for entry in snapshot.configs.get(resource, ())}
+        invalid = [key for key in (*deleted, *sorted(added)) if key not in loggers]
+        if invalid:
+            raise UsageError(f"Invalid broker logger(s): {','.join(invalid)}", _near(invalid[0], loggers))
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a key is named twice")
+    edits: list[ConfigEdit] = []
+    for key, value in added.items():
+        secret = is_sensitive(resource, key, known_entry(snapshot, resource, key))
+        edits.append(SetConfig(resource, key, Secret(value) if secret else value))
+    return (*edits, *(UnsetConfig(resource, key) for key in deleted))
+
+
+def near_keys(added: Iterable[str], known: ConfigSet | None) -> str:
+    """For keys that there are not, which was probably meant; ``""`` where that can't be told."""
+    names = {entry.name for entry in known or ()}
+    hints = (_near(key, names) for key in added if names and key not in names)
+    return "; ".join(hint for hint in hints if hint)
+
+
+def _near(key: str, names: Iterable[str]) -> str:
+    from difflib import get_close_matches  # only where something is wrong
+
+    found = get_close_matches(key, names, n=1)
+    return f"{key[:80]}: did you mean {found[0]}?" if found else ""
+
+
+def is_scram(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> bool:
+    """Whether credentials are changed, not quotas. Raises UsageError for keys that the entity can't have, and for
+    both at once."""
+    if request.type == IPS:
+        unknown = [key for key in (*sorted(added), *deleted) if key not in IP_KEYS]
+        if unknown:
+            raise UsageError(
+                f"Only connection quota configs can be added for '{IPS}' using --bootstrap-server. "
+                f"Unexpected config names: {','.join(unknown)}",
+                _near(unknown[0], IP_KEYS),
+            )
+        return False
+    legal = CLIENT_KEYS if CLIENTS in request.types else (*CLIENT_KEYS, *MECHANISMS)
+    kinds, who = ("quota", CLIENTS) if CLIENTS in request.types else ("quota and SCRAM credential", USERS)
+    unknown_added = [key for key in sorted(added, key=_scram_last) if key not in legal]
+    unknown_deleted = [key for key in sorted(deleted, key=lambda key: key in MECHANISMS) if key not in legal]
+    for verb, unknown, wrapper in (("added", unknown_added, "Set"), ("deleted", unknown_deleted, "ArrayBuffer")):
+        if unknown:
+            raise UsageError(
+                f"Only {kinds} configs can be {verb} for '{who}' using --bootstrap-server. "
+                f"Unexpected config names: {wrapper}({', '.join(unknown)})",
+                _near(unknown[0], legal),
+            )
+    keys = {*added, *deleted}
+    scram = bool(keys & MECHANISMS.keys())
+    if scram and "" in request.names:
+        raise UsageError(
+            "The use of --entity-default or --user-defaults is not allowed with User SCRAM Credentials "
+            "using --bootstrap-server."
+        )
+    if scram and keys - MECHANISMS.keys():
+        raise UsageError(
+            f"Cannot alter both quota and SCRAM credential configs simultaneously for '{USERS}' "
+            "using --bootstrap-server."
+        )
+    return scram
+
+
+def _scram_last(key: str) -> tuple[bool, str]:
+    return key in MECHANISMS, key
+
+
+def quota_changes(
+    request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], known: Mapping[str, float]
+) -> tuple[QuotaEdit, ...]:
+    """Edits of an entity's quotas. known: its quotas now. Raises UsageError."""
+    missing = [key for key in deleted if key not in known]
+    if missing:
+        raise UsageError(f"Invalid config(s): {','.join(missing)}", "it is not set there: nothing was changed")
+    entity = entity_of(request)
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a key is named twice")
+    return (
+        *(SetQuota(entity, key, _quota(key, text)) for key, text in added.items()),
+        *(UnsetQuota(entity, key) for key in deleted),
+    )
+
+
+def _quota(key: str, text: str) -> float:
+    """As Java's Double.parseDouble reads it; not a number is refused: brokers store it, and nobody knows what then."""
+    stripped = text.strip()
+    if not _DOUBLE.fullmatch(stripped):
+        raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "a plain number, as 1048576")
+    value = float(stripped.rstrip("fFdD"))
+    if value != value:
+        raise UsageError(f"Cannot parse quota configuration value for {key}: {text}", "NaN is no limit")
+    return value
+
+
+def scram_changes(request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]) -> tuple[ScramEdit, ...]:
+    """Edits of a user's credentials. Raises UsageError, which never repeats a password."""
+    user = request.names[0]
+    if len({*added, *deleted}) < len(added) + len(deleted):
+        raise UsageError(_TWICE, "a mechanism is named twice")
+    edits: list[ScramEdit] = [DeleteScram(ScramUser(user, MECHANISMS[key])) for key in deleted]
+    for key, text in added.items():
+        found = _CREDENTIAL.fullmatch(text)
+        if found is None:
+            raise UsageError(
+                f"Invalid credential property {key.replace('-', '_')}=······",
+                f"write {key}=[password=…], in a file without the brackets",
+            )
+        iterations, password = found.groups()
+        edits.append(UpsertScram(ScramUser(user, MECHANISMS[key]), _iterations(key, iterations), Secret(password)))
+    return tuple(edits)
+
+
+def _iterations(mechanism: str, text: str | None) -> int:
+    if text is None or text == "-1":
+        return DEFAULT_ITERATIONS
+    if not is_int(text):
+        raise UsageError(f'For input string: "{text}"', "iterations is a whole number from 4096 to 16384")
+    if int(text) < LEAST_ITERATIONS:
+        raise UsageError(f"Iterations {int(text)} is less than the minimum {LEAST_ITERATIONS} required for {mechanism}")
+    return int(text)
+
+
+# Carries out --alter: reads what is there, makes the edits a plan, and lets the session check and apply it.
+
+_SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
+"""A broker may describe a change some milliseconds after the controller took it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """How it went. report: None where there was nothing to change; hint: what was probably meant, ``""`` if unknown."""
+
+    report: ApplyReport | None
+    hint: str = ""
+
+
+Send = Callable[[], Awaitable[ApplyReport]]
+"""Checks or applies what is staged."""
+
+
+async def alter(
+    session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str], send: Send
+) -> Altered:
+    """Stage the change and send it. Raises UsageError before anything is sent, Refused, AdminError."""
+    session.refuse_if_read_only()
+    if request.type in QUOTA_TYPES:
+        quotas = await _quotas_or_credentials(session, request, added, deleted)
+        report = await _send(session, quotas, send)
+        if report is not None and report.sent and report.ok:
+            await _until_quotas_seen(session, request, quotas)
+        return Altered(report)
+    resource = resource_of(request)
+    await _describe(session, resource)
+    known = session.snapshot.configs.get(resource)
+    if known is None and request.type == BROKER_LOGGERS:
+        listing = await read_configs(session.client, [resource])
+        if resource in listing.failures:
+            raise Refused(listing.failures[resource])
+    edits = config_changes(request, added, deleted, session.snapshot)
+    report = await _send(session, _as_written(edits, known), send)
+    if report is not None and report.sent and report.ok and request.type != BROKER_LOGGERS:
+        await _until_seen(session, resource, edits)
+    return Altered(report, near_keys((*added, *deleted), known) if report is not None and not report.ok else "")
+
+
+async def _describe(session: Session, resource: ConfigResource) -> None:
+    """What is there; of the brokers' default a broker tells more: which keys are secrets."""
+    if not resource.is_cluster_default:
+        await session.read_configs([resource])
+        return
+    await session.read_cluster()
+    brokers = [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+    await session.read_configs([resource, *brokers])
+
+
+async def _send(session: Session, staged: Sequence[Staged], send: Send) -> ApplyReport | None:
+    if not staged:
+        return None
+    session.replan(Plan(tuple(staged)))
+    return await send()
+
+
+def _as_written(edits: Sequence[ConfigEdit], known: ConfigSet | None) -> list[Staged]:
+    """Staged without the plan's own rules: values as they are, nothing left out as needless. The brokers judge them,
+    and to write a broker's value again is how it is told to read a key store again."""
+
+    def was(key: str) -> Was:
+        return UNREAD if known is None else known.get(key)
+
+    return [Staged(edit, was(edit.key)) for edit in edits]
+
+
+async def _quotas_or_credentials(
+    session: Session, request: ConfigsRequest, added: Mapping[str, str], deleted: Sequence[str]
+) -> list[Staged]:
+    if is_scram(request, added, deleted):
+        credentials = await _credentials(session, request.names[0])
+        return [Staged(edit, credentials(edit)) for edit in scram_changes(request, added, deleted)]
+    if not added and not deleted:
+        return []
+    known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
+    return [Staged(edit, known.get(edit.key)) for edit in quota_changes(request, added, deleted, known)]
+
+
+async def _credentials(session: Session, user: str) -> Callable[[ScramEdit], Was]:
+    from console.admin import scram
+    from console.admin.errors import AdminError
+
+    try:
+        found = (await session.client.run(scram.describe_scram, [user])).get(user, ())
+    except AdminError:
+        return lambda _: UNREAD
+    return lambda edit: next((each for each in found if each.mechanism == edit.user.mechanism), None)
+
+
+async def _until_seen(session: Session, resource: ConfigResource, edits: Sequence[ConfigEdit]) -> None:
+    """Wait until the broker that describes has the change: what is described next is not what was before."""
+    for _ in range(_SEEN_TRIES):
+        known = (await read_configs(session.client, [resource])).sets.get(resource)
+        if known is None or all(_is_seen(edit, known) for edit in edits):
+            return
+        await asyncio.sleep(_SEEN_SECONDS)
+
+
+async def _until_quotas_seen(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> None:
+    edits = [each.edit for each in staged if isinstance(each.edit, QuotaEdit)]
+    wanted = {edit.key: edit.value if isinstance(edit, SetQuota) else None for edit in edits}
+    for _ in range(_SEEN_TRIES if wanted else 0):
+        known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
+        if all(known.get(key) == value for key, value in wanted.items()):
+            return
+        await asyncio.sleep(_SEEN_SECONDS)
+
+
+def _is_seen(edit: ConfigEdit, known: ConfigSet) -> bool:
+    entry = known.get(edit.key)
+    is_own = entry is not None and is_override(entry, edit.resource)
+    if not isinstance(edit, SetConfig):
+        return not is_own
+    if entry is None or not is_own or entry.value is None or not isinstance(edit.value, str):
+        return is_own
+    return same_value(entry.type, edit.value, entry.value)

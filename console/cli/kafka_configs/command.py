@@ -1,0 +1,342 @@
+"""``kac configs`` from its arguments to its exit code: 0 done, 1 anything else, as kafka-configs has it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from console.answers.data_forms import yaml_text
+from console.cli.kafka_configs.command_line import (
+    OPTIONS,
+    Arguments,
+    UsageError,
+    by_spelling,
+    check_keys,
+    parse_added,
+    parse_deleted,
+    read_arguments,
+    usage,
+)
+from console.cli.kafka_configs.request import ConfigsRequest, request_of
+from console.cli.opening import client_of, context_of, open_log_file
+from console.commands.asking import Asking, Terminal
+from console.language.sensitive import looks_sensitive
+from console.model.failure import Failure
+from console.model.numbers import json_text
+from console.present.text import clean
+from console.terminal import complain, stderr, stdout
+
+if TYPE_CHECKING:
+    from console.cli.kafka_configs.describe import Described
+    from console.commands.run import Closing
+    from console.commands.session import Client, Session
+    from console.contexts import Context
+    from console.model.changes import Outcome
+    from console.session.apply_report import ApplyReport
+
+
+# `kac configs` from its arguments to its exit code: 0 done, 1 anything else, as kafka-configs has it.
+
+DONE, FAILED = 0, 1
+KAFKA, TABLE = "kafka", "table"
+_FILE_LIMIT = 1 << 20
+_LONGEST = 4_000
+
+
+@dataclass
+class ConfigsCommand:
+    """One run of `kac configs`.
+
+    context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
+    client of it. asking: who is there to be asked.
+    """
+
+    context: Callable[[Arguments], Context | None]
+    connect: Callable[[Context], Closing]
+    out: TextIO = field(default_factory=stdout)
+    err: TextIO = field(default_factory=stderr)
+    asking: Asking = field(default_factory=Terminal)
+    form: str = KAFKA
+
+    def run(self, argv: Sequence[str]) -> int:
+        """Carry out one command line."""
+        try:
+            return self._run(argv)
+        except UsageError as error:
+            self._say(str(error), error.hint)
+            if error.usage:
+                self._note("kac configs --help lists the options")
+            return FAILED
+
+    def _run(self, argv: Sequence[str]) -> int:
+        arguments = read_arguments(argv, by_spelling(OPTIONS))
+        if arguments.has("help"):
+            self.out.write(usage())
+            return DONE
+        if arguments.has("version"):
+            from importlib.metadata import version
+
+            self.out.write(f"kac {version('kafka-admin-console')}\n")
+            return DONE
+        if not argv:
+            self.err.write(usage())
+            return FAILED
+        self._forewarn(arguments)
+        request = request_of(arguments)
+        self.form = request.output or (TABLE if self.out.isatty() else KAFKA)
+        added, deleted = self._changes(request)
+        context = self.context(arguments)
+        if context is None:
+            return FAILED
+        client = self.connect(context)
+        try:
+            return asyncio.run(self._on(client, context, request, added, deleted))
+        finally:
+            client.close()
+
+    def _forewarn(self, arguments: Arguments) -> None:
+        if arguments.has("zookeeper"):
+            self._note("warning: --zookeeper is ignored: the brokers are asked")
+        spelled = {each.spelled for each in arguments.given}
+        if {"bootstrap-servers", "config.properties"} <= spelled:
+            raise UsageError(
+                "You can specify only one in --bootstrap-servers, --config.properties",
+                "bootstrap.servers may stand in the file; --bootstrap-server goes with --command-config",
+            )
+        if arguments.has("bootstrap-controller"):
+            raise UsageError(
+                "--bootstrap-controller is not spoken here",
+                "name brokers with --bootstrap-server: they forward to the controller",
+            )
+
+    def _changes(self, request: ConfigsRequest) -> tuple[dict[str, str], tuple[str, ...]]:
+        if not request.alter:
+            return {}, ()
+        added = parse_added(request.added) if request.added is not None else {}
+        if request.file is not None:
+            added = _from_file(request.file)
+        elif any(_is_secret(key) for key in added):
+            self._note(
+                "warning: a password on the command line stands in the process list and in the shell's history; "
+                "--add-config-file FILE keeps it off"
+            )
+        check_keys(added)
+        return added, parse_deleted(request.deleted)
+
+    async def _on(
+        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        from console.admin.errors import AdminError
+
+        try:
+            if request.alter or context.cluster_id:
+                return await self._in_session(client, context, request, added, deleted)
+            return await self._describe(client, request)
+        except AdminError as error:
+            self._say_failure(error.failure)
+            return FAILED
+
+    async def _in_session(
+        self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        """What changes something, and what must not be asked of another cluster than the context's."""
+        from console.commands.session import Refused, Session
+
+        session = Session(client, context, "configs")
+        try:
+            if context.cluster_id:
+                await session.read_cluster()
+            if request.alter:
+                return await self._alter(session, request, added, deleted)
+            return await self._describe(client, request)
+        except Refused as error:
+            self._say_failure(error.failure)
+            return FAILED
+
+    async def _describe(self, client: Client, request: ConfigsRequest) -> int:
+        from console.cli.kafka_configs.describe import Unread, describe
+
+        found = await describe(client, request)
+        self._print(found, request)
+        unread = [each for each in found if isinstance(each, Unread)]
+        for each in unread:
+            self._say_failure(each.failure, f"{each.what}: " if len(found) > 1 else "")
+        return FAILED if unread else DONE
+
+    async def _alter(
+        self, session: Session, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
+    ) -> int:
+        from console.cli.kafka_configs.alter import alter
+        from console.cli.kafka_configs.output import completed
+
+        for line in await session.former_changes():
+            self._note(line)
+
+        async def send() -> ApplyReport:
+            if request.validate_only:
+                return await session.check()
+            return await self._apply(session, request)
+
+        altered = await alter(session, request, added, deleted, send)
+        report = altered.report
+        if report is not None and not report.ok:
+            for outcome in (outcome for result in report.results for outcome in result.failed):
+                self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
+            return FAILED
+        if request.validate_only:
+            self.out.write("The brokers would take it; nothing was changed.\n")
+            return DONE
+        if self.form == KAFKA:
+            self.out.write(f"{completed(request)}\n")
+            return DONE
+        if self.form == TABLE:
+            self.out.write(f"{completed(request)}\n")
+            if report is not None and report.change is not None:
+                self.out.write(f"kac run -e 'revert {report.change}; apply --yes' takes it back.\n")
+            self.out.write("\n")
+        return await self._describe(session.client, request)
+
+    async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
+        """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
+        asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
+        from console.commands.terminal_front import TerminalFront, nothing_before
+        from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
+        from console.session.apply_report import ApplyOptions
+
+        reports: list[ApplyReport] = []
+
+        def show(report: ApplyReport) -> None:
+            self._tell_conflicts(report)
+            reports.append(report)
+
+        front = TerminalFront(self.asking, clean(session.context.name, 80), show, self._note, nothing_before)
+        drop_in = request.output == KAFKA
+        asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
+        options = ApplyOptions(force=request.force, risks=frozenset(request.accept))
+        flags = Flags(force="--force does", confirm="--force asks nothing")
+        try:
+            return (await apply_flow(session, front, options, asks, flags))[-1]
+        except NotApplied as refused:
+            raise UsageError(refused.message, refused.hint) from None
+        except Ended:
+            for outcome in (each for report in reports for result in report.results for each in result.outcomes):
+                self._say_ended(outcome)
+            raise
+
+    def _say_ended(self, outcome: Outcome) -> None:
+        from console.present.failures import failure_text
+        from console.present.names import target
+
+        why = f": {failure_text(outcome.failure)}" if outcome.failure is not None else ""
+        self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
+
+    def _tell_conflicts(self, report: ApplyReport) -> None:
+        """What another client changed between our reading and our applying, and a journal that could not be written."""
+        from console.answers.plan_results import conflict_tables
+        from console.answers.text import render
+
+        for table in conflict_tables(report):
+            self.err.write(render(table))
+        if report.unrecorded is not None:
+            self._note(f"the journal does not say how it went: {report.unrecorded.message}")
+
+    def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
+        if self.form == KAFKA:
+            from console.cli.kafka_configs.output import kafka_lines
+
+            self._lines(kafka_lines(found, all_=request.all))
+            return
+        from console.cli.kafka_configs import output as forms
+
+        blocks = forms.blocks(found)
+        if self.form == TABLE:
+            self._lines(forms.table_lines(blocks))
+        elif self.form == "json":
+            self.out.write(json_text(forms.as_data(blocks), indent=2) + "\n")
+        elif self.form == "yaml":
+            self.out.write(yaml_text(forms.as_data(blocks)))
+        else:
+            self.out.write(forms.csv_text(blocks))
+
+    def _lines(self, lines: Iterable[str]) -> None:
+        self.out.writelines(f"{line.rstrip()}\n" if self.form == TABLE else f"{line}\n" for line in lines)
+
+    def _say(self, message: str, hint: str = "") -> None:
+        """kafka-configs' own words in a line of their own, ours below."""
+        self.err.write(f"{clean(message, _LONGEST)}\n")
+        if hint:
+            self._note(hint)
+
+    def _note(self, text: str) -> None:
+        self.err.write(f"kac: {clean(text, _LONGEST)}\n")
+
+    def _say_failure(self, failure: Failure, before: str = "", hint: str = "") -> None:
+        self._say(f"{before}{failure.message or failure.name}", hint or failure.remedy)
+
+
+def _is_secret(key: str) -> bool:
+    return looks_sensitive(key) or key.startswith("SCRAM-")
+
+
+def _from_file(path: str) -> dict[str, str]:
+    """A Java properties file; brackets and commas in it are data. Raises UsageError with the file and the line."""
+    from console.contexts.properties import parse_properties
+
+    shown = path[:200]
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content = file.read(_FILE_LIMIT + 1)
+        text = content.decode("latin-1")  # as java.util.Properties reads a stream
+        if len(content) > _FILE_LIMIT:
+            raise UsageError(f"{shown} is no properties file: it has more than {_FILE_LIMIT:,} bytes")
+        return {entry.key: entry.value for entry in parse_properties(text)}
+    except OSError as error:
+        raise UsageError(f"{shown} can't be read: {error.strerror or error}", "see --add-config-file") from None
+    except ValueError as error:
+        raise UsageError(f"{shown}: {error}") from None
+
+
+# ``kac configs``: kafka-configs' command line.
+
+OLD_COMMANDS = ("kafka-configs", "kafka-configs.sh")
+
+
+def main(argv: Sequence[str], options: argparse.Namespace) -> int:
+    """0 done, 1 not done or not understood, as kafka-configs has it. options: what stood before ``configs``."""
+    if os.environ.get("USE_OLD_COMMAND", "").lower() == "true":
+        return _run_old(argv)
+
+    def context(arguments: Arguments) -> Context | None:
+        return context_of(connection(arguments, options))
+
+    open_log_file()
+    return ConfigsCommand(context, client_of).run(argv)
+
+
+def connection(arguments: Arguments, before: argparse.Namespace) -> argparse.Namespace:
+    """The options that name a cluster, as every command has them. before: those that stood before ``configs``."""
+    found = argparse.Namespace(**vars(before))
+    for name in ("bootstrap-server", "context", "command-config"):
+        value = arguments.value(name)
+        if value is not None:
+            setattr(found, name.replace("-", "_"), Path(value) if name == "command-config" else value)
+    for flag in ("read-only", "no-journal"):
+        if arguments.has(flag):
+            setattr(found, flag.replace("-", "_"), True)
+    return found
+
+
+def _run_old(argv: Sequence[str]) -> int:
+    """Become the kafka-configs that is on PATH (KIP-248's USE_OLD_COMMAND)."""
+
+    found = next((path for name in OLD_COMMANDS if (path := shutil.which(name))), None)
+    if found is None:
+        complain("USE_OLD_COMMAND=true, but there is no kafka-configs on PATH: put Kafka's bin there, or unset it")
+        return FAILED
+    os.execv(found, [found, *argv])  # noqa: S606  # the operator's own command, with the arguments they typed

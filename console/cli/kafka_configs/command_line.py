@@ -1,0 +1,253 @@
+"""The command line of ``kac configs``: kafka-configs' options and those of KIP-248 and KIP-21, read as joptsimple's OptionParser does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+# Arguments as Kafka's own commands read them (joptsimple's OptionParser without abbreviations).
+
+
+class UsageError(Exception):
+    """The command line can't be meant so. The text is kafka-configs' own where it has one; `hint` is ours.
+
+    usage: whether kafka-configs prints all of its options below the text.
+    """
+
+    def __init__(self, message: str, hint: str = "", usage: bool = False) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.usage = usage
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option: its name without dashes, whether a value follows, and how help shows that value."""
+
+    name: str
+    value: str = ""
+    help: str = ""
+    aliases: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An option that was given: under which name it is listed, and its value (None where it takes none)."""
+
+    name: str
+    value: str | None
+    spelled: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """What was given, in order, and the words that belong to no option."""
+
+    given: tuple[Given, ...]
+    words: tuple[str, ...] = ()
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(each.name in names for each in self.given)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """All values of an option, in order."""
+        return tuple(each.value for each in self.given if each.name == name and each.value is not None)
+
+    def value(self, name: str) -> str | None:
+        """The only value of an option, None where it was not given. Raises UsageError where there are several."""
+        found = self.values(name)
+        if len(found) > 1:
+            raise UsageError(f"Found multiple arguments for option {name}, but you asked for only one")
+        return found[0] if found else None
+
+
+def by_spelling(options: Sequence[Option]) -> dict[str, Option]:
+    """Every name that an option goes by."""
+    return {name: option for option in options for name in (option.name, *option.aliases)}
+
+
+def read_arguments(argv: Sequence[str], options: Mapping[str, Option]) -> Arguments:
+    """The arguments, by `by_spelling`. Raises UsageError for an option that there is not, or without its value.
+
+    ``--name value``, ``--name=value``, with one dash too; a value is the next argument whatever it looks like; behind
+    ``--`` there are only words.
+    """
+    given: list[Given] = []
+    words: list[str] = []
+    rest = iter(argv)
+    for argument in rest:
+        if argument == "--":
+            words.extend(rest)
+            break
+        if len(argument) < 2 or not argument.startswith("-"):
+            words.append(argument)
+            continue
+        long = argument.startswith("--")
+        spelled, is_assigned, value = argument[2 if long else 1 :].partition("=")
+        option = options.get(spelled)
+        if option is None:
+            raise _unknown(spelled if long else spelled[:1], spelled, options)
+        if not option.value:
+            given.append(Given(option.name, None, spelled))
+        elif is_assigned:
+            given.append(Given(option.name, value, spelled))
+        else:
+            following = next(rest, None)
+            if following is None:
+                raise UsageError(f"Option {spelled} requires an argument")
+            given.append(Given(option.name, following, spelled))
+    return Arguments(tuple(given), tuple(words))
+
+
+def _unknown(said: str, spelled: str, options: Mapping[str, Option]) -> UsageError:
+    from difflib import get_close_matches  # only where something is wrong
+
+    near = get_close_matches(spelled, options, n=1)
+    return UsageError(f"{said} is not a recognized option", f"did you mean --{near[0]}?" if near else "")
+
+
+# The options of `kac configs`, and what they stand for: kafka-configs' own, and those of KIP-248 and KIP-21.
+
+TOPICS, CLIENTS, USERS, BROKERS = "topics", "clients", "users", "brokers"
+IPS, CLIENT_METRICS, GROUPS, BROKER_LOGGERS = "ips", "client-metrics", "groups", "broker-loggers"
+ENTITY_TYPES = (TOPICS, CLIENTS, USERS, BROKERS, IPS, CLIENT_METRICS, GROUPS, BROKER_LOGGERS)
+"""In the order in which kafka-configs lists them."""
+TYPE_ALIASES = {
+    "topic": TOPICS,
+    "client": CLIENTS,
+    "user": USERS,
+    "broker": BROKERS,
+    "ip": IPS,
+    "group": GROUPS,
+    "broker-logger": BROKER_LOGGERS,
+}
+"""KIP-21 names a type in the singular."""
+
+ENTITY_FLAGS = {
+    "topic": TOPICS,
+    "client": CLIENTS,
+    "user": USERS,
+    "broker": BROKERS,
+    "broker-logger": BROKER_LOGGERS,
+    "ip": IPS,
+    "client-metrics": CLIENT_METRICS,
+    "group": GROUPS,
+}
+"""In the order in which kafka-configs looks for them, which decides which of two entities comes first."""
+DEFAULT_FLAGS = {"client-defaults": CLIENTS, "user-defaults": USERS, "broker-defaults": BROKERS, "ip-defaults": IPS}
+
+OUTPUTS = ("table", "kafka", "json", "yaml", "csv")
+
+_CLUSTER, _WHAT, _ENTITY, _CHANGE, _FORM = "which cluster", "what to do", "which entity", "what to change", "output"
+
+OPTIONS = (
+    Option(
+        "bootstrap-server",
+        "HOST:PORT,…",
+        "brokers to ask first",
+        ("bootstrap-servers", "broker-list", "b"),
+        _CLUSTER,
+    ),
+    Option("bootstrap-controller", "HOST:PORT,…", "refused: brokers are asked, and forward", (), _CLUSTER),
+    Option("context", "NAME", "a context, see `kac contexts`", ("c",), _CLUSTER),
+    Option("command-config", "FILE", "a client.properties", ("config.properties",), _CLUSTER),
+    Option("read-only", "", "refuse every change", (), _CLUSTER),
+    Option("no-journal", "", "don't write changes into the journal", (), _CLUSTER),
+    Option("zookeeper", "HOST:PORT", "ignored with a warning: the brokers are asked", (), _CLUSTER),
+    Option("describe", "", "show configs", ("describe-config",), _WHAT),
+    Option("alter", "", "change configs", ("alter-config",), _WHAT),
+    Option("all", "", "with --describe: what is inherited too", (), _WHAT),
+    Option("validate-only", "", "with --alter: let the brokers check it, change nothing", (), _WHAT),
+    Option("entity-type", "TYPE", f"one of {', '.join(ENTITY_TYPES)}", (), _ENTITY),
+    Option("entity-name", "NAME", "its name", (), _ENTITY),
+    Option("entity-default", "", "the default of clients, users, brokers or ips", (), _ENTITY),
+    *(Option(flag, "NAME", f"the same as --entity-type {type_}", (), _ENTITY) for flag, type_ in ENTITY_FLAGS.items()),
+    *(Option(flag, "", f"the default of {type_}", (), _ENTITY) for flag, type_ in DEFAULT_FLAGS.items()),
+    Option("add-config", "K=V,K=[V,V]", "keys to set; brackets keep commas together", ("added-config",), _CHANGE),
+    Option("add-config-file", "FILE", "keys to set, in a Java properties file", (), _CHANGE),
+    Option("delete-config", "K,K", "keys to remove", ("deleted-config",), _CHANGE),
+    Option("force", "", "ask nothing; a warning still needs --accept", (), _CHANGE),
+    Option("accept", "NAME,…", "with --alter: go on in spite of these warnings", (), _CHANGE),
+    Option("output", "FORM", f"one of {', '.join(OUTPUTS)}; else table on a terminal, kafka elsewhere", (), _FORM),
+    Option("help", "", "this text", ("h",), _FORM),
+    Option("version", "", "the version of kac", (), _FORM),
+)
+
+EXAMPLES = """\
+examples:
+  kac configs -b broker1:9092 --topic orders --describe
+  kac configs -b broker1:9092 --topic orders --alter --add-config retention.ms=86400000,cleanup.policy=[compact,delete]
+  kac configs -c prod --user alice --client-defaults --alter --add-config producer_byte_rate=1048576
+  kac configs -c prod --broker-defaults --alter --delete-config log.retention.ms --validate-only
+  kac configs -c prod --user alice --alter --add-config-file alice.properties     # SCRAM-SHA-256=password=…
+  USE_OLD_COMMAND=true kac configs …                                             # runs the kafka-configs on PATH
+"""
+
+
+def usage() -> str:
+    """The help text."""
+    lines = ["usage: kac configs (--describe | --alter) ENTITY [options]", ""]
+    lines.append("Show or change configs of topics, brokers, users, clients, ips, groups, client metrics and loggers.")
+    group = ""
+    for option in OPTIONS:
+        if option.group != group:
+            group = option.group
+            lines += ["", f"{group}:"]
+        lines.append(_line(option))
+    return "\n".join([*lines, "", EXAMPLES])
+
+
+def _line(option: Option) -> str:
+    names = ", ".join(f"-{name}" if len(name) == 1 else f"--{name}" for name in (option.name, *option.aliases))
+    head = f"  {names} {option.value}".rstrip()
+    return f"{head:<38}{option.help}" if len(head) < 37 else f"{head}\n{'':<38}{option.help}"
+
+
+# What stands in --add-config and --delete-config (ConfigCommand.parseConfigsToBeAdded, parseConfigsToBeDeleted).
+
+_OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
+_COMMA = re.compile("," + _OUTSIDE_BRACKETS)
+_EQUALS = re.compile(r"\s*=\s*" + _OUTSIDE_BRACKETS, re.ASCII)
+_BRACKETS = re.compile(r"[\[\]]")
+_KEY = re.compile(r"[$a-zA-Z0-9._-]*")
+_TRIMMED = "".join(map(chr, range(0x21)))
+"""What Java's String.trim takes off."""
+
+NOT_PAIRS = (
+    "requirement failed: Invalid entity config: all configs to be added must be in the format "
+    '"key=val" or  "key=[val1,val2]" to group values which contain commas.'
+)
+
+
+def parse_added(text: str) -> dict[str, str]:
+    """``k1=v1,k2=[v1,v2]``: key -> value, without brackets; the last of a key counts. Raises UsageError."""
+    parts = _COMMA.split(text)
+    while len(parts) > (0 if "," in text else 1) and not parts[-1]:
+        parts.pop()  # as Java's split, which drops what is empty at the end
+    added: dict[str, str] = {}
+    for place, part in enumerate(parts, start=1):
+        pair = _EQUALS.split(part)
+        if len(pair) != 2:
+            # By its place: the text may be a piece of a secret.
+            raise UsageError(NOT_PAIRS, f"look at part {place} of {len(parts)}")
+        added[pair[0].strip(_TRIMMED)] = _BRACKETS.sub("", pair[1]).strip(_TRIMMED)
+    return added
+
+
+def check_keys(added: dict[str, str]) -> None:
+    """Raises UsageError for a key with characters that no config's key has."""
+    for key in added:
+        if not _KEY.fullmatch(key):
+            raise UsageError(f"Invalid character found for config key: {key}")
+
+
+def parse_deleted(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """``k1, k2``: the keys, in order, repeated ones too."""
+    keys: list[str] = []
+    for text in texts:
+        tokens = [token for token in text.split(",") if token]
+        keys += tokens or [text]
+    return tuple(key.strip(_TRIMMED) for key in keys)

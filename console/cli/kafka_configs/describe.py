@@ -1,0 +1,244 @@
+"""Reads what --describe asks for. It needs no plan, and so no session: a describe starts sooner."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from console.cli.kafka_configs.command_line import (
+    BROKER_LOGGERS,
+    BROKERS,
+    CLIENT_METRICS,
+    CLIENTS,
+    GROUPS,
+    IPS,
+    TOPICS,
+    UsageError,
+)
+from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, named_resource
+from console.model.codes import CLIENT_METRICS as CLIENT_METRICS_TYPE
+from console.model.codes import GROUP
+from console.model.config import ConfigEntry, ConfigListing, ConfigResource, own_source
+from console.model.failure import Failure
+from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
+
+if TYPE_CHECKING:
+    from console.commands.session import Client
+    from console.model.cluster import ScramCredential
+
+
+# What --describe found, before it is put into words.
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceConfigs:
+    """All configs of a topic, broker, group, client metrics or a broker's loggers.
+
+    type: as --entity-type has it; name: as it was written, ``""`` for the brokers' default.
+    """
+
+    type: str
+    name: str
+    resource: ConfigResource
+    entries: tuple[ConfigEntry, ...]
+
+    @property
+    def own(self) -> tuple[ConfigEntry, ...]:
+        """The entries that the resource itself sets; of loggers all, which have nothing to inherit."""
+        if self.type == "broker-loggers":
+            return self.entries
+        source = own_source(self.resource)
+        return tuple(entry for entry in self.entries if entry.source == source)
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """There is no such entity, and it has no configs either."""
+
+    type: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaConfigs:
+    """An entity's quotas."""
+
+    entity: QuotaEntity
+    values: QuotaValues
+
+
+@dataclass(frozen=True, slots=True)
+class ScramConfigs:
+    """A user's credentials, as far as brokers tell."""
+
+    user: str
+    credentials: tuple[ScramCredential, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
+
+    what: str
+    failure: Failure
+    type: str = ""
+    name: str = ""
+
+
+Described = ResourceConfigs | Absent | QuotaConfigs | ScramConfigs | Unread
+
+
+def singular(type_: str) -> str:
+    """As kafka-configs makes it: the last letter goes, so that there is a ``client-metric``."""
+    return type_[:-1]
+
+
+# Reads what --describe asks for. It needs no plan, and so no session: a describe starts sooner.
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+_LONGEST = 249
+_NO_SUCH = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_BROKER", "BROKER_ID_NOT_REGISTERED")
+
+
+async def describe(client: Client, request: ConfigsRequest) -> list[Described]:
+    """Everything that was asked for; what could not be read is among it. Raises UsageError, AdminError."""
+    if request.type in QUOTA_TYPES:
+        return await _quotas_and_credentials(client, request)
+    if request.type == TOPICS and request.name is not None:
+        why = topic_name_problem(request.name)
+        if why and not request.all:
+            raise UsageError(why)
+        if why and request.name:
+            return [Unread(f"topic {request.name}", Failure("INVALID_TOPIC", why, ""), TOPICS, request.name)]
+    if request.name is not None:
+        return await _named(client, request.type, request.name, request.all)
+    names = await _all_names(client, request.type)
+    resources = {name: named_resource(request.type, name) for name in names}
+    listing = await read_configs(client, list(resources.values()))
+    return [_found(listing, request.type, name, resource) for name, resource in resources.items()]
+
+
+def topic_name_problem(name: str) -> str:
+    """What Topic.validate has against a name, in its words; ``""`` where nothing."""
+    why = ""
+    if not name:
+        why = "the empty string is not allowed"
+    elif name in (".", ".."):
+        why = f"'{name}' is not allowed"
+    elif len(name) > _LONGEST:
+        why = f"the length of '{name}' is longer than the max allowed length {_LONGEST}"
+    elif not _LEGAL.fullmatch(name):
+        why = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    return f"Topic name is invalid: {why}" if why else ""
+
+
+async def read_configs(client: Client, resources: Sequence[ConfigResource]) -> ConfigListing:
+    """What brokers say of resources. Raises AdminError where none can be asked."""
+    from console.admin import configs
+
+    return await client.run(configs.describe_configs, resources)
+
+
+async def read_quotas(client: Client, filter_: QuotaFilter) -> dict[QuotaEntity, QuotaValues]:
+    """The quotas that a filter finds. Raises AdminError."""
+    from console.admin import quotas
+
+    return await client.run(quotas.describe_quotas, filter_)
+
+
+async def _named(client: Client, type_: str, name: str, all_: bool) -> list[Described]:
+    """An entity by its name. all_: kafka-configs does not ask first whether there is one then."""
+    resource = named_resource(type_, name)
+    if (name == "" and type_ != BROKERS and not all_) or (_are_brokers(type_) and name.startswith("-")):
+        return [Absent(type_, name)]
+    listing = await read_configs(client, [resource])
+    found = _found(listing, type_, name, resource)
+    if all_ and isinstance(found, Absent) and not _are_brokers(type_):
+        return [Unread(f"{singular(type_)} {name}", listing.failures[resource], type_, name)]
+    # Brokers describe any name of these, with defaults.
+    doubtful = not all_ and type_ in (GROUPS, CLIENT_METRICS) and isinstance(found, ResourceConfigs) and not found.own
+    if doubtful and name not in await _all_names(client, type_):
+        return [Absent(type_, name)]
+    return [found]
+
+
+def _are_brokers(type_: str) -> bool:
+    return type_ in (BROKERS, BROKER_LOGGERS)
+
+
+def _found(listing: ConfigListing, type_: str, name: str, resource: ConfigResource) -> Described:
+    entries = listing.sets.get(resource)
+    if entries is not None:
+        return ResourceConfigs(type_, name, resource, tuple(entries))
+    failure = listing.failures.get(resource) or Failure("NO_ANSWER", "the broker left it out of its answer", "")
+    if failure.name in _NO_SUCH:
+        return Absent(type_, name)
+    return Unread(f"{singular(type_)} {name or '<default>'}", failure, type_, name)
+
+
+async def _all_names(client: Client, type_: str) -> tuple[str, ...]:
+    """The names of all entities of a type, sorted; with the brokers their default, last."""
+    from console.admin import cluster, configs, groups, topics
+
+    if type_ == TOPICS:
+        return tuple(sorted((await client.run(topics.describe_topics)).topics))
+    if _are_brokers(type_):
+        info = await client.run(cluster.describe_cluster)
+        return (*(str(broker.id) for broker in info.brokers), "")
+    if type_ == CLIENT_METRICS:
+        found = await client.run(configs.list_config_resources, [CLIENT_METRICS_TYPE])
+        return tuple(resource.name for resource in found)
+    listed, known = await asyncio.gather(_group_resources(client), client.run(groups.list_groups))
+    return tuple(sorted({*known.groups, *(resource.name for resource in listed)}))
+
+
+async def _group_resources(client: Client) -> Iterable[ConfigResource]:
+    from console.admin import configs
+    from console.admin.errors import AdminError
+
+    try:
+        return await client.run(configs.list_config_resources, [GROUP])
+    except AdminError:
+        return ()  # an older broker lists none; the groups that have members are listed all the same
+
+
+async def _quotas_and_credentials(client: Client, request: ConfigsRequest) -> list[Described]:
+    from console.admin import scram
+    from console.admin.errors import AdminError
+
+    quotas = await read_quotas(client, quota_filter(request))
+    found: list[Described] = [QuotaConfigs(entity, quotas[entity]) for entity in sorted(quotas, key=_order)]
+    if request.type == IPS or CLIENTS in request.types or "" in request.names:
+        return found
+    try:
+        users = await client.run(scram.describe_scram, request.names or None)
+    except AdminError as error:
+        return [*found, Unread("SCRAM credentials", error.failure)]
+    return found + [ScramConfigs(user, _sorted(users[user])) for user in sorted(users)]
+
+
+def quota_filter(request: ConfigsRequest) -> QuotaFilter:
+    """The entities with exactly these types, and these names as far as there are."""
+    components = []
+    for type_, name in zip_longest(request.types, request.names):
+        kind = QUOTA_TYPES[type_]
+        if name is None:
+            components.append(QuotaMatch(kind, Match.ANY_NAME))
+        elif name == "":
+            components.append(QuotaMatch(kind, Match.DEFAULT))
+        else:
+            components.append(QuotaMatch(kind, Match.EXACT, name))
+    return QuotaFilter(tuple(components), strict=True)
+
+
+def _order(entity: QuotaEntity) -> tuple[tuple[str, bool, str], ...]:
+    """By name, a default behind the names."""
+    return tuple((part.type, part.name is None, part.name or "") for part in entity.parts)
+
+
+def _sorted(credentials: Iterable[ScramCredential]) -> tuple[ScramCredential, ...]:
+    return tuple(sorted(credentials))

@@ -1,0 +1,223 @@
+"""What was described and done: as KIP-248's table, in kafka-configs' own lines, and as JSON, YAML and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from console.answers import data_forms
+from console.cli.kafka_configs.describe import (
+    Absent,
+    Described,
+    QuotaConfigs,
+    ResourceConfigs,
+    ScramConfigs,
+    Unread,
+    singular,
+)
+from console.cli.kafka_configs.request import ConfigsRequest
+from console.model.config import ConfigEntry
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.present.text import clean
+from widgets.cells import cell_width
+
+# What was found as KIP-248's table, and as JSON, YAML and CSV: inherited configs included, each with its flags.
+
+HIDDEN = "······"
+_CELL = 200
+_PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}
+
+
+class Line(NamedTuple):
+    """One config. value: None where the broker hides it or has none; source: None for quotas and credentials."""
+
+    name: str
+    value: str | None
+    sensitive: bool = False
+    read_only: bool = False
+    default: bool = False
+    source: str | None = None
+
+
+class Block(NamedTuple):
+    """An entity's configs. entity: (kind, name or None for the default) for each of its parts."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    lines: tuple[Line, ...]
+    exists: bool = True
+
+
+def blocks(found: Sequence[Described]) -> tuple[Block, ...]:
+    """One for each entity; what could not be read is left out, a user's quotas and credentials stand apart."""
+    return tuple(block for each in found if (block := _block(each)) is not None)
+
+
+def _block(found: Described) -> Block | None:
+    match found:
+        case ResourceConfigs():
+            lines = tuple(
+                Line(e.name, e.value, e.sensitive, e.read_only, e.is_default, e.source.name) for e in found.entries
+            )
+            return Block(((singular(found.type), found.name or None),), lines)
+        case Absent(type=type_, name=name):
+            return Block(((singular(type_), name),), (), exists=False)
+        case QuotaConfigs(entity=entity, values=values):
+            return Block(_parts(entity), tuple(Line(key, number_text(values[key])) for key in sorted(values)))
+        case ScramConfigs(user=user, credentials=credentials):
+            lines = tuple(Line(c.mechanism.label, f"iterations={c.iterations}", sensitive=True) for c in credentials)
+            return Block((("user", user),), lines)
+        case _:
+            return None
+
+
+def number_text(value: float) -> str:
+    """A quota without an exponent: 52428800, 12.5."""
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _parts(entity: QuotaEntity) -> tuple[tuple[str, str | None], ...]:
+    return tuple((_PLACES.get(part.type, part.type), part.name) for part in entity.parts)
+
+
+def table_lines(found: Sequence[Block]) -> Iterator[str]:
+    """KIP-248's output: a heading for each entity, then name and value with three flags."""
+    if not found:
+        yield "NO CONFIGS: none are set"
+    for place, block in enumerate(found):
+        if place:
+            yield ""
+        entity = ", ".join(f"{kind.upper()} {clean(_name(name), _CELL)}" for kind, name in block.entity)
+        if not block.exists:
+            yield f"NO CONFIGS FOR {entity}: it does not exist"
+            continue
+        yield f"CONFIGS FOR {entity}"
+        rows = [(clean(line.name, _CELL), clean(_shown(line), _CELL), line) for line in block.lines]
+        name_width = max([4, *(cell_width(name) for name, _, _ in rows)])
+        value_width = max([5, *(cell_width(value) for _, value, _ in rows)])
+        yield f"{_to('Name', name_width)}   {_to('Value', value_width)}  Sensitive  Read-only  Default"
+        for name, value, line in rows:
+            flags = f"{_flag(line.sensitive):9}  {_flag(line.read_only):9}  {_flag(line.default)}"
+            yield f"{_to(name, name_width)} = {_to(value, value_width)}  {flags}"
+        if not rows:
+            yield "(none)"
+
+
+def _name(name: str | None) -> str:
+    return "<default>" if name is None else name
+
+
+def _shown(line: Line) -> str:
+    return HIDDEN if line.value is None and line.sensitive else line.value or ""
+
+
+def _flag(flag: bool) -> str:
+    return "true" if flag else "false"
+
+
+def _to(text: str, width: int) -> str:
+    return text + " " * (width - cell_width(text))
+
+
+def as_data(found: Sequence[Block]) -> list[dict[str, object]]:
+    """For JSON and YAML: a list of entities, a null name for the default."""
+    return [
+        {
+            "entity": dict(block.entity),
+            "exists": block.exists,
+            "configs": [
+                {
+                    "name": line.name,
+                    "value": line.value,
+                    "sensitive": line.sensitive,
+                    "read_only": line.read_only,
+                    "default": line.default,
+                    "source": line.source,
+                }
+                for line in block.lines
+            ],
+        }
+        for block in found
+    ]
+
+
+def csv_text(found: Sequence[Block]) -> str:
+    """A row for each config; the default's name is ``<default>``, what is hidden is empty."""
+    rows = [("entity", "name", "value", "sensitive", "read_only", "default", "source")]
+    for block in found:
+        entity = ",".join(f"{kind}={_name(name)}" for kind, name in block.entity)
+        for line in block.lines:
+            flags = (_flag(line.sensitive), _flag(line.read_only), _flag(line.default))
+            rows.append((entity, line.name, line.value or "", *flags, line.source or ""))
+    return data_forms.csv_text(rows)
+
+
+# What was found and done in kafka-configs' own lines. Its order is that of Java's hashes; ours is by name.
+
+_WIDEST = 40_000
+"""Characters of a line: a value has at most 32,767."""
+_QUOTA_WORDS = {USER: "user-principal", CLIENT_ID: "client-id", IP: "ip"}
+
+
+def kafka_lines(found: Sequence[Described], *, all_: bool) -> Iterator[str]:
+    """The lines of --describe; what could not be read is not among them. all_: inherited entries too."""
+    for each in found:
+        match each:
+            case ResourceConfigs(type=type_, name=name):
+                yield _heading(type_, name, all_)
+                yield from (_safe(f"  {_entry(entry)}") for entry in (each.entries if all_ else each.own))
+            case Unread(type=type_, name=name) if type_:
+                yield _heading(type_, name, all_)  # it is printed before the answer is there
+            case Absent(type=type_, name=name):
+                yield _safe(f"The {singular(type_)} '{name}' doesn't exist and doesn't have dynamic config.")
+            case QuotaConfigs(entity=entity, values=values):
+                pairs = ", ".join(f"{key}={quota_text(values[key])}" for key in sorted(values))
+                yield _safe(f"Quota configs for {_entity(entity)} are {pairs}")
+            case ScramConfigs(user=user, credentials=credentials):
+                pairs = ", ".join(f"{each.mechanism.label}=iterations={each.iterations}" for each in credentials)
+                yield _safe(f"SCRAM credential configs for user-principal '{user}' are {pairs}")
+
+
+def _heading(type_: str, name: str, all_: bool) -> str:
+    if not name:
+        return f"Default configs for {type_} in the cluster are:"
+    return _safe(f"{'All' if all_ else 'Dynamic'} configs for {singular(type_)} {name} are:")
+
+
+def _entry(entry: ConfigEntry) -> str:
+    synonyms = ", ".join(f"{each.source.name}:{each.name}={_value(each.value)}" for each in entry.synonyms)
+    sensitive = "true" if entry.sensitive else "false"
+    return f"{entry.name}={_value(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def _value(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def _entity(entity: QuotaEntity) -> str:
+    def part(type_: str, name: str | None) -> str:
+        word = _QUOTA_WORDS.get(type_, type_)
+        return f"the default {word}" if name is None else f"{word} '{name}'"
+
+    return ", ".join(part(each.type, each.name) for each in entity.parts)
+
+
+def quota_text(value: float) -> str:
+    """A quota as Java writes a double."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    from console.plan.values import java_double  # only for quotas: to read it takes its time
+
+    return java_double(value)
+
+
+def completed(request: ConfigsRequest) -> str:
+    """What is said after a change."""
+    if request.name:
+        return _safe(f"Completed updating config for {singular(request.type)} {request.name}.")
+    return f"Completed updating default config for {request.type} in the cluster."
+
+
+def _safe(line: str) -> str:
+    return clean(line, _WIDEST)

@@ -1,0 +1,241 @@
+"""From arguments to a request: the checks that kafka-configs makes before it connects, in its order and words; entities as resources and quota entities."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from console.cli.kafka_configs.command_line import (
+    BROKER_LOGGERS,
+    BROKERS,
+    CLIENT_METRICS,
+    CLIENTS,
+    DEFAULT_FLAGS,
+    ENTITY_FLAGS,
+    ENTITY_TYPES,
+    GROUPS,
+    IPS,
+    OUTPUTS,
+    TOPICS,
+    TYPE_ALIASES,
+    USERS,
+    Arguments,
+    UsageError,
+)
+from console.model.codes import ResourceType
+from console.model.config import ConfigResource
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+
+# From arguments to what is asked: the checks that kafka-configs makes before it connects, in its order and words.
+
+_INT = re.compile(r"[+-]?[0-9]+")
+_WITH_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsRequest:
+    """What is asked, understood and checked as far as that goes without a cluster.
+
+    types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.
+    added: the text of --add-config; file: of --add-config-file. accept: names of warnings.
+    """
+
+    alter: bool
+    types: tuple[str, ...]
+    names: tuple[str, ...]
+    all: bool = False
+    added: str | None = None
+    file: str | None = None
+    deleted: tuple[str, ...] = ()
+    validate_only: bool = False
+    force: bool = False
+    accept: tuple[str, ...] = ()
+    output: str | None = None
+
+    @property
+    def type(self) -> str:
+        """The first entity's type, after which kafka-configs words its answers."""
+        return self.types[0]
+
+    @property
+    def name(self) -> str | None:
+        """The first entity's name, None where all are meant."""
+        return self.names[0] if self.names else None
+
+
+def resolvable(host: str) -> bool:
+    """Whether it is an address or a name that resolves, as InetAddress.getByName has it."""
+    try:
+        socket.getaddrinfo(host or "localhost", None)
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
+def request_of(arguments: Arguments, *, is_host: Callable[[str], bool] = resolvable) -> ConfigsRequest:
+    """Raises UsageError. Whether a cluster is named at all is not looked at: a context may stand in for it."""
+    if arguments.has("alter") == arguments.has("describe"):
+        raise UsageError("Command must include exactly one action: --describe, --alter", usage=True)
+    if arguments.has("describe"):
+        for other in ("add-config", "delete-config"):
+            if arguments.has(other):
+                raise UsageError(f'Option "[describe]" can\'t be used with option "[{other}]"', usage=True)
+    types = _types(arguments)
+    names = _names(arguments)
+    _check_types(arguments, types)
+    _check_names(arguments, types, names, is_host)
+    if arguments.has("describe"):
+        _check_describe(arguments, types, names)
+    else:
+        _check_alter(arguments, types, names)
+    _check_words(arguments)
+    request = ConfigsRequest(
+        alter=arguments.has("alter"),
+        types=types,
+        names=names,
+        all=arguments.has("all"),
+        added=arguments.value("add-config"),
+        file=arguments.value("add-config-file"),
+        deleted=arguments.values("delete-config"),
+        validate_only=arguments.has("validate-only"),
+        force=arguments.has("force"),
+        accept=tuple(name for name in (arguments.value("accept") or "").split(",") if name),
+        output=_output(arguments),
+    )
+    if request.alter and len(types) != len(names):
+        raise UsageError("An entity name must be specified for every entity type")
+    if len(names) > len(types) and set(types) <= {USERS, CLIENTS, IPS}:
+        raise UsageError("More entity names specified than entity types")
+    return request
+
+
+def _types(arguments: Arguments) -> tuple[str, ...]:
+    named = [TYPE_ALIASES.get(type_, type_) for type_ in arguments.values("entity-type")]
+    flags = {**ENTITY_FLAGS, **DEFAULT_FLAGS}
+    return (*named, *(type_ for flag, type_ in flags.items() if arguments.has(flag)))
+
+
+def _names(arguments: Arguments) -> tuple[str, ...]:
+    named = [each.value or "" for each in arguments.given if each.name in ("entity-name", "entity-default")]
+    flagged = [arguments.value(flag) or "" for flag in ENTITY_FLAGS if arguments.has(flag)]
+    return (*named, *flagged, *("" for flag in DEFAULT_FLAGS if arguments.has(flag)))
+
+
+def _check_types(arguments: Arguments, types: tuple[str, ...]) -> None:
+    distinct = tuple(dict.fromkeys(types))
+    if len(types) != len(distinct):
+        twice = list(types)
+        for type_ in distinct:
+            twice.remove(type_)
+        raise UsageError(f"Duplicate entity type(s) specified: {','.join(twice)}")
+    for type_ in types:
+        if type_ not in ENTITY_TYPES:
+            raise UsageError(
+                f"Invalid entity type {type_}, the entity type must be one of {', '.join(ENTITY_TYPES)} "
+                "with a --bootstrap-server or --bootstrap-controller argument"
+            )
+    if not types:
+        raise UsageError("At least one entity type must be specified")
+    if len(types) > 1 and set(types) != {USERS, CLIENTS}:
+        raise UsageError(f"Only '{USERS}' and '{CLIENTS}' entity types may be specified together")
+    if arguments.has("entity-name", "entity-type", "entity-default") and arguments.has(*ENTITY_FLAGS, *DEFAULT_FLAGS):
+        raise UsageError("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
+
+
+def _check_names(
+    arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...], is_host: Callable[[str], bool]
+) -> None:
+    if arguments.has("bootstrap-server") and arguments.has("bootstrap-controller"):
+        raise UsageError("Only one of --bootstrap-server or --bootstrap-controller can be specified")
+    if not any(names):
+        return
+    if types[0] in (BROKERS, BROKER_LOGGERS):
+        for name in _given(arguments, "entity-name", "broker", "broker-logger"):
+            if not is_int(name):
+                raise UsageError(f"The entity name for {types[0]} must be a valid integer broker id, but it is: {name}")
+    if types[0] == IPS:
+        for name in _given(arguments, "entity-name", "ip"):
+            if not is_host(name):
+                raise UsageError(
+                    f"The entity name for {types[0]} must be a valid IP or resolvable host, but it is: {name}"
+                )
+
+
+def _given(arguments: Arguments, *names: str) -> list[str]:
+    return [arguments.value(name) or "" for name in names if arguments.has(name)]
+
+
+def is_int(text: str) -> bool:
+    """Whether Java's Integer.parseInt reads it."""
+    return bool(_INT.fullmatch(text)) and len(text) < 20 and -(2**31) <= int(text) < 2**31
+
+
+def _check_describe(arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
+    listed = ",".join(types)
+    if not set(types) & set(_WITH_DEFAULT) and arguments.has("entity-default"):
+        raise UsageError(f"--entity-default must not be specified with --describe of {listed}")
+    if BROKER_LOGGERS in types and not any(names):
+        raise UsageError(f"An entity name must be specified with --describe of {listed}")
+
+
+def _check_alter(arguments: Arguments, types: tuple[str, ...], names: tuple[str, ...]) -> None:
+    if set(types) & set(_WITH_DEFAULT):
+        if not names:
+            raise UsageError(
+                "An entity-name or default entity must be specified with --alter of users, clients, brokers or ips"
+            )
+    elif not any(names):
+        raise UsageError(f"An entity name must be specified with --alter of {','.join(types)}")
+    if arguments.has("add-config") and arguments.has("add-config-file"):
+        raise UsageError("Only one of --add-config or --add-config-file must be specified")
+    if not arguments.has("add-config", "add-config-file", "delete-config"):
+        raise UsageError(
+            "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter"
+        )
+
+
+def _check_words(arguments: Arguments) -> None:
+    """Ours: kafka-configs passes over them, and so over ``b`` of ``--delete-config a, b``."""
+    if arguments.words:
+        raise UsageError(
+            f"'{arguments.words[0][:80]}' belongs to no option", "a list with spaces after its commas is quoted: 'a, b'"
+        )
+
+
+def _output(arguments: Arguments) -> str | None:
+    output = arguments.value("output")
+    if output is not None and output not in OUTPUTS:
+        raise UsageError(f"--output is one of {', '.join(OUTPUTS)}, not {output[:40]}")
+    return output
+
+
+# Entities of a command line as resources and quota entities.
+
+RESOURCE_TYPES = {
+    TOPICS: ResourceType(2),
+    BROKERS: ResourceType(4),
+    BROKER_LOGGERS: ResourceType(8),
+    CLIENT_METRICS: ResourceType(16),
+    GROUPS: ResourceType(32),
+}
+QUOTA_TYPES = {USERS: USER, CLIENTS: CLIENT_ID, IPS: IP}
+
+
+def resource_of(request: ConfigsRequest) -> ConfigResource:
+    """The resource that is named; ``""`` is the brokers' default."""
+    return named_resource(request.type, request.name or "")
+
+
+def named_resource(type_: str, name: str) -> ConfigResource:
+    """An entity of one of `RESOURCE_TYPES`; a broker's number may be written as Java reads it, ``+1`` or ``01``."""
+    if type_ in (BROKERS, BROKER_LOGGERS) and is_int(name):
+        name = str(int(name))
+    return ConfigResource(RESOURCE_TYPES[type_], name)
+
+
+def entity_of(request: ConfigsRequest) -> QuotaEntity:
+    """The quota's entity; ``""`` is the default."""
+    pairs = zip(request.types, request.names, strict=True)
+    return QuotaEntity.of({QUOTA_TYPES[type_]: name or None for type_, name in pairs})

@@ -1,0 +1,305 @@
+"""``kac lake``: its options, and the jobs that need no Spark: collect, status, doctor, package."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import DONE, FAILED, USAGE, context_of, open_log_file
+from console.model.numbers import decimal_number, natural_number, option
+from console.terminal import complain
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.lake.collect import Report
+
+
+# ``kac lake``: the pipeline of what was, who did it, what differs and who uses what.
+
+JOBS = {
+    "collect": (
+        "console.cli.lake",
+        "run_collect",
+        "look at clusters, and write down what has changed since the last look",
+    ),
+    "ingest": (
+        "console.cli.lake_jobs",
+        "run_jobs",
+        "take in what is new in metadata logs, request logs and journals",
+    ),
+    "build": ("console.cli.lake_jobs", "run_jobs", "make the tables that the console shows: TABLE …, or all of them"),
+    "status": ("console.cli.lake", "run_status", "tell what is in the lake, and how its last runs went"),
+    "report": (
+        "console.cli.history",
+        "run_report",
+        "write what happened in some hours as a page, for a post-mortem",
+    ),
+    "verify": ("console.cli.lake_jobs", "run_jobs", "check that the lake is what it says it is"),
+    "compact": ("console.cli.lake_jobs", "run_jobs", "make few files of many, and delete versions that are not kept"),
+    "doctor": (
+        "console.cli.lake",
+        "run_doctor",
+        "tell what is here and what is missing to run it, and what to do",
+    ),
+    "package": ("console.cli.lake", "run_package", "write the zip that a Spark cluster needs"),
+    "demo": ("console.cli.lake_jobs", "run_lake_demo", "make a lake with a day of three clusters, to try it all on"),
+}
+"""Each job: the module and the function that run it, and what it does."""
+
+_SPARK = ("master", "keep")
+TAKES: dict[str, tuple[str, ...]] = {
+    "collect": ("every", "all"),
+    "ingest": (*_SPARK, "metadata_log", "request_log", "journal", "cluster_id", "timezone", "max_bad_ratio"),
+    "build": (*_SPARK, "since", "format", "tables"),
+    "status": (),
+    "report": ("html", "cluster", "since", "until"),
+    "verify": ("master",),
+    "compact": _SPARK,
+    "doctor": ("archive",),
+    "package": ("file",),
+    "demo": ("master",),
+}
+"""The options of each job besides ``--lake``, ``--output`` and those that name a cluster."""
+
+_NAMES = {"tables": "TABLE", "all": "--all"}
+
+
+def lake_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac lake``."""
+    parser.set_defaults(run=run_lake)
+    width = max(map(len, JOBS))
+    listing = "".join(f"  {name:{width}}  {what}\n" for name, (_, _, what) in JOBS.items())
+    parser.epilog = f"jobs:\n{listing}\ndocs/lake.md says how to begin, what sources.yaml holds, and how on a cluster."
+    hidden = argparse.SUPPRESS
+    jobs = list(JOBS)
+    parser.add_argument("job", choices=jobs, metavar="JOB", help="what to do, see below")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="build: only these tables")
+    where = "the lake; else KAC_LAKE, the context's, ~/.local/share/kac/lake"
+    parser.add_argument("--lake", metavar="DIR", default=hidden, help=where)
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+    add = parser.add_argument
+    add("--all", action="store_true", default=hidden, help="collect: every context there is, see kac contexts")
+    add("--every", metavar="TIME", default=hidden, help="collect: again and again, until Ctrl-C: 5min")
+    add("--master", metavar="URL", default=hidden, help="where Spark runs: local[*], local[4], spark://…, yarn …")
+    add("--keep", type=_count, metavar="N", default=hidden, help="versions of the lake to keep (default 10)")
+    add("--since", metavar="TIME", default=hidden, help="build, report: from then: 2h and 7d (ago), 2026-11-20T14:05")
+    add("--until", metavar="TIME", default=hidden, help="report: before then, likewise")
+    add("--cluster", metavar="ID", default=hidden, help="report: a cluster of the lake; all that it has, else")
+    add("--html", metavar="FILE", default=hidden, help="report: the page to write; - is standard output")
+    formats = "build: parquet, or delta for Delta's own readers too"
+    add("--format", choices=("parquet", "delta"), default=hidden, help=formats)
+    add("--metadata-log", action="append", metavar="DIR", default=hidden, help="ingest: a folder __cluster_metadata-0")
+    requests = "ingest: request logs of a broker: '1=/logs/kafka-request.log*'"
+    add("--request-log", action="append", metavar="BROKER=FILES", default=hidden, help=requests)
+    journal = "ingest: a journal, or a folder of them; this host's where none is named"
+    add("--journal", action="append", nargs="?", const="", metavar="PATH", default=hidden, help=journal)
+    add("--cluster-id", metavar="ID", default=hidden, help="ingest: the cluster that these logs are of")
+    add("--timezone", metavar="ZONE", default=hidden, help="ingest: of the times in request logs (default UTC)")
+    bad = "ingest: how much of an input may be unreadable (default 0.01)"
+    add("--max-bad-ratio", type=_ratio, metavar="RATIO", default=hidden, help=bad)
+    add("--archive", action="store_true", default=hidden, help="doctor: build the archive of Spark's classes anew")
+    add("--file", type=Path, metavar="FILE", default=hidden, help="package: the zip (default kac-lake.zip)")
+
+
+def run_lake(options: argparse.Namespace) -> int:
+    """0 done, 1 failed, 2 not understood."""
+    if unwanted := [name for name in _given(options) if name not in TAKES[options.job]]:
+        names = ", ".join(_NAMES.get(name, f"--{name.replace('_', '-')}") for name in unwanted)
+        complain(f"lake {options.job} takes no {names}; see kac lake --help")
+        return USAGE
+    from console.history.store.errors import LakeError
+    from console.lake.spark_session import NoSpark
+
+    try:
+        module, function, _ = JOBS[options.job]
+        return int(getattr(import_module(module), function)(options))
+    except (LakeError, NoSpark) as error:
+        complain(str(error))
+        return FAILED
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] in ("console", "widgets", "themes"):
+            raise
+        complain(f"{missing.name} is not installed: pip install 'kafka-admin-console[lake]', then run this again")
+        return FAILED
+
+
+def _given(options: argparse.Namespace) -> list[str]:
+    known = {name for names in TAKES.values() for name in names}
+    return [name for name, value in vars(options).items() if name in known and value not in (None, [])]
+
+
+_count = option(natural_number, lowest=1)
+_ratio = option(decimal_number, 0, 1)
+
+
+# Where the lake is that `kac lake` works on.
+
+
+def lake_of_options(options: argparse.Namespace) -> str:
+    """A path or URI: of ``--lake``, ``KAC_LAKE``, the named or current context's, else the folder for data."""
+    from console.contexts import ContextError, load, resolve
+    from console.contexts.lake_place import LAKE, lake_place
+
+    given = getattr(options, "lake", None)
+    setting = None
+    if not given and not os.environ.get(LAKE):
+        try:
+            named = getattr(options, "context", None)
+            setting = resolve(load(os.environ, Path.home()), name=named, environ=os.environ).lake
+        except ContextError:
+            setting = None
+    return lake_place(given, os.environ, setting, Path.home())
+
+
+# ``kac lake collect``: look at one cluster, or at all that there is a context for.
+
+LEAST_SECONDS = 5.0
+
+
+def run_collect(options: argparse.Namespace) -> int:
+    """0 all was read, 1 something was not, 2 not understood."""
+    from console.answers.text import Printer
+    from console.history.store import Lake
+    from console.lake.collect import Step, collect, keep_collecting
+    from console.lake.progress import shown
+    from console.lake.results import collect_result
+
+    try:
+        every = _seconds(getattr(options, "every", None))
+    except ValueError as error:
+        complain(str(error))
+        return USAGE
+    contexts = _contexts(options)
+    if not contexts:
+        return USAGE
+    open_log_file()
+    lake = Lake.create(lake_of_options(options))
+    printer = Printer(options.output)
+    with shown() as progress:
+
+        def step(at: Step) -> None:
+            progress.count("collect", at.done, at.total, f"{at.context}: {at.said}")
+
+        def told(report: Report) -> None:
+            printer(collect_result(report))
+
+        if every is not None:
+            keep_collecting(lake, lambda: _contexts(options) or contexts, every, told, step, names=_names)
+            return DONE
+        report = collect(lake, contexts, step, names=_names())
+    told(report)
+    return DONE if report.complete else FAILED
+
+
+def _contexts(options: argparse.Namespace) -> Sequence[Context]:
+    if not hasattr(options, "all"):
+        context = context_of(options)
+        return () if context is None else (context,)
+    from console.contexts import load
+
+    found = load(os.environ, Path.home())
+    for each in found.broken:
+        complain(f"warning: context {each.name} is left out: {each.problem}")
+    for context in found.contexts:
+        for line in context.settings.exposures:
+            complain(f"warning: context {context.name}: {line}")
+    if not found.contexts:
+        complain("there is no context: kac contexts says where they are looked for")
+    return found.contexts
+
+
+def _names() -> frozenset[str]:
+    """The names of all contexts that are configured, usable or not."""
+    from console.contexts import load
+
+    found = load(os.environ, Path.home())
+    return frozenset([*(each.name for each in found.contexts), *(each.name for each in found.broken)])
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    from console.commands.durations import parse_duration
+
+    seconds = parse_duration(text) / 1000
+    if seconds < LEAST_SECONDS:
+        raise ValueError(f"--every {text}: not more often than every {LEAST_SECONDS:g}s")
+    return seconds
+
+
+# ``kac lake status``: what is in the lake, and how its last runs went.
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """0 told; the lake's own errors otherwise."""
+    from console.answers.text import Printer
+    from console.history.jobs.status import status
+    from console.history.store import Lake
+    from console.lake.results import status_result
+
+    Printer(options.output)(status_result(status(Lake.open(lake_of_options(options)))))
+    return DONE
+
+
+# ``kac lake doctor``: what is here and what is missing to run the pipeline, and what to do about each.
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """0 all that is needed is there, 1 something is not."""
+    from console.answers.results import Column, Row, Table
+    from console.answers.text import Printer
+    from console.lake.doctor import Health, checks
+
+    if hasattr(options, "archive"):
+        _archived()
+    found = list(checks(os.environ, lake_of_options(options)))
+    rows = tuple(
+        Row(
+            (each.health.value, each.name, each.found, f"-> {each.remedy}" if each.remedy else ""),
+            {"name": each.name, "health": each.health.value, "found": each.found, "remedy": each.remedy or None},
+        )
+        for each in found
+    )
+    Printer(options.output)(Table("checks", (Column(""), Column(""), Column("FOUND"), Column("WHAT TO DO")), rows))
+    return FAILED if any(each.health is Health.BAD for each in found) else DONE
+
+
+def _archived() -> None:
+    """Builds the archive of Spark's classes anew."""
+    from console.lake.java import NoJava, class_archive, find_java, forget_archive
+    from console.lake.progress import shown
+    from console.lake.spark_session import archived, cache_folder
+
+    try:
+        java = find_java(os.environ, cache_folder(os.environ))
+    except NoJava:
+        return  # the checks say so
+    forget_archive(class_archive(java, cache_folder(os.environ)))
+    with shown() as progress:
+        archived(java, os.environ, progress.say)
+
+
+# ``kac lake package``: the zip that a Spark cluster needs, and how it is used.
+
+
+def run_package(options: argparse.Namespace) -> int:
+    """0 written, 1 not."""
+    from console.answers.text import Printer
+    from console.lake.spark_session import submit_lines, write_package
+
+    wanted = getattr(options, "file", Path("kac-lake.zip"))
+    try:
+        file, script = write_package(wanted)
+    except OSError as error:
+        complain(f"can't write {wanted}: {error.strerror or error}")
+        return FAILED
+    lines = submit_lines(file, script)
+    text = "\n".join(
+        (f"{file} and {script.name} beside it; on a cluster, with its URL in place:", *map("  {}".format, lines))
+    )
+    Printer(options.output).note(text, {"package": str(file), "script": str(script), "lines": list(lines)})
+    return DONE

@@ -1,0 +1,329 @@
+"""``kac lake ingest``, ``build``, ``verify``, ``compact`` and ``demo``: the jobs that need Spark."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from glob import glob
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from console.cli.lake import lake_of_options
+from console.cli.opening import DONE, FAILED, USAGE, open_log_file
+from console.contexts.lake_place import LAKE, lake_place
+from console.model.numbers import json_text
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from console.history.jobs.report import Report
+    from console.history.store import Lake, Manifest
+    from console.lake.demo.make import Demo
+    from console.lake.demo.story import Recorded
+    from console.lake.progress import Shown
+    from console.lake.sources import Sources
+
+
+# ``kac lake ingest``, ``build``, ``verify`` and ``compact``: the jobs that need Spark.
+
+_NOTHING_TO_READ = (
+    "nothing to read: name --metadata-log, --request-log or --journal, or write {file} (docs/lake.md shows one)"
+)
+PARQUET, DELTA = "parquet", "delta"
+_SOURCE_OPTIONS = ("metadata_log", "request_log", "journal", "cluster_id", "timezone")
+
+Job = Callable[[Any, "Lake", "Shown"], int]
+"""Gets Spark's session, the lake, and where to say how far it is; gives the exit code."""
+
+
+def run_jobs(options: argparse.Namespace) -> int:
+    """0 done, 1 failed, or something is wrong with the lake, 2 not understood."""
+    open_log_file()
+    return {"ingest": _ingest, "build": _build, "verify": _verify, "compact": _compact}[options.job](options)
+
+
+def _ingest(options: argparse.Namespace) -> int:
+    from console.files.errors import FileProblems
+    from console.lake.sources import missing
+
+    where = lake_of_options(options)
+    try:
+        sources = _sources(options, where)
+    except FileProblems as wrong:
+        for problem in wrong.problems:
+            complain(str(problem))
+        return USAGE
+    except (ValueError, OSError) as wrong:
+        complain(str(wrong))
+        return USAGE
+    if absent := list(missing(sources)):
+        for line in absent:
+            complain(line)
+        return FAILED
+
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.ingest import ingest
+        from console.history.jobs.taken import MAX_BAD_RATIO
+
+        ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
+        return _told(
+            options, ingest(spark, lake, sources.inputs(), shown.step, max_bad_ratio=ratio, keep=_keep(options))
+        )
+
+    if (report := _nothing_new(options, where, sources)) is not None:
+        return _told(options, report)
+    return with_spark(options, where, job, lambda _: _bytes_of(sources.paths), create=True)
+
+
+def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
+    """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
+    from console.history.jobs.nothing_new import nothing_new
+    from console.history.store import Lake
+
+    if "://" in "".join((where, *sources.paths)):
+        return None
+    with suppress(OSError):  # Spark's run comes upon it too, and says it
+        return nothing_new(Lake.create(where), sources.inputs(), keep=_keep(options))
+    return None
+
+
+def _sources(options: argparse.Namespace, where: str) -> Sources:
+    """FileProblems, OSError; ValueError in words for the operator."""
+    from console.lake.sources import FILE, given_sources, read_sources
+    from console.log_file import state_directory
+
+    file = Path(where) / FILE
+    if any(hasattr(options, name) for name in _SOURCE_OPTIONS):
+        own = str(state_directory(os.environ) / "journal")
+        given = given_sources(
+            metadata_logs=getattr(options, "metadata_log", ()),
+            request_logs=getattr(options, "request_log", ()),
+            journals=[path or own for path in getattr(options, "journal", ())],
+            cluster_id=getattr(options, "cluster_id", None),
+            zone=getattr(options, "timezone", None),
+            folder=Path.cwd(),
+        )
+        if given.paths:
+            return given
+    elif "://" not in where and file.is_file():
+        return read_sources(file.read_text(encoding="utf-8"), str(file), Path(where).absolute())
+    raise ValueError(_NOTHING_TO_READ.format(file=file))
+
+
+def _build(options: argparse.Namespace) -> int:
+    from console.answers.lake_tables import moment
+
+    try:
+        since = moment(options.since, datetime.now(UTC)) if hasattr(options, "since") else None
+    except ValueError as wrong:
+        complain(f"--since: {wrong}")
+        return USAGE
+
+    form = getattr(options, "format", PARQUET)
+
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.build import build
+
+        report = build(spark, lake, options.tables or None, since, shown.step, keep=_keep(options), format=form)
+        return _told(options, report)
+
+    return with_spark(options, lake_of_options(options), job, _bytes_in, more=_delta() if form == DELTA else {})
+
+
+def _delta() -> dict[str, str]:
+    """What Spark needs for Delta's tables; it fetches the jar, and keeps it."""
+    from console.history.jobs.delta import PACKAGE, SETTINGS
+
+    return {**SETTINGS, "spark.jars.packages": PACKAGE}
+
+
+def _verify(options: argparse.Namespace) -> int:
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.answers.text import Printer
+        from console.history.jobs.verify import verify
+        from console.lake.results import findings_result
+
+        findings = verify(spark, lake, shown.step)
+        Printer(options.output)(findings_result(findings))
+        return FAILED if findings else DONE
+
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
+
+
+def _compact(options: argparse.Namespace) -> int:
+    def job(spark: Any, lake: Lake, shown: Shown) -> int:
+        from console.history.jobs.compact import compact
+
+        return _told(options, compact(spark, lake, shown.step, keep=_keep(options)))
+
+    return with_spark(options, lake_of_options(options), job, _bytes_in)
+
+
+def with_spark(
+    options: argparse.Namespace,
+    where: str,
+    job: Job,
+    size: Callable[[Manifest | None], int | None],
+    *,
+    create: bool = False,
+    more: Mapping[str, str] | None = None,
+) -> int:
+    """Runs a job in a session that ends with it. size: of what it reads, in bytes; gets what the lake holds. more:
+    settings of Spark's."""
+    from console.history.store import Lake, LakeError
+    from console.lake.progress import shown
+    from console.lake.spark_session import NoSpark, lake_session
+
+    local = "://" not in where or where.startswith("file://")
+    # What is wrong with the lake is said before Spark is started for it.
+    lake = (Lake.create(where) if create else Lake.open(where)) if local else None
+    read = size(lake.current() if lake is not None else None)
+    try:
+        with (
+            shown() as progress,
+            lake_session(
+                os.environ, master=getattr(options, "master", None), input_bytes=read, more=more, say=progress.say
+            ) as spark,
+        ):
+            if lake is None:
+                from console.history.jobs.arguments import lake_at
+
+                lake = lake_at(spark, where, create=create)
+            return job(spark, lake, progress)
+    except KeyboardInterrupt:
+        complain("interrupted: the lake is as it was")
+        raise
+    except (LakeError, NoSpark, ModuleNotFoundError):
+        raise  # told in words by whoever called
+    except Exception as error:  # never a traceback in the face
+        from console.history.jobs.interrupts import interrupted
+
+        if interrupted(error):
+            complain("interrupted: the lake is as it was")
+            raise KeyboardInterrupt from error
+        # Not its text, which may hold values of the lines that were read.
+        trace = "".join(traceback.format_tb(error.__traceback__))
+        logging.getLogger(__name__).error("the job %s failed: %s\n%s", options.job, type(error).__name__, trace)
+        complain(f"{_words(error).rstrip('.')}; the lake is as it was")
+        return FAILED
+
+
+def _words(error: Exception) -> str:
+    """What is wrong, and where more stands, in a line."""
+    from console.lake.spark_session import spark_log
+
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+    if _of_spark(error):
+        condition = getattr(error, "getCondition", lambda: None)()
+        what = f"{type(error).__name__}{f' {condition}' if condition else ''}"
+        return f"the job failed in Spark: {what}; {spark_log(os.environ)} says where"
+    return f"kac itself failed: {type(error).__name__}; kac.log beside {spark_log(os.environ)} says where"
+
+
+def _of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _told(options: argparse.Namespace, report: Report) -> int:
+    from console.lake.results import report_data, report_lines
+    from console.present.text import clean
+
+    if options.output == "json":
+        put(json_text(report_data(report)) + "\n")
+    else:
+        put("".join(f"{clean(line)}\n" for line in report_lines(report)))
+    return DONE
+
+
+def _keep(options: argparse.Namespace) -> int:
+    from console.history.store.sweep import KEEP
+
+    return getattr(options, "keep", KEEP)
+
+
+def _bytes_in(manifest: Manifest | None) -> int | None:
+    return None if manifest is None else sum(table.bytes for table in manifest.tables.values())
+
+
+def _bytes_of(paths: Sequence[str]) -> int | None:
+    """Of files, folders and patterns on this machine; None where some are elsewhere."""
+    if any("://" in path for path in paths):
+        return None
+    found = {Path(each) for path in paths for each in glob(path)}  # noqa: PTH207 - patterns are absolute
+    files = {file for path in found for file in ([path] if path.is_file() else path.iterdir())}
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+# ``kac lake demo``: a day of three clusters in a lake of its own, taken in and built, to try everything on.
+
+NAME = "demo-lake"
+_PARTITIONS = "2"
+"""Shuffles of so little are dearer the more pieces they have."""
+
+
+def run_lake_demo(options: argparse.Namespace) -> int:
+    """0 made and built, 1 failed; the lake's own errors otherwise."""
+    from console.lake.demo.make import make
+    from console.lake.progress import shown
+
+    open_log_file()
+    where = place(options)
+    try:
+        with shown() as progress:
+            made = make(
+                where, datetime.now(UTC), lambda said, done, of: progress.count("demo", done, of, said), _broker
+            )
+    except OSError as error:
+        complain(f"the demo can't be written to {where}: {error.strerror or error}")
+        return FAILED
+    size = sum(file.stat().st_size for each in made.clusters for file in each.request_logs.values())
+    code = with_spark(options, made.lake.where, _take_in_and_build, lambda _: size)
+    if code == DONE:
+        put(_how_to_go_on(made))
+    return code
+
+
+def _broker(folder: Path) -> Recorded:
+    """A real one, where Java and Kafka are there. Raises NoBroker."""
+    from console.lake.demo.real_broker import find_kafka, record_broker
+
+    return record_broker(find_kafka(os.environ), folder)
+
+
+def place(options: argparse.Namespace) -> str:
+    """Of ``--lake``, else beside where lakes are: the demo does not go into anybody's own lake."""
+    named = getattr(options, "lake", None)
+    data = {name: os.environ[name] for name in ("XDG_DATA_HOME",) if name in os.environ}
+    return str(named or Path(lake_place(None, data, None, Path.home())).with_name(NAME))
+
+
+def _take_in_and_build(spark: Any, lake: Lake, shown: Shown) -> int:
+    from console.history.jobs.build import build
+    from console.history.jobs.ingest import ingest
+    from console.lake.sources import FILE, read_sources
+
+    spark.conf.set("spark.sql.shuffle.partitions", _PARTITIONS)
+    file = Path(lake.where) / FILE
+    sources = read_sources(file.read_text(encoding="utf-8"), str(file), Path(lake.where))
+    ingest(spark, lake, sources.inputs(), shown.step)
+    build(spark, lake, progress=shown.step)
+    return DONE
+
+
+def _how_to_go_on(made: Demo) -> str:
+    from console.language.posix import shell_line
+
+    lake = made.lake.where
+    demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))
+    clusters = ", ".join(f"{each.name} ({each.cluster_id})" for each in made.clusters)
+    without = f"No real broker was recorded beside them: {made.unrecorded}.\n" if made.unrecorded else ""
+    return (
+        f"In {lake}, up to now: {clusters}.\n{without}To look at it:\n"
+        f"  {LAKE}={shell_line(lake)} {demo}\n"
+        + "".join(f"  {shell_line('kac', verb, '--lake', lake)}\n" for verb in ("history", "drift", "usage"))
+    )

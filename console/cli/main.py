@@ -1,0 +1,234 @@
+"""The command line: which command, and which cluster. A command's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn
+
+USAGE = 2
+FAILED = 1
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of `kac`.
+
+    module, function: imported and called when the command is given. The function adds the command's options to the
+    parser it gets, and sets `run` in the parser's defaults: a function from the parsed options to the exit code.
+    own_parser: the function reads the arguments itself, `(arguments, options given before the command) -> exit code`.
+    connects: the command takes the options that name a cluster.
+    """
+
+    name: str
+    module: str
+    function: str
+    help: str
+    connects: bool = True
+    own_parser: bool = False
+
+    def load(self) -> Callable[..., Any]:
+        """Import the function."""
+        found: Callable[..., Any] = getattr(import_module(self.module), self.function)
+        return found
+
+
+COMMANDS = (
+    Command("run", "console.cli.run", "run_options", "run commands without a screen"),
+    Command("shell", "console.cli.run", "shell_options", "commands at a prompt, with completion and history"),
+    Command(
+        "configs",
+        "console.cli.kafka_configs.command",
+        "main",
+        "show and change configs, as kafka-configs does",
+        own_parser=True,
+    ),
+    Command("topics", "console.cli.nouns", "topics_options", "list, describe, create, delete and alter topics"),
+    Command(
+        "quotas", "console.cli.nouns", "quotas_options", "list, describe and alter quotas, and tell which one counts"
+    ),
+    Command("acls", "console.cli.nouns", "acls_options", "list, add and remove ACLs"),
+    Command("brokers", "console.cli.nouns", "brokers_options", "list, describe and configure brokers"),
+    Command("groups", "console.cli.nouns", "groups_options", "list, describe and configure groups"),
+    Command("scram", "console.cli.nouns", "scram_options", "list, set and delete SCRAM credentials"),
+    Command("snapshot", "console.cli.files", "snapshot_options", "print the whole state as JSON"),
+    Command("export", "console.cli.files", "export_options", "write what is wanted of a cluster as YAML"),
+    Command("diff", "console.cli.files", "diff_options", "tell what would change for a cluster to be as files want it"),
+    Command("plan", "console.cli.files", "plan_options", "the same, checked by the brokers, and kept in a file"),
+    Command("apply", "console.cli.files", "apply_options", "make a cluster as files want it, or carry out a kept plan"),
+    Command(
+        "compare", "console.cli.compare", "compare_options", "tell what differs: clusters, files, entities, brokers"
+    ),
+    Command(
+        "demo",
+        "console.cli.demo",
+        "demo_options",
+        "open the console on a cluster of its own, to try things",
+        connects=False,
+    ),
+    Command(
+        "cluster",
+        "console.cli.demo",
+        "cluster_options",
+        "run an embedded cluster for any Kafka client",
+        connects=False,
+    ),
+    Command(
+        "history",
+        "console.cli.history",
+        "history_options",
+        "list what was changed: from a lake, or from this host's journal",
+    ),
+    Command("drift", "console.cli.history", "drift_options", "list what differs from its peers, from a lake"),
+    Command("usage", "console.cli.history", "usage_options", "list who uses how much of which quota, from a lake"),
+    Command(
+        "lake",
+        "console.cli.lake",
+        "lake_options",
+        "fill and keep a lake: what was, who did it, what differs, who uses what",
+    ),
+    Command("due", "console.cli.due", "due_options", "list what was set for a time, and take back what is due"),
+    Command(
+        "leftovers",
+        "console.cli.stale_throttles",
+        "leftovers_options",
+        "find replication throttles that nothing uses any more",
+    ),
+    Command(
+        "completion",
+        "console.cli.manual.completion_scripts",
+        "completion_options",
+        "print a completion script for a shell",
+        connects=False,
+    ),
+    Command("__complete", "console.cli.manual.completion", "main", "", connects=False, own_parser=True),
+    Command(
+        "contexts", "console.cli.contexts", "contexts_options", "list the contexts found, and where", connects=False
+    ),
+)
+
+EXAMPLES = """examples:
+  kac demo                                           a first look: the console on a cluster in its own process
+  kac -b broker1:9092                                open the console
+  kac --context prod                                 the same, with a context of the config file
+  kac run -b broker1:9092 -e 'describe topic a'      one command, no screen
+  kac run -b broker1:9092 -e 'set topic a retention.ms=1d; apply --yes'
+  kac configs -b broker1:9092 --topic a --describe   kafka-configs' command line
+  kac snapshot -b broker1:9092 > cluster.json        the whole state as JSON
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints, which repeat what was given, go the way of all output."""
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """End the process."""
+        if message:
+            from console.terminal import stderr
+
+            stderr().write(message)
+        sys.exit(status)
+
+
+def parser() -> argparse.ArgumentParser:
+    """What stands before a command's name; the rest is the command's own."""
+    top = Parser(
+        prog="kac",
+        usage="kac [options] [COMMAND …]",
+        description="The admin console for Apache Kafka. Without a command it opens the screen.",
+        epilog=f"commands (kac COMMAND --help says more):\n{_listing()}\n{EXAMPLES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_connection(top)
+    top.add_argument(
+        "--lake", metavar="PATH", default=argparse.SUPPRESS, help="where history, drift and usage are read"
+    )
+    top.add_argument("--version", action="store_true", help="print the version")
+    top.add_argument("command", nargs="?", help=argparse.SUPPRESS)
+    top.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return top
+
+
+def command_parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of a command that has none of its own."""
+    made = Parser(
+        prog=f"kac {command.name}",
+        description=f"{command.help[0].upper()}{command.help[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    if command.connects:
+        add_connection(made)
+    command.load()(made)
+    return made
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """The options that name a cluster; absent from the namespace where they are not given."""
+    group = parser.add_argument_group("which cluster")
+
+    def add(*names: str, **options: Any) -> None:
+        group.add_argument(*names, default=argparse.SUPPRESS, **options)
+
+    add("-b", "--bootstrap-server", metavar="HOST:PORT,…", help="brokers to ask first")
+    add("-c", "--context", metavar="NAME", help="a context, see `kac contexts`")
+    add("--command-config", metavar="FILE", type=Path, help="a client.properties as Kafka's tools take it")
+    add("--read-only", action="store_true", help="refuse every change")
+    add("--no-journal", action="store_true", help="change without writing it into the journal: no revert, no history")
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line; the result is the exit code: 0 done, 1 failed, 2 not understood, others as commands say."""
+    options = parser().parse_args(argv)
+    name, arguments = options.command, options.arguments
+    del options.command, options.arguments
+    try:
+        if options.version:
+            return _version()
+        if name is None:
+            from console.cli import screen
+
+            return screen.run(options)
+        command = {each.name: each for each in COMMANDS}.get(name)
+        if command is None:
+            return _no_such(name)
+        if command.own_parser:
+            return int(command.load()(arguments, options))
+        parsed = command_parser(command).parse_args(arguments, options)
+        return int(parsed.run(parsed))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`kac … | head`); keep the interpreter from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _listing() -> str:
+    width = max(len(command.name) for command in COMMANDS)
+    return "".join(f"  {command.name:{width}}  {command.help}\n" for command in COMMANDS if command.help)
+
+
+def _no_such(name: str) -> int:
+    from difflib import get_close_matches
+
+    from console.terminal import complain
+
+    near = get_close_matches(name, [command.name for command in COMMANDS if command.help], n=1)
+    hint = f"did you mean {near[0]}?" if near else "see kac --help"
+    complain(f"there is no command {name!r}: {hint}")
+    return USAGE
+
+
+def _version() -> int:
+    from importlib.metadata import version
+
+    from console.terminal import put
+
+    put(f"kac {version('kafka-admin-console')}\n")
+    return 0

@@ -1,0 +1,445 @@
+"""Names for completion, from the cluster that the line names and from the contexts; none where none can be read."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import logging
+import os
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from argcomplete.completers import SuppressCompleter
+from argcomplete.finders import CompletionFinder
+from argcomplete.lexers import split_line
+
+from console.cli.manual.man_page import CommandHelp, OptionHelp, commands, help_of, top
+from console.present.text import is_harmless
+from console.terminal import drawn_on
+
+if TYPE_CHECKING:
+    from console.commands.session import Session
+
+
+class Kind(Enum):
+    """What a word of the line is."""
+
+    FILE = "a file"
+    TOPIC = "a topic"
+    BROKER = "a broker's id"
+    GROUP = "a group"
+    METRICS = "client metrics"
+    USER = "a user"
+    CLIENT = "a client id"
+    IP = "an ip"
+    PRINCIPAL = "a principal"
+    CONTEXT = "a context"
+    KEY = "a config's key"
+    ASSIGNMENT = "a config's key, and = behind it"
+    NOTHING = "unknown"
+
+
+ENTITY_KINDS = {
+    "topics": Kind.TOPIC,
+    "brokers": Kind.BROKER,
+    "broker-loggers": Kind.BROKER,
+    "groups": Kind.GROUP,
+    "client-metrics": Kind.METRICS,
+    "users": Kind.USER,
+    "clients": Kind.CLIENT,
+    "ips": Kind.IP,
+}
+"""Entity type as kafka-configs spells it -> what its names are."""
+
+PATIENCE = 2.0
+"""Seconds after which nobody waits for a completion any more."""
+
+_ENTITIES = {
+    "--topic": "topic",
+    "--broker": "broker",
+    "--group": "group",
+    "--client-metrics": "client-metrics",
+    "--user": "user",
+    "--client": "client",
+    "--ip": "ip",
+}
+_QUOTAS = ("user", "client", "ip")
+
+
+def names(kind: Kind, words: Sequence[str], command: str) -> list[str]:
+    """All names of a kind, sorted. words: the line so far, for which cluster and which entity it is about."""
+    if kind is Kind.CONTEXT:
+        from console.contexts import load
+
+        return sorted(context.name for context in load(os.environ, Path.home()).contexts)
+    if kind in (Kind.KEY, Kind.ASSIGNMENT) and (keys := _quota_keys(words, command)):
+        return list(keys)
+    return _of_cluster(kind, words, command)
+
+
+def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
+    from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+
+    about = _entity(words, command)[0]
+    if about == "ip":
+        return IP_KEYS
+    if about in ("user", "client"):
+        return CLIENT_KEYS if command == "quotas" else (*CLIENT_KEYS, "SCRAM-SHA-256", "SCRAM-SHA-512")
+    return ()
+
+
+def _entity(words: Sequence[str], command: str) -> tuple[str, str]:
+    """What the line is about: its kind in the singular, and its name as far as it is given."""
+    split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
+    pairs = list(zip(split, [*split[1:], ""], strict=True))
+    for word, value in pairs:
+        if word in _ENTITIES:
+            return _ENTITIES[word], value
+        if word.endswith("-defaults"):
+            return word.removeprefix("--").removesuffix("-defaults"), ""
+        if word == "--entity-type" and value in ENTITY_KINDS:
+            name = next((named for option, named in pairs if option == "--entity-name"), "")
+            return value.removesuffix("s") if value != "client-metrics" else value, name
+    return {"topics": "topic", "brokers": "broker", "groups": "group", "quotas": "user"}.get(command, ""), ""
+
+
+def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
+    from console.admin.errors import AdminError
+    from console.cli.opening import client_of
+    from console.commands.session import Refused, Session
+    from console.contexts import ContextError, load, resolve
+
+    given = _connection(words)
+    try:
+        context = resolve(
+            load(os.environ, Path.home()),
+            name=given.context,
+            bootstrap=given.bootstrap,
+            command_config=given.command_config,
+            environ=os.environ,
+        )
+    except ContextError:
+        return []
+    client = client_of(context)
+    try:
+        read = _read(Session(client, context), kind, _entity(words, command))
+        return sorted(set(asyncio.run(asyncio.wait_for(read, PATIENCE))))
+    except (AdminError, Refused, TimeoutError):
+        return []
+    finally:
+        client.close()
+
+
+def _connection(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("-b", "--bootstrap-server", "--bootstrap-servers", "--broker-list", dest="bootstrap")
+    parser.add_argument("-c", "--context", dest="context")
+    parser.add_argument("--command-config", "--config.properties", dest="command_config", type=Path)
+    try:
+        return parser.parse_known_args([word for word in words if word])[0]
+    except argparse.ArgumentError:  # the line ends where a value has to follow
+        return argparse.Namespace(bootstrap=None, context=None, command_config=None)
+
+
+async def _read(session: Session, kind: Kind, about: tuple[str, str]) -> Iterable[str]:
+    from console.model.codes import CLIENT_METRICS, GROUP
+    from console.model.quota import CLIENT_ID, IP, USER
+
+    match kind:
+        case Kind.TOPIC:
+            await session.read_topics()
+            return session.snapshot.topics
+        case Kind.BROKER:
+            await session.read_cluster()
+            return [str(broker.id) for broker in session.snapshot.cluster.brokers]
+        case Kind.GROUP:
+            await session.read_groups()
+            listed = await session.list_resources([GROUP])
+            return [*session.snapshot.groups, *(resource.name for resource in listed)]
+        case Kind.METRICS:
+            return [resource.name for resource in await session.list_resources([CLIENT_METRICS])]
+        case Kind.USER | Kind.CLIENT | Kind.IP:
+            await session.read_quotas()
+            type_ = {Kind.USER: USER, Kind.CLIENT: CLIENT_ID, Kind.IP: IP}[kind]
+            found = [part.name for entity in session.snapshot.quotas for part in entity if part.type == type_]
+            if kind is Kind.USER:
+                await session.read_scram()
+                found += session.snapshot.scram
+            return [name for name in found if name]
+        case Kind.PRINCIPAL:
+            await session.read_acls()
+            return [acl.principal for acl in session.snapshot.acls]
+        case Kind.KEY | Kind.ASSIGNMENT:
+            return await _keys(session, about)
+        case _:
+            return []
+
+
+async def _keys(session: Session, about: tuple[str, str]) -> Iterable[str]:
+    from console.model.config import ConfigResource, broker_resource, topic_resource
+
+    kind, name = about
+    await session.read_cluster()
+    if kind == "topic":
+        resource = topic_resource(name or "any")
+    elif kind in ("broker", "broker-logger"):
+        first = min(broker.id for broker in session.snapshot.cluster.brokers)
+        resource = broker_resource(int(name) if name.isdecimal() else first)
+    else:
+        from console.model.codes import CLIENT_METRICS, GROUP
+
+        resource = ConfigResource(CLIENT_METRICS if kind == "client-metrics" else GROUP, name or "any")
+    if kind == "broker-logger":
+        from console.model.codes import BROKER_LOGGER
+
+        resource = ConfigResource(BROKER_LOGGER, resource.name)
+    await session.read_configs([resource])
+    if kind == "topic" and resource not in session.snapshot.configs:  # one that is yet to be created
+        await session.read_topics()
+        resource = topic_resource(next(iter(session.snapshot.topics), ""))
+        await session.read_configs([resource])
+    return [entry.name for entry in session.snapshot.configs.get(resource, ())]
+
+
+# ``kac __complete``: what the shells' completion scripts ask, answered with argcomplete.
+#
+# argcomplete reads the half-typed line and finds which option's value is being typed. What it would print is not safe for
+# every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines alone), so
+# the scripts are ours, and so is the quoting: a name is cut to what the shell replaces first, and quoted then.
+
+FILES = ":files"
+"""The only line where the shell itself is to complete the names of files."""
+
+MOST = 500
+
+_VALUE_KINDS = {
+    "topic": Kind.TOPIC,
+    "broker": Kind.BROKER,
+    "broker-logger": Kind.BROKER,
+    "group": Kind.GROUP,
+    "client-metrics": Kind.METRICS,
+    "user": Kind.USER,
+    "client": Kind.CLIENT,
+    "ip": Kind.IP,
+    "principal": Kind.PRINCIPAL,
+    "allow-principal": Kind.PRINCIPAL,
+    "deny-principal": Kind.PRINCIPAL,
+    "user-principal": Kind.PRINCIPAL,
+    "context": Kind.CONTEXT,
+    "c": Kind.CONTEXT,
+    "add-config": Kind.ASSIGNMENT,
+    "added-config": Kind.ASSIGNMENT,
+    "add": Kind.ASSIGNMENT,
+    "config": Kind.ASSIGNMENT,
+    "delete-config": Kind.KEY,
+    "deleted-config": Kind.KEY,
+}
+"""Option -> what its value is."""
+
+Names = Callable[[Kind, Sequence[str], str], Iterable[str]]
+
+
+def main(argv: Sequence[str], _options: argparse.Namespace) -> int:
+    """``bash LINE WORD``: the line up to the cursor, and what bash will replace of it; ``zsh LINE``, ``fish LINE``.
+    Prints a candidate in a line, for zsh and fish with a tab and what it is. Always 0: a completion that fails says
+    nothing."""
+    logging.disable()  # nothing may come between the prompt and what is typed
+    shell, line, word = (*argv, "", "", "")[:3]
+
+    out = drawn_on("stdout")  # a tab parts a candidate from its help
+    out.reconfigure(errors="surrogateescape")  # type: ignore[attr-defined]
+    out.write("".join(f"{found}\n" for found in candidates(shell, line, word, names)))
+    return 0
+
+
+def candidates(shell: str, line: str, word: str, names: Names) -> list[str]:
+    """Lines for the shell's script: `FILES` alone, or what the word can become. word: for bash, the part of the line
+    that is replaced, as it was typed."""
+    try:
+        before = split_line(line)[3]
+    except Exception:  # noqa: BLE001  # argcomplete's lexer has no promise for a line that no shell would run
+        return []
+    asked = _Line(before[1:], names)
+    finder = _Finder()
+    finder.line, finder.shell, finder.replaced = asked, shell, word
+    # What argcomplete reads of the shell; its own variables in the environment belong to another program's completion.
+    for name in [name for name in os.environ if name.startswith(("_ARGCOMPLETE", "_ARC_DEBUG"))]:
+        del os.environ[name]
+    os.environ.update(
+        _ARGCOMPLETE="1",
+        _ARGCOMPLETE_IFS="\n",
+        _ARGCOMPLETE_SUPPRESS_SPACE="1",
+        COMP_LINE=line,
+        COMP_POINT=str(len(line)),
+    )
+    if shell != "bash":
+        os.environ["_ARGCOMPLETE_DFS"] = "\t"
+    out = io.StringIO()
+    finder(
+        asked.parser(),
+        always_complete_options="long" if asked.command and not asked.listed else False,
+        exit_method=lambda _code: None,
+        output_stream=out,
+        validator=lambda found, prefix: found == FILES or found.startswith(prefix),
+        default_completer=SuppressCompleter(),
+    )
+    return [FILES] if asked.files else [found.removesuffix("\t") for found in out.getvalue().split("\n") if found]
+
+
+class _Finder(CompletionFinder):
+    """argcomplete's finder for a line. Only what a shell reads back as exactly it is offered."""
+
+    line: _Line
+    shell: str
+    replaced: str
+
+    def _init_debug_stream(self) -> None:
+        """No debugging: its stream would be whatever is open as 9."""
+
+    def collect_completions(
+        self, active_parsers: list[argparse.ArgumentParser], parsed_args: argparse.Namespace, cword_prefix: str
+    ) -> list[str]:
+        """As the base class does, for a word that is remembered."""
+        self.line.typed = cword_prefix
+        return super().collect_completions(active_parsers, parsed_args, cword_prefix)
+
+    def quote_completions(
+        self,
+        completions: list[str],
+        cword_prequote: str,
+        last_wordbreak_pos: int | None,  # noqa: ARG002  # bash says itself what it replaces
+    ) -> list[str]:
+        """What replaces the word: bash's own part of it, quoted; zsh and fish take names as they are and quote them."""
+        found = [each for each in completions if is_harmless(each)][:MOST]
+        if self.shell == "fish":
+            # The one character that fish leaves unquoted: it would become a user's home.
+            return [each for each in found if not each.startswith("~")]
+        if self.shell != "bash":
+            return found
+        skip = _skipped(self.line.typed, self.replaced, cword_prequote)
+        if skip is None:
+            return []
+        quoted = [_for_bash(each[skip:], cword_prequote) for each in found]
+        return [each for each in quoted if each]
+
+
+class _Line:
+    """A half-typed line: its command, as a parser whose options know what their values are. typed: its last word;
+    files: whether that is the name of a file."""
+
+    def __init__(self, words: Sequence[str], names: Names) -> None:
+        self.typed = ""
+        self.files = False
+        self._words = words
+        self._names = names
+        self.command, self._help = _command(words)
+        self.listed = tuple(c for option in self._help.options if _is_positional(option) for c in option.choices)
+
+    def parser(self) -> argparse.ArgumentParser:
+        """Flat: what a broken line has before its end counts too."""
+        made = argparse.ArgumentParser(prog="kac", add_help=False, allow_abbrev=False, conflict_handler="resolve")
+        positional = made.add_argument("command", help=argparse.SUPPRESS)
+        if self.command:
+            positional.completer = SuppressCompleter()  # type: ignore[attr-defined]
+            for option in top().options:
+                self._add(made, option, hidden=True)
+        else:
+            positional.completer = lambda **_: {each.name: each.help for each in commands()}  # type: ignore[attr-defined]
+        for option in self._help.options:
+            self._add(made, option)
+        if self.listed:
+            made.add_argument("listed", nargs="?", choices=self.listed)
+        if self.command:
+            rest = made.add_argument("rest", nargs="*")
+            rest.completer = SuppressCompleter()  # type: ignore[attr-defined]
+        return made
+
+    def _add(self, parser: argparse.ArgumentParser, option: OptionHelp, hidden: bool = False) -> None:
+        if _is_positional(option):
+            return
+        help_ = argparse.SUPPRESS if hidden else option.help.replace("%", "%%")
+        if not option.value:
+            parser.add_argument(*option.names, action="store_true", help=help_)
+            return
+        action = parser.add_argument(*option.names, help=help_, choices=option.choices or None)
+        if not option.choices:
+            action.completer = self._completer(option)  # type: ignore[attr-defined]
+
+    def _completer(self, option: OptionHelp) -> Callable[..., list[str]]:
+        def complete(prefix: str, **_: Any) -> list[str]:
+            name = next((n for n in reversed([*self._words, self.typed.partition("=")[0]]) if n in option.names), "")
+            kind = self._kind(option, name.lstrip("-"))
+            if kind is Kind.FILE:
+                self.files = True
+                return []
+            return self._named(kind, prefix)
+
+        return complete
+
+    def _kind(self, option: OptionHelp, name: str) -> Kind:
+        if name == "entity-name":
+            types = [word for word in self._words if word in ENTITY_KINDS]
+            return ENTITY_KINDS[types[-1]] if types else Kind.NOTHING
+        if option.value == "FILE" or name in ("command-config", "config.properties", "add-config-file"):
+            return Kind.FILE
+        return _VALUE_KINDS.get(name, Kind.NOTHING)
+
+    def _named(self, kind: Kind, prefix: str) -> list[str]:
+        start, end = "", ""
+        if kind in (Kind.KEY, Kind.ASSIGNMENT):
+            done, comma, last = prefix.rpartition(",")
+            if "=" in last:
+                return []
+            start, end = done + comma, "=" if kind is Kind.ASSIGNMENT else ""
+        if kind is Kind.NOTHING:
+            return []
+        # A name like an option would be read as one, unless it stands behind the = of its own.
+        alone = not self.typed.startswith("-")
+        found = self._names(kind, self._words, self.command)
+        return [f"{start}{name}{end}" for name in found if name and not (alone and not start and name.startswith("-"))]
+
+
+def _is_positional(option: OptionHelp) -> bool:
+    return not option.names[0].startswith("-")
+
+
+def _command(words: Sequence[str]) -> tuple[str, CommandHelp]:
+    """The command that a line names and its options; what may stand before one where there is none."""
+    takes_value = {name for option in top().options if option.value for name in option.names}
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word in takes_value
+        else:
+            known = next((each for each in commands() if each.name == word), None)
+            return word, help_of(known) if known is not None else CommandHelp(word, "", ())
+    return "", top()
+
+
+def _skipped(typed: str, replaced: str, quote: str) -> int | None:
+    """How much of the word stays on the line, because bash parts words at ``=`` and ``:`` too. typed: the whole word,
+    unquoted; replaced: what bash replaces, as it stands on the line behind an open quote. None where they differ."""
+    try:
+        parts = shlex.split(f"{quote}{replaced}{quote}")
+    except ValueError:
+        return None
+    text = "".join(parts)
+    return len(typed) - len(text) if len(parts) < 2 and typed.endswith(text) else None
+
+
+def _for_bash(text: str, quote: str) -> str:
+    """The text as bash takes it where a quote is open, or none; ``""`` where it can't stand there."""
+    if quote == "'":
+        return "" if "'" in text else text
+    if quote == '"':
+        # In double quotes a backslash does not keep ! from the history.
+        return "" if "!" in text else "".join(f"\\{char}" if char in '"$`\\' else char for char in text)
+    return "".join(
+        char if char.isalnum() or char in "-_.=:,/@%+" or not char.isascii() else f"\\{char}" for char in text
+    )

@@ -1,0 +1,176 @@
+"""The man page, from the commands' parsers: ``python -m console.cli.manual.man_page > docs/kac.1``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
+from console.terminal import put
+
+# Every command with its options, whichever parser it has.
+
+
+@dataclass(frozen=True, slots=True)
+class OptionHelp:
+    """An option as it is typed and explained. value: how its value is shown, ``""`` where it takes none; choices: its
+    legal values where those are few; group: under which heading it stands."""
+
+    names: tuple[str, ...]
+    value: str = ""
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandHelp:
+    """A command; ``""`` is what `kac` does without one. epilog: its examples, lines as they stand."""
+
+    name: str
+    help: str
+    options: tuple[OptionHelp, ...]
+    epilog: str = ""
+
+
+def top() -> CommandHelp:
+    """What may stand before a command."""
+    made = parser()
+    return CommandHelp("", made.description or "", tuple(_options(made)))
+
+
+def commands() -> tuple[Command, ...]:
+    """The commands that an operator types."""
+    return tuple(command for command in COMMANDS if not command.name.startswith("_"))
+
+
+def help_of(command: Command) -> CommandHelp:
+    """A command's options; imports its module."""
+    if command.name == "configs":
+        from console.cli.kafka_configs.command_line import EXAMPLES
+
+        return CommandHelp(command.name, command.help, tuple(_configs_options()), EXAMPLES)
+    if command.own_parser:
+        return CommandHelp(command.name, command.help, ())
+    made = command_parser(command)
+    return CommandHelp(command.name, command.help, tuple(_options(made)), made.epilog or "")
+
+
+def _configs_options() -> Iterator[OptionHelp]:
+    from console.cli.kafka_configs.command_line import ENTITY_TYPES, OPTIONS, OUTPUTS
+
+    choices = {"entity-type": ENTITY_TYPES, "output": OUTPUTS}
+    for option in OPTIONS:
+        names = tuple(f"-{name}" if len(name) == 1 else f"--{name}" for name in (option.name, *option.aliases))
+        yield OptionHelp(names, option.value, option.help, choices.get(option.name, ()), option.group)
+
+
+def _options(made: argparse.ArgumentParser) -> Iterator[OptionHelp]:
+    for action in made._actions:  # argparse has no other way to tell what it was given
+        if action.help == argparse.SUPPRESS:
+            continue
+        choices = tuple(map(str, action.choices)) if action.choices is not None else ()
+        value = ""
+        if action.nargs != 0:
+            metavar = action.metavar or ("|".join(choices) if choices else action.dest.upper())
+            value = metavar if isinstance(metavar, str) else " ".join(metavar)
+        names = tuple(action.option_strings) or (value,)
+        yield OptionHelp(names, value if action.option_strings else "", _plain(action), choices)
+
+
+def _plain(action: argparse.Action) -> str:
+    text = action.help or ""
+    return text.replace("%(default)s", str(action.default)).replace("%%", "%")
+
+
+# The man page, from the commands' parsers: ``python -m console.cli.manual.man_page > docs/kac.1``.
+
+_FILES = (
+    ("~/.config/kac/config.toml", "contexts: which clusters there are; kac contexts lists them"),
+    ("~/.local/state/kac/", "the journal of changes, one file for a cluster, and the log"),
+)
+_ENVIRONMENT = (
+    ("KAC_CONTEXT", "the context where none is given"),
+    ("KAC_BOOTSTRAP", "brokers to ask first where none are given"),
+    ("USE_OLD_COMMAND", "with true, kac configs becomes the kafka-configs on PATH"),
+    ("NO_COLOR", "where it is set the console has no colours"),
+)
+_EXITS = (
+    ("0", "done"),
+    ("1", "something failed"),
+    ("2", "the command line was not understood, and nothing was done; kac configs exits with 1 then, as kafka-configs"),
+    ("3", "edits were left unapplied"),
+)
+
+
+def page() -> str:
+    """The page in roff's man macros."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield '.\\" Made by python -m console.cli.manual.man_page; do not edit.'
+    yield '.TH KAC 1 "" "kac" "User Commands"'
+    yield ".SH NAME"
+    yield "kac \\- the admin console for Apache Kafka"
+    yield ".SH SYNOPSIS"
+    yield ".B kac"
+    yield "[\\fIoptions\\fR] [\\fICOMMAND\\fR ...]"
+    yield ".SH DESCRIPTION"
+    yield _text(top().help)
+    yield ".SH OPTIONS"
+    for option in top().options:
+        yield from _option(option)
+    yield ".SH COMMANDS"
+    for command in commands():
+        yield from _command(help_of(command))
+    yield from _table("EXIT STATUS", _EXITS)
+    yield from _table("ENVIRONMENT", _ENVIRONMENT)
+    yield from _table("FILES", _FILES)
+    yield ".SH EXAMPLES"
+    yield from _verbatim(EXAMPLES)
+
+
+def _command(help_: CommandHelp) -> Iterator[str]:
+    yield f".SS kac {_text(help_.name)}"
+    yield _text(f"{help_.help[0].upper()}{help_.help[1:]}.")
+    shared = {option.names for option in top().options}
+    for option in help_.options:
+        if option.names not in shared:
+            yield from _option(option)
+    if help_.epilog:
+        yield ".PP"
+        yield from _verbatim(help_.epilog)
+
+
+def _option(option: OptionHelp) -> Iterator[str]:
+    yield ".TP"
+    names = ", ".join(f"\\fB{_text(name)}\\fR" for name in option.names)
+    value = f" \\fI{_text(option.value)}\\fR" if option.value else ""
+    yield f"{names}{value}"
+    yield _text(option.help) if option.help else "\\&"
+
+
+def _table(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
+    yield f".SH {title}"
+    for name, meaning in rows:
+        yield ".TP"
+        yield f"\\fB{_text(name)}\\fR"
+        yield _text(meaning)
+
+
+def _verbatim(text: str) -> Iterator[str]:
+    yield ".nf"
+    yield from (_text(line) for line in text.rstrip("\n").split("\n"))
+    yield ".fi"
+
+
+def _text(text: str) -> str:
+    """As roff prints it: its own characters escaped, a dot or quote at the start of a line no request."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...").replace("'", "\\(aq")
+    return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+if __name__ == "__main__":
+    put(page())

@@ -1,0 +1,108 @@
+"""A noun's command: its actions and options as a parser, and their meaning as statements of the command language."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from console.answers.data_forms import FORMS
+from console.language.quoting import quote, quote_beside_equals
+
+# What a noun's command is made of: its options, and what they mean in the command language.
+
+Statements = tuple[str, ...]
+
+
+class OptionsError(Exception):
+    """Options that don't go together, or miss one; in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A command of one kind of thing.
+
+    actions: what it can do, by the option that says so, the first being what is done where none is given.
+    add_options: the options besides the actions and those that all share. statements: what they mean, as statements of
+    the language. destructive: actions that take away what nobody can bring back, and so ask first.
+    """
+
+    name: str
+    help: str
+    actions: Mapping[str, str]
+    add_options: Callable[[argparse.ArgumentParser], None]
+    statements: Callable[[argparse.Namespace, str], Statements]
+    examples: str
+    destructive: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+
+
+def pair(text: str) -> str:
+    """``KEY=VALUE`` of an option as one word of the language. Raises OptionsError."""
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise OptionsError(f"'{key[:80]}' is no KEY=VALUE")
+    return f"{quote_beside_equals(key)}={quote_beside_equals(value) if value else ''}"
+
+
+def pairs(texts: Iterable[str]) -> str:
+    """Several of them."""
+    return " ".join(pair(text) for text in texts)
+
+
+def need(value: str | None, option: str, action: str) -> str:
+    """The option's value, quoted. Raises OptionsError where it was not given."""
+    if value is None:
+        raise OptionsError(f"--{action} needs {option}")
+    return quote(value)
+
+
+def alteration(entity: str, given: argparse.Namespace) -> Statements:
+    """``set`` and ``unset`` for --add-config and --delete-config. Raises OptionsError where there is neither."""
+    changes = []
+    if given.add_config:
+        changes.append(f"set {entity} {pairs(_split(given.add_config))}")
+    if given.delete_config:
+        keys = [key.strip() for text in given.delete_config for key in text.split(",") if key.strip()]
+        changes.append(f"unset {entity} {' '.join(map(quote, keys))}")
+    if not changes:
+        raise OptionsError("--alter needs --add-config or --delete-config")
+    return tuple(changes)
+
+
+def _split(texts: Iterable[str]) -> Iterable[str]:
+    """Several pairs in one option, as kafka-configs takes them: brackets keep commas together. Raises OptionsError."""
+    from console.cli.kafka_configs.command_line import UsageError, parse_added
+
+    for text in texts:
+        try:
+            yield from (f"{key}={value}" for key, value in parse_added(text).items())
+        except UsageError as error:
+            raise OptionsError(f"--add-config is K=V,K=[V,V]: {error.hint}") from None
+
+
+def add_config_options(parser: argparse.ArgumentParser, what: str) -> None:
+    """--add-config and --delete-config."""
+    parser.add_argument(
+        "--add-config", "--add", metavar="K=V,K=[V,V]", action="append", default=[], help=f"{what} to set"
+    )
+    parser.add_argument("--delete-config", metavar="K,K", action="append", default=[], help=f"{what} to remove")
+
+
+# A noun's options as a parser.
+
+
+def add_noun_options(parser: argparse.ArgumentParser, noun: Noun) -> None:
+    """The noun's actions, its own options, and those that all nouns have."""
+    parser.description = f"{noun.help[0].upper()}{noun.help[1:]}."
+    parser.epilog = noun.examples
+    parser.set_defaults(action="list")
+    actions = parser.add_argument_group("what to do").add_mutually_exclusive_group()
+    for action, help_ in noun.actions.items():
+        also = [f"--{alias}" for alias, meant in noun.aliases if meant == action]
+        actions.add_argument(f"--{action}", *also, dest="action", action="store_const", const=action, help=help_)
+    noun.add_options(parser)
+    parser.add_argument("--validate-only", action="store_true", help="let the brokers check it, change nothing")
+    parser.add_argument("--yes", "--force", action="store_true", help="don't ask; a warning still needs --accept")
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="go on in spite of these warnings")
+    parser.add_argument("--output", choices=FORMS, default=FORMS[0], help="form of the results")

@@ -1,0 +1,341 @@
+"""``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and ``scram``: the table of nouns, and the command of each."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from console.cli.acls import ACLS
+from console.cli.noun import (
+    Noun,
+    OptionsError,
+    Statements,
+    add_config_options,
+    add_noun_options,
+    alteration,
+    need,
+    pairs,
+)
+from console.cli.opening import client_of, context_of, open_log_file
+from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
+from console.model.numbers import natural_number, option
+
+# `kac topics`, with kafka-topics' options.
+
+_TOPIC_EXAMPLES = """\
+examples:
+  kac topics -b broker1:9092 --list
+  kac topics -c prod --describe --topic orders --output json
+  kac topics -c prod --create --topic orders --partitions 12 --replication-factor 3 --config retention.ms=7d
+  kac topics -c prod --alter --topic orders --partitions 24 --validate-only
+  kac topics -c prod --delete --topic orders-old --yes
+"""
+
+
+def _topic_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--topic", metavar="NAME", help="its name; with --list and --describe also a pattern, as svc-*")
+    parser.add_argument("--partitions", metavar="N", type=option(natural_number), help="how many, in all")
+    parser.add_argument(
+        "--replication-factor", metavar="N", type=option(natural_number), help="replicas of each partition"
+    )
+    parser.add_argument(
+        "--replica-assignment", metavar="1:2,2:3", help="brokers of each partition, the preferred leader first"
+    )
+    parser.add_argument("--config", metavar="K=V", action="append", default=[], help="a config; may be repeated")
+    parser.add_argument("--if-exists", action="store_true", help="do nothing where there is no such topic")
+    parser.add_argument("--if-not-exists", action="store_true", help="do nothing where there is one")
+    parser.add_argument("--exclude-internal", action="store_true", help="without Kafka's own topics")
+    parser.add_argument("--under-replicated-partitions", action="store_true", help="only topics that have some")
+    parser.add_argument("--unavailable-partitions", action="store_true", help="only topics that have some")
+
+
+def _topic_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action in ("list", "describe") and (action == "list" or given.topic is None or _is_pattern(given.topic)):
+        return (_topic_list(given),)
+    name = need(given.topic, "--topic", action)
+    match action:
+        case "describe":
+            return (f"describe topic {name}",)
+        case "create":
+            return (_topic_create(given, name),)
+        case "delete":
+            return (f"delete topic {name}",)
+    if given.replication_factor is not None or given.replica_assignment is not None:
+        raise OptionsError("replicas are moved by a reassignment, see kafka-reassign-partitions")
+    changes = [f"grow topic {name} partitions={given.partitions}"] if given.partitions is not None else []
+    if given.config:
+        changes.append(f"set topic {name} {pairs(given.config)}")
+    if not changes:
+        raise OptionsError("--alter needs --partitions or --config")
+    return tuple(changes)
+
+
+def _is_pattern(name: str) -> bool:
+    return any(char in name for char in "*?[")
+
+
+def _topic_list(given: argparse.Namespace) -> str:
+    words = [quote_pattern(given.topic)] if given.topic is not None else []
+    if given.exclude_internal:
+        words.append("internal=false")
+    if given.under_replicated_partitions:
+        words.append("under_replicated=[1-9]*")
+    if given.unavailable_partitions:
+        words.append("offline=[1-9]*")
+    return " ".join(["list topics", *words])
+
+
+def _topic_create(given: argparse.Namespace, name: str) -> str:
+    words = [f"create topic {name}"]
+    if given.replica_assignment is not None:
+        words.append(f"assign={quote(given.replica_assignment)}")
+    if given.partitions is not None:
+        words.append(f"partitions={given.partitions}")
+    if given.replication_factor is not None:
+        words.append(f"replication={given.replication_factor}")
+    if given.config:
+        words.append(pairs(given.config))
+    if len(words) == 1:
+        words.append("timeout=30s")  # the brokers' own defaults; the language wants at least one word of it
+    return " ".join(words)
+
+
+TOPICS = Noun(
+    "topics",
+    "list, describe, create, delete and alter topics",
+    {
+        "list": "the topics, one line each",
+        "describe": "one topic: partitions and configs",
+        "create": "make a topic",
+        "delete": "delete a topic with all its records",
+        "alter": "more partitions, or other configs",
+    },
+    _topic_options,
+    _topic_statements,
+    _TOPIC_EXAMPLES,
+    destructive=("delete",),
+)
+
+
+# `kac quotas`.
+
+_QUOTA_EXAMPLES = """\
+examples:
+  kac quotas -c prod --list --user alice
+  kac quotas -c prod --effective --user alice --client checkout-7
+  kac quotas -c prod --alter --user alice --client-defaults --add-config producer_byte_rate=10MB/s
+  kac quotas -c prod --alter --ip 10.0.0.1 --delete-config connection_creation_rate
+"""
+_PARTS = ("user", "client", "ip")
+
+
+def _quota_options(parser: argparse.ArgumentParser) -> None:
+    for part in _PARTS:
+        one = parser.add_mutually_exclusive_group()
+        one.add_argument(f"--{part}", metavar="NAME", help=f"the {part}; with --list also a pattern")
+        one.add_argument(f"--{part}-defaults", action="store_true", help=f"the default {part}")
+    add_config_options(parser, "quotas")
+
+
+def _quota_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action == "list":
+        return (" ".join(["list quotas", *(f"{part}={name}" for part, name in _parts(given, pattern=True))]),)
+    if action == "effective":
+        if given.user_defaults or given.client_defaults:
+            raise OptionsError("--effective is for a user and a client that there are, not for defaults")
+        user, client = need(given.user, "--user", action), need(given.client, "--client", action)
+        return (f"effective user {user} client {client}",)
+    entity = " ".join(f"{part} {name}" for part, name in _parts(given))
+    if not entity:
+        raise OptionsError(f"--{action} needs --user, --client or --ip, or their defaults")
+    if action == "describe":
+        return (f"show {entity}",)
+    return alteration(entity, given)
+
+
+def _parts(given: argparse.Namespace, pattern: bool = False) -> list[tuple[str, str]]:
+    found = []
+    for part in _PARTS:
+        name = getattr(given, part)
+        if getattr(given, f"{part}_defaults"):
+            found.append((part, DEFAULT_NAME))
+        elif name is not None:
+            found.append((part, quote_pattern(name) if pattern else quote(name)))
+    return found
+
+
+QUOTAS = Noun(
+    "quotas",
+    "list, describe and alter quotas, and tell which one counts",
+    {
+        "list": "the quotas that are set",
+        "describe": "an entity's quotas",
+        "effective": "what counts for a user and a client, and what it beats",
+        "alter": "set or remove quotas of an entity",
+    },
+    _quota_options,
+    _quota_statements,
+    _QUOTA_EXAMPLES,
+)
+
+
+# `kac brokers`.
+
+_BROKER_EXAMPLES = """\
+examples:
+  kac brokers -b broker1:9092 --list
+  kac brokers -c prod --describe --broker 2
+  kac brokers -c prod --alter --broker-defaults --add-config log.retention.ms=7d --validate-only
+"""
+
+
+def _broker_options(parser: argparse.ArgumentParser) -> None:
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--broker", metavar="ID", help="its number")
+    one.add_argument("--broker-defaults", action="store_true", help="what every broker inherits")
+    add_config_options(parser, "configs")
+
+
+def _broker_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action == "list":
+        return ("list brokers",)
+    if given.broker is None and not given.broker_defaults:
+        raise OptionsError(f"--{action} needs --broker ID or --broker-defaults")
+    entity = f"broker {DEFAULT_NAME if given.broker_defaults else quote(given.broker)}"
+    return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
+
+
+BROKERS = Noun(
+    "brokers",
+    "list, describe and configure brokers",
+    {
+        "list": "the brokers, with the controller marked",
+        "describe": "all configs of a broker, or the brokers' default",
+        "alter": "set or remove configs",
+    },
+    _broker_options,
+    _broker_statements,
+    _BROKER_EXAMPLES,
+)
+
+
+# `kac groups`.
+
+_GROUP_EXAMPLES = """\
+examples:
+  kac groups -b broker1:9092 --list --state Stable
+  kac groups -c prod --describe --group billing
+  kac groups -c prod --alter --group billing --add-config consumer.session.timeout.ms=50s
+"""
+
+
+def _group_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--group", metavar="NAME", help="its name")
+    parser.add_argument("--state", metavar="STATE", help="with --list: only in this state")
+    add_config_options(parser, "configs")
+
+
+def _group_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action == "list":
+        state = f" state={need(given.state, '--state', action)}" if given.state is not None else ""
+        return (f"list groups{state}",)
+    entity = f"group {need(given.group, '--group', action)}"
+    return (f"describe {entity}",) if action == "describe" else alteration(entity, given)
+
+
+GROUPS = Noun(
+    "groups",
+    "list, describe and configure groups",
+    {
+        "list": "the groups with their states",
+        "describe": "a group's members and how far it is behind",
+        "alter": "set or remove configs",
+    },
+    _group_options,
+    _group_statements,
+    _GROUP_EXAMPLES,
+)
+
+
+# `kac scram`: credentials, whose passwords are read from a file or asked for, never given as an argument.
+
+_SCRAM_EXAMPLES = """\
+examples:
+  kac scram -b broker1:9092 --list
+  kac scram -c prod --create --user alice --mechanism SCRAM-SHA-512                      # asks, hidden
+  kac scram -c prod --create --user alice --mechanism SCRAM-SHA-256 --password-file pw
+  kac scram -c prod --delete --user alice --mechanism SCRAM-SHA-256 --yes
+"""
+
+
+def _scram_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--user", metavar="NAME", help="whose")
+    parser.add_argument("--mechanism", choices=("SCRAM-SHA-256", "SCRAM-SHA-512"), type=str.upper, help="which")
+    parser.add_argument("--iterations", metavar="N", type=option(natural_number), help="4096 to 16384; without it 4096")
+    parser.add_argument("--password-file", metavar="FILE", help="the password is its text; without it you are asked")
+
+
+def _scram_statements(given: argparse.Namespace, action: str) -> Statements:
+    if action in ("list", "describe"):
+        if action == "list" and given.user is None:
+            return ("list scram",)
+        return (f"list scram user={need(given.user, '--user', action)}",)
+    user, mechanism = need(given.user, "--user", action), need(given.mechanism, "--mechanism", action)
+    if action == "delete":
+        return (f"scram delete {user} {mechanism}",)
+    iterations = f" iterations={given.iterations}" if given.iterations is not None else ""
+    source = "?" if given.password_file is None else f"@{quote(given.password_file)}"
+    return (f"scram set {user} {mechanism}{iterations} password={source}",)
+
+
+SCRAM = Noun(
+    "scram",
+    "list, set and delete SCRAM credentials",
+    {
+        "list": "who has which",
+        "describe": "a user's",
+        "create": "set a credential, or another password",
+        "delete": "delete a credential",
+    },
+    _scram_options,
+    _scram_statements,
+    _SCRAM_EXAMPLES,
+    destructive=("delete",),
+    aliases=(("alter", "create"),),
+)
+
+
+# The nouns by name.
+
+NOUNS = {each.name: each for each in (TOPICS, QUOTAS, ACLS, BROKERS, GROUPS, SCRAM)}
+NAMES = tuple(NOUNS)
+
+
+def noun(name: str) -> Noun:
+    """The noun of this name."""
+    return NOUNS[name]
+
+
+# The commands ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and ``scram``: one way for each noun.
+
+
+def noun_options(name: str, parser: argparse.ArgumentParser) -> None:
+    """The options of a noun's command."""
+    parser.set_defaults(run=partial(run_noun, name))
+    add_noun_options(parser, noun(name))
+
+
+def run_noun(name: str, options: argparse.Namespace) -> int:
+    """0 done, 1 failed, 2 not understood and nothing done."""
+    from console.cli.noun_command import NounCommand
+
+    open_log_file()
+    return NounCommand(noun(name), options).run(lambda: context_of(options), client_of)
+
+
+topics_options = partial(noun_options, "topics")
+quotas_options = partial(noun_options, "quotas")
+acls_options = partial(noun_options, "acls")
+brokers_options = partial(noun_options, "brokers")
+groups_options = partial(noun_options, "groups")
+scram_options = partial(noun_options, "scram")

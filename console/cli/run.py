@@ -1,0 +1,100 @@
+"""``kac run`` and ``kac shell``: the command language as a script, and at a prompt."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import USAGE, client_of, context_of, open_log_file
+from console.terminal import complain, put
+
+if TYPE_CHECKING:
+    from console.admin.client import AdminClient
+    from console.contexts import Context
+
+
+# ``kac run``: commands of the language without a screen.
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac run``."""
+    parser.set_defaults(run=run_run)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("-e", "--execute", metavar="SCRIPT", action="append", help="commands, parted by ;")
+    source.add_argument("-f", "--file", metavar="FILE", help="a script file, - for standard input")
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+
+
+def run_run(options: argparse.Namespace) -> int:
+    """0 done, 1 failed, 2 not understood, 3 edits left unapplied."""
+    from console.commands.run import read_script, run_script
+
+    text = read_script(options.execute, options.file)
+    if text is None:
+        complain(f"can't read {options.file}")
+        return USAGE
+    return run_script(text, lambda: context_of(options), client_of, output=options.output)
+
+
+# ``kac shell``: the language at a prompt; from a pipe, a script.
+
+
+def shell_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac shell``."""
+    parser.set_defaults(run=run_shell)
+    parser.add_argument("--vi", action="store_true", help="vi keys, where the config file does not say so")
+
+
+def run_shell(options: argparse.Namespace) -> int:
+    """0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left unapplied."""
+    if not sys.stdin.isatty():
+        from console.commands.run import run_script
+
+        return run_script(sys.stdin.read(), lambda: context_of(options), client_of, output="text")
+    context = context_of(options)
+    if context is None:
+        return USAGE
+    open_log_file()
+    return _interactive(context, options)
+
+
+def _interactive(context: Context, options: argparse.Namespace) -> int:
+    import asyncio
+
+    from console.commands.history_file import history_file
+    from console.commands.session import Session
+    from console.contexts import load
+    from console.contexts.choice import Configured
+    from console.shell.line import Line
+    from console.shell.shell import Shell, greeting
+
+    vi = options.vi or load(os.environ, Path.home()).settings.editing_mode == "vi"
+    history = history_file(os.environ)
+    clients: list[AdminClient] = []
+
+    def end_client() -> None:
+        while clients:
+            clients.pop().close()
+
+    def connect(chosen: Context) -> Session:
+        end_client()
+        clients.append(client_of(chosen))
+        return Session(clients[0], chosen, "shell")
+
+    async def work() -> int:
+        shell = Shell(
+            context,
+            connect,
+            Configured(os.environ, Path.home()),
+            lambda completer, toolbar: Line(completer, toolbar, history=history, vi=vi),
+        )
+        put(f"{greeting(context)}\n")
+        return await shell.run()
+
+    try:
+        return asyncio.run(work())
+    finally:
+        end_client()

@@ -1,0 +1,99 @@
+"""``kac`` without a command: opens the screen, or says why this terminal can't show it and what works instead."""
+
+from __future__ import annotations
+
+import argparse
+import locale
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from console.cli.opening import USAGE, client_of, context_of, open_log_file
+from console.terminal import complain
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.contexts.choice import Choice
+
+
+# Whether this terminal can show the screen; where it can't, what works instead.
+
+_DUMB = ("", "dumb", "unknown")
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+
+
+def no_screen(environ: Mapping[str, str]) -> str:
+    """Why the screen can't be shown here and what to run, ``""`` if it can."""
+    why = _not_a_terminal() or _dumb(environ) or _no_unicode(environ)
+    return f"{why}. `kac shell` works here with the same commands, `kac run` in scripts" if why else ""
+
+
+def _not_a_terminal() -> str:
+    streams = {"standard input": sys.stdin, "standard output": sys.stdout, "standard error": sys.stderr}
+    missing = [name for name, stream in streams.items() if stream is None or not stream.isatty()]
+    return f"the screen needs a terminal, and {' and '.join(missing)} {_is(missing)} none" if missing else ""
+
+
+def _is(names: list[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _dumb(environ: Mapping[str, str]) -> str:
+    term = environ.get("TERM", "")
+    if term not in _DUMB:
+        return ""
+    known = f"TERM is {term}" if term else "TERM is not set"
+    return f"{known}, so the screen can't be drawn (if the terminal is one like xterm: TERM=xterm-256color)"
+
+
+def _no_unicode(environ: Mapping[str, str]) -> str:
+    """A locale that is named and not UTF-8. One that this host lacks is taken by its name; without one, UTF-8 is what
+    terminals have (PEP 538)."""
+    name = next((name for name in _LOCALE if environ.get(name)), None)
+    if name is None or "utf8" in environ[name].lower().replace("-", ""):
+        return ""
+    codeset = locale.nl_langinfo(locale.CODESET)
+    if codeset.lower().replace("-", "") == "utf8":
+        return ""
+    remedy = "if the terminal shows UTF-8: LC_ALL=C.UTF-8"
+    return f"{name}={environ[name]} has no UTF-8, and the screen is drawn with it ({remedy})"
+
+
+# ``kac`` without a command: the screen.
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open the console on the cluster that the options name; 2 if there is no context, or no terminal for it."""
+    why = no_screen(os.environ)
+    if why:
+        complain(why)
+        return USAGE
+    context = context_of(options)
+    if context is None:
+        return USAGE
+    from console.contexts.choice import Configured
+
+    open_log_file()
+    return show(context, Configured(os.environ, Path.home()), getattr(options, "lake", None))
+
+
+def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
+    """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
+    before what the environment and the context say."""
+    from console.contexts import load
+    from console.tui.connecting import Connecting
+
+    found = load(os.environ, Path.home())
+    for problem in found.own_problems:
+        complain(f"warning: {problem}")
+    connecting = Connecting(client_of)
+    try:
+        # The first reads are on their way while Textual is imported here.
+        session = connecting.session(context)
+        from console.tui.app import run_console
+
+        return run_console(session, found.settings, connecting.session, contexts, lake)
+    finally:
+        connecting.close()

@@ -1,1 +1,0 @@
-"""`kac topics`, `quotas`, `acls`, `brokers`, `groups`, `scram`: the command language, said with options."""

@@ -1,0 +1,322 @@
+"""Rows of the lake's panes: a timeline, drift, and usage with its plot."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from console.history.reader.rows import Change, Drifted, Minute, Usage
+from console.plan.amounts import duration, quota
+from console.present.lake import (
+    FIRST_SEEN,
+    HIDDEN,
+    NOTHING,
+    SEVERITIES,
+    attr_text,
+    drift_sides,
+    entity_text,
+    how_sure,
+    level_text,
+    pair_text,
+    sides,
+    spark,
+    typed_text,
+    who_text,
+)
+from console.present.text import Cell, Line, clean, joined
+from console.present.values import config_value
+
+# A timeline as rows: when, what, from what to what, who, how that is known; of a lake, or of this host's journal.
+
+_STATES = {"applied": ("✓", "ok"), "failed": ("✗", "failed")}
+
+
+class PastRow(NamedTuple):
+    """A change. sure: a letter for how it is known who, or how it went, and its meaning. change: the lake's row.
+    number: of the journal's change; one of them is None. is_first_seen: the first look showed it. is_unknown: the
+    outcome is."""
+
+    key: Hashable
+    when: str
+    what: str
+    old: str
+    new: str
+    who: str
+    sure: tuple[str, str]
+    change: Change | None
+    number: int | None
+    is_first_seen: bool = False
+    is_unknown: bool = False
+
+
+def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
+    """A row of a lake's timeline. first_look: when somebody first looked at the cluster."""
+    when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
+    if change.is_gap:
+        until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
+        return PastRow(change.place, when, "nobody looked", "", until, "", ("~", "pending"), change, None)
+    letter, _ = how_sure(change)
+    meaning = "muted" if letter in "RJ" else "pending"
+    old, new = (_short(change, side) for side in sides(change)[:2])
+    what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
+    if change.is_first_seen(first_look):
+        return PastRow(change.place, when, what, FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
+    return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
+
+
+def _short(change: Change, side: str) -> str:
+    """A value's human form alone, where it has one."""
+    raw, bracket, human = side.rpartition(" (")
+    if bracket and config_value(change.attr, raw) == human.removesuffix(")"):
+        return human.removesuffix(")")
+    return side
+
+
+def of_journal(cells: tuple[str, ...], place: int) -> PastRow:
+    """A row of the journal's table: number, when, who, entity, key, was, became, state."""
+    number, when, who, entity, key, was, became, state = (clean(cell, 200) for cell in cells)
+    word = state.partition(",")[0]
+    sure = _STATES.get(word, ("?", "failed"))
+    if "taken back" in state:
+        sure = ("↶", "muted")
+    what = f"{entity} {key}".rstrip()
+    return PastRow(
+        ("journal", number, place),
+        when[5:16],
+        what,
+        was,
+        became,
+        who,
+        sure,
+        None,
+        int(number),
+        is_unknown=word == "unknown",
+    )
+
+
+def past_cells(row: PastRow) -> list[Cell]:
+    """How sure, when, what, old → new, who."""
+    change: Line = [(f"{row.old} → ", "muted"), (row.new, "")] if row.old else [(row.new, "muted")]
+    return [row.sure, (row.when, "muted"), row.what, list(change), (row.who, "muted")]
+
+
+def change_lines(change: Change) -> list[Line]:
+    """All about a change, below its title."""
+    if change.is_gap:
+        return [[("What changed in this time is seen only as of its end, and who did it may never be known.", "")]]
+    old, new, hidden = sides(change)
+    lines: list[Line] = [[(new, "strong"), ("   was ", "muted"), (old, "")]]
+    if hidden:
+        lines = [[(HIDDEN, "sensitive"), ("   the value is a secret: the lake knows only that it was set", "muted")]]
+    since = _full(change.valid_from)
+    until = "and still is" if change.is_current else f"until {_full(change.valid_to)}" if change.valid_to else ""
+    lines.append([(f"since {since} {until}", "")])
+    letter, words = how_sure(change)
+    who = who_text(change.principal)
+    lines.append([("nobody knows who" if who == NOTHING else who, "strong"), (f"   {letter} {words}", "muted")])
+    lines.append([(f"told by {clean(change.source, 40).replace('_', ' ')}", "muted")])
+    return lines
+
+
+def _full(at: datetime | None) -> str:
+    return "" if at is None else at.astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+# What differs as rows: a key, what most have, and in a column for each peer the odd ones.
+
+SAME = "·"
+
+
+class DriftRow(NamedTuple):
+    """A key in which some differ. entity: what has it, `""` where that is the peer itself; odd: by the peer's name."""
+
+    entity: str
+    attr: str
+    majority: str
+    severity: str
+    peers: int
+    odd: dict[str, Drifted]
+
+
+def drift_rows(found: Iterable[Drifted], scope: str) -> list[DriftRow]:
+    """The rows of a scope, in the order in which each first comes; of brokers by key, else by entity and key."""
+    made: dict[tuple[str, str], DriftRow] = {}
+    for each in found:
+        entity = "" if scope == "broker" else each.entity_key
+        row = made.get((entity, each.attr))
+        if row is None:
+            most, _ = drift_sides(each)
+            row = made[entity, each.attr] = DriftRow(entity, each.attr, most, each.severity, each.peers, {})
+        row.odd[peer(each)] = each
+    return list(made.values())
+
+
+def peer(row: Drifted) -> str:
+    """What stands at the top of its column: the broker's id, or the cluster's."""
+    return row.entity[1] if row.scope == "broker" else row.cluster_id
+
+
+def row_name(row: DriftRow) -> str:
+    """``topic orders retention.ms``, of a broker's key the key alone."""
+    return f"{typed_text(row.entity)} {attr_text(row.attr)}" if row.entity else attr_text(row.attr)
+
+
+def drift_cells(row: DriftRow, peers: Sequence[str]) -> list[Cell]:
+    """A letter for how bad it is, the key, what most have, then the odd ones with a ``!``."""
+    cells: list[Cell] = [SEVERITIES.get(row.severity, ("?", "muted")), row_name(row), (row.majority, "muted")]
+    for name in peers:
+        odd = row.odd.get(name)
+        cells.append((SAME, "muted") if odd is None else (f"!{drift_sides(odd)[1]}", "failed"))
+    return cells
+
+
+def drift_lines(row: DriftRow) -> list[Line]:
+    """Each odd one with its value, and since when."""
+    lines: list[Line] = [
+        [("most have ", "muted"), (row.majority, ""), (f"   {len(row.odd)} of {row.peers} differ", "muted")]
+    ]
+    if row.odd and next(iter(row.odd.values())).scope == "baseline":
+        lines = [[("the baseline wants ", "muted"), (row.majority, "")]]
+    for each in row.odd.values():
+        since = (
+            f"since {each.since.astimezone():%Y-%m-%d %H:%M}" if each.since is not None else "as long as anybody looked"
+        )
+        own = drift_sides(each)[1]
+        what = "nothing of its own" if own == NOTHING else own
+        name = typed_text(each.entity_key) if each.scope == "broker" else each.cluster_id
+        lines.append([(f"! {name} ", "failed"), (what, "strong"), (f"   {since}, {each.severity}", "muted")])
+    return lines
+
+
+# Who uses what of which quota, as rows; a plot of a pair over time with its limit as a line.
+
+SHORT = {
+    "producer_byte_rate": "produce",
+    "consumer_byte_rate": "consume",
+    "request_percentage": "request",
+}
+_NEAR = 0.8
+_AXIS = 11
+"""Cells of the numbers left of a plot."""
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+
+def rate_text(key: str, value: float | None) -> str:
+    """A measured rate: three figures are enough, and no ``≈`` is needed to say so."""
+    if value is None:
+        return NOTHING
+    sign = "-" if value < 0 else ""
+    return sign + quota(key, float(f"{abs(value):.3g}")).removeprefix("≈ ")
+
+
+def limit_text(usage: Usage) -> str:
+    """The effective quota."""
+    return NOTHING if usage.quota_value is None else quota(usage.pair.quota_key, usage.quota_value)
+
+
+def state(usage: Usage) -> tuple[str, str]:
+    """``!`` throttled or over the limit, ``~`` near it: a letter and a meaning."""
+    if usage.throttle_ms or (usage.utilisation is not None and usage.utilisation >= 1):
+        return "!", "failed"
+    return ("~", "pending") if usage.utilisation is not None and usage.utilisation >= _NEAR else ("", "")
+
+
+def usage_cells(usage: Usage, width: int) -> list[Cell]:
+    """State, pair, key, used, bars, highest, limit, waited, headroom, level. width: of the bars."""
+    key = usage.pair.quota_key
+    _, meaning = state(usage)
+    return [
+        state(usage),
+        pair_text(usage.pair),
+        (SHORT.get(key, clean(key)), "muted"),
+        (NOTHING, "muted") if usage.utilisation is None else (f"{usage.utilisation:.0%}", meaning),
+        (spark(usage.series, width, usage.quota_value), meaning or "muted"),
+        rate_text(key, usage.rate_max),
+        limit_text(usage),
+        (waited(usage), "failed") if usage.throttle_ms else "",
+        (rate_text(key, usage.headroom), "muted"),
+        (level_text(usage.level), "muted"),
+    ]
+
+
+def waited(usage: Usage) -> str:
+    """How long clients were made to wait, of all together."""
+    return duration(usage.throttle_ms).removeprefix("≈ ") if usage.throttle_ms else ""
+
+
+def usage_lines(usage: Usage) -> list[Line]:
+    """The quota with its level, what was used, the suggestion."""
+    key = usage.pair.quota_key
+    quota_line: Line = [(f"{SHORT.get(key, clean(key))} quota ", "muted"), (limit_text(usage), "strong")]
+    quota_line += [(f"  by {level_text(usage.level)}, per broker", "muted")]
+    used: Line = [(f"highest over 10 s {rate_text(key, usage.rate_max)}", "")]
+    used += [(f"  mean {rate_text(key, usage.rate_avg)}  on broker {usage.broker_id}", "muted")]
+    lines = [quota_line, used]
+    room: Line = [] if usage.headroom is None else [(f"headroom {rate_text(key, usage.headroom)}", "")]
+    if usage.throttle_ms:
+        room.insert(0, (f"waited {waited(usage)} in {usage.throttled_requests:,}+ requests   ", "failed"))
+    lines += [room] if room else []
+    why = clean(usage.reason, 200)
+    if usage.suggested_value is None:
+        lines.append([(f"nothing is suggested: {why}", "muted")])
+    else:
+        lines.append(
+            [("suggested ", "muted"), (rate_text(key, usage.suggested_value), "strong"), (f"  {why}", "muted")]
+        )
+    return lines
+
+
+def plot(usage: Usage, minutes: Sequence[Minute], width: int, height: int) -> list[Line]:
+    """The highest rate in each minute, of the brokers the one where it was highest, as bars; the limit of that time as
+    a line of dashes; minutes with throttling in the meaning `failed`, and marked below with ``!``."""
+    key = usage.pair.quota_key
+    columns = _columns(minutes, max(1, width - _AXIS - 1))
+    limits = [limit for _, limit, _ in columns if limit is not None]
+    top = max([rate for rate, _, _ in columns if rate is not None] + limits, default=0.0) * 1.05
+    if not columns or top <= 0:
+        return [[("nothing was used in this window", "muted")]]
+    lines: list[Line] = []
+    for level in range(height, 0, -1):
+        number = rate_text(key, top * level / height) if level in (height, (height + 1) // 2) else ""
+        line: Line = [(f"{number:>{_AXIS - 1}} ", "muted")]
+        for rate, limit, throttled in columns:
+            filled = 0.0 if rate is None else rate / top * height - (level - 1)
+            at_limit = limit is not None and level - 1 <= limit / top * height < level
+            bar = _EIGHTHS[max(0, min(8, round(filled * 8)))]
+            if at_limit:
+                line.append(("╪" if filled > 0 else "─", "danger"))
+            else:
+                line.append((bar, "failed" if throttled else "ok"))
+        lines.append(joined(line))
+    marks = "".join("!" if throttled else " " for _, _, throttled in columns)
+    lines.append([(" " * _AXIS, ""), (marks, "failed")])
+    lines.append([(_axis(minutes[0].minute, minutes[-1].minute, len(columns)), "muted")])
+    lines.append([])
+    lines.append([(" " * _AXIS, ""), ("─", "danger"), (" limit   ", "muted"), ("!", "failed"), (" throttled", "muted")])
+    return lines
+
+
+def _columns(minutes: Sequence[Minute], width: int) -> list[tuple[float | None, float | None, bool]]:
+    """Each column's highest rate, lowest limit, and whether anything was throttled."""
+    if not minutes:
+        return []
+    begin, end = minutes[0].minute.timestamp(), minutes[-1].minute.timestamp()
+    count = max(1, min(width, int((end - begin) // 60) + 1))
+    made: list[tuple[float | None, float | None, bool]] = [(None, None, False)] * count
+    for each in minutes:
+        share = (each.minute.timestamp() - begin) / (end - begin + 60)
+        place = min(count - 1, int(share * count))
+        rate, limit, throttled = made[place]
+        limits = [one for one in (limit, each.quota_value) if one is not None]
+        made[place] = (
+            max(each.rate_max_10s, rate or 0.0),
+            min(limits, default=None),
+            throttled or each.throttle_ms > 0,
+        )
+    return made
+
+
+def _axis(begin: datetime, end: datetime, width: int) -> str:
+    first, last = f"{begin.astimezone():%m-%d %H:%M}", f"{end.astimezone():%m-%d %H:%M}"
+    return " " * _AXIS + first + " " * max(2, width - len(first) - len(last)) + last

@@ -1,0 +1,83 @@
+"""Text of a cell or line: styled without a screen, and text from a cluster made harmless for a terminal.
+
+`widgets.cells` decides what is harmless and how wide it is; the limit of one value stands here.
+"""
+
+from __future__ import annotations
+
+from widgets import cells
+from widgets.cells import ELLIPSIS, cell_width
+
+# Text that came from a cluster, made harmless for a terminal, and measured in its cells.
+#
+# `widgets.cells` decides what is harmless and how wide; here stands how much of one value is worth showing.
+
+__all__ = ["ELLIPSIS", "LIMIT", "cell_width", "clean", "fit", "fit_middle", "is_harmless", "pad"]
+
+LIMIT = 2_000
+"""Characters of one value that are worth showing; a config value may have 32,767."""
+
+
+def clean(text: str, limit: int = LIMIT) -> str:
+    """`text` on one line with everything invisible made visible, cut to `limit` characters; see `widgets.cells`."""
+    return cells.clean(text, limit)
+
+
+def is_harmless(text: str) -> bool:
+    """Whether `clean` changes nothing in it but its length."""
+    return cells.clean(text) == text
+
+
+fit = cells.truncate
+"""A text in at most so many cells, ending in ``…`` where it was cut."""
+fit_middle = cells.truncate_middle
+"""The same with its middle left out, for names whose ends tell them apart."""
+pad = cells.fit
+"""A text cut or filled with spaces to exactly so many cells."""
+
+
+# Styled text without a screen: what stands in a cell or a line, and the names of its meanings.
+#
+# A meaning is a name that a theme gives a look; the text says the same without it.
+
+MEANINGS = (
+    "override",
+    "default",
+    "sensitive",
+    "read-only",
+    "pending",
+    "failed",
+    "changed",
+    "danger",
+    "ok",
+    "muted",
+    "strong",
+    "header",
+)
+"""The meanings; ``""`` is plain text."""
+Span = tuple[str, str]
+"""A text and its meaning."""
+Cell = str | Span | list[Span]
+"""What stands in one cell: a plain text, a styled one, or several."""
+Line = list[Span]
+"""A line of styled text."""
+
+
+def plain(cell: Cell) -> str:
+    """The text of a cell without its meanings."""
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, tuple):
+        return cell[0]
+    return "".join(text for text, _ in cell)
+
+
+def joined(line: Line) -> Line:
+    """The same line with neighbours of one meaning in one piece."""
+    spans: Line = []
+    for text, meaning in line:
+        if spans and spans[-1][1] == meaning:
+            spans[-1] = (spans[-1][0] + text, meaning)
+        else:
+            spans.append((text, meaning))
+    return spans
