@@ -1,4 +1,4 @@
-"""Results and data as JSON, YAML and CSV: readable by machines, harmless for the terminal or spreadsheet that shows them."""
+"""Results and data as JSON, YAML and CSV: readable by machines, harmless for a terminal or a spreadsheet."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from widgets.cells import clean
 if TYPE_CHECKING:
     import yaml
 
-
-# Data as YAML and CSV: readable by machines, and harmless for the terminal or the spreadsheet that shows it.
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

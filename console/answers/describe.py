@@ -24,8 +24,6 @@ from console.present.failures import failure_text
 from console.present.names import plural, resource
 from console.present.text import plain
 
-# Configs of a resource as tables, and single keys in detail: the value, where it comes from, what stands behind it.
-
 DOCUMENTATION_WIDTH = 96
 _COLUMNS = (Column(""), Column("Key"), Column("Value"), Column("Source"), Column(""))
 

@@ -1,4 +1,4 @@
-"""Tables of a lake's timeline, drift and usage for the command line; and the filter that says which part of the past."""
+"""Tables of a lake's timeline, drift and usage for the command line; the filter that selects a part of it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ from console.present.lake import (
     who_text,
 )
 from console.present.lake_rows import limit_text, rate_text, waited
-
-# What a lake tells as tables for the command line: text for people, and beside it the data.
 
 SPARK_WIDTH = 20
 

@@ -238,8 +238,6 @@ def _outcome_row(outcome: Outcome, change: int | None) -> Row:
     )
 
 
-# The staged edits as Kafka's own commands, for this session's cluster.
-
 COMMAND_CONFIG = "client.properties"
 
 

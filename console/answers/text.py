@@ -1,4 +1,4 @@
-"""Results as text for a terminal or a file, aligned and harmless; and the printer that writes results as text or JSON."""
+"""Results as text for a terminal or a file, aligned and harmless; the printer that writes text or JSON."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from widgets.cells import cell_width
 if TYPE_CHECKING:
     from console.model.snapshot import ReadFailure
 
-
-# Results as text for a terminal or a file: aligned, and harmless whatever the cluster's names and values hold.
 
 CELL_LIMIT = 200
 """Characters of a cell: one long value must not push the other columns away. JSON output has it whole."""

@@ -12,8 +12,6 @@ from console.contexts.own_file import own_path
 from console.present.text import clean
 from console.terminal import put
 
-# ``kac contexts``: the contexts found, and where.
-
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:
     """None."""

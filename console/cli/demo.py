@@ -1,4 +1,4 @@
-"""``kac demo`` opens the console on an embedded cluster that ends with it; ``kac cluster`` runs such a cluster for any client."""
+"""``kac demo``: the console on an embedded cluster of its own; ``kac cluster``: such a cluster for any client."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from console.embedded.faults.faults import Fault
     from console.embedded.spec import ClusterSpec
 
-
-# ``kac demo``: the console on an embedded cluster that begins and ends with it.
 
 COLOR = "magenta"
 FLEET_COLORS = {"production": "red", "staging": "yellow", "old": "blue"}

@@ -1,4 +1,4 @@
-"""``kac diff``, ``plan``, ``apply``, ``export`` and ``snapshot``: the wanted state in files, and the state of a cluster as text."""
+"""``kac diff``, ``plan``, ``apply``, ``export`` and ``snapshot``: a cluster's wanted state in files, and its state."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from console.files.reading import Read
     from console.files.staging import Staging
 
-
-# What the commands that take files have in common: their options, and what they say of what can't be.
 
 CHANGES = 3
 """Exit code: changes are waiting."""

@@ -1,4 +1,4 @@
-"""``kac history``, ``drift``, ``usage`` and ``lake report``: what a lake holds, as tables or a page; the journal of this host."""
+"""``kac history``, ``drift``, ``usage`` and ``lake report``: a lake as tables or a page; the journal of this host."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from console.history.reader.tables import Tables
     from console.history.schema import Table as LakeTable
 
-
-# What the commands that read a lake share: their options, the lake, the cluster, how results are printed.
 
 ALL = "all"
 _NAMES_A_CLUSTER = ("bootstrap_server", "context", "command_config")

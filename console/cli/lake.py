@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from console.lake.collect import Report
 
 
-# ``kac lake``: the pipeline of what was, who did it, what differs and who uses what.
-
 JOBS = {
     "collect": (
         "console.cli.lake",

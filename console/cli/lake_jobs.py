@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from console.lake.sources import Sources
 
 
-# ``kac lake ingest``, ``build``, ``verify`` and ``compact``: the jobs that need Spark.
-
 _NOTHING_TO_READ = (
     "nothing to read: name --metadata-log, --request-log or --journal, or write {file} (docs/lake.md shows one)"
 )

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from console.answers.data_forms import FORMS
 from console.language.quoting import quote, quote_beside_equals
 
-# What a noun's command is made of: its options, and what they mean in the command language.
-
 Statements = tuple[str, ...]
 
 

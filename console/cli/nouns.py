@@ -1,4 +1,4 @@
-"""``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups`` and ``scram``: the table of nouns, and the command of each."""
+"""The table of nouns and their commands: ``kac topics``, ``quotas``, ``acls``, ``brokers``, ``groups``, ``scram``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from console.cli.noun import (
 from console.cli.opening import client_of, context_of, open_log_file
 from console.language.quoting import DEFAULT_NAME, quote, quote_pattern
 from console.model.numbers import natural_number, option
-
-# `kac topics`, with kafka-topics' options.
 
 _TOPIC_EXAMPLES = """\
 examples:

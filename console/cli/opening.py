@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 
-# From options to a context and a client: what every command that talks to a cluster begins with.
-
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
 
 DONE, FAILED, USAGE = 0, 1, 2

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from console.contexts import Context
 
 
-# ``kac run``: commands of the language without a screen.
-
-
 def run_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac run``."""
     parser.set_defaults(run=run_run)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from console.contexts.choice import Choice
 
 
-# Whether this terminal can show the screen; where it can't, what works instead.
-
 _DUMB = ("", "dumb", "unknown")
 _LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
 

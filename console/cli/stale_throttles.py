@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 
-# ``kac leftovers``: replication throttles that no reassignment uses any more.
-
-
 def leftovers_options(parser: argparse.ArgumentParser) -> None:
     """The options of ``kac leftovers``."""
     parser.set_defaults(run=run_leftovers)
@@ -39,11 +36,11 @@ def run_leftovers(options: argparse.Namespace) -> int:
     from console.answers.text import Printer
 
     async def work(session: Session) -> int:
-        found = await read_leftovers(session)
+        found = await read_stale_throttles(session)
         if options.script:
-            put("".join(f"{command(each)}\n" for each in found))
+            put("".join(f"{removal_command(each)}\n" for each in found))
             return DONE
-        Printer(options.output)(leftovers_table(found, session.snapshot))
+        Printer(options.output)(stale_throttles_table(found, session.snapshot))
         if found and options.output == "text":
             put("\nto remove them: kac leftovers --script | kac run -f -   (and apply --yes after a look)\n")
         return DONE

@@ -21,8 +21,6 @@ from console.present.failures import failure_text
 from console.present.text import Cell, Line, clean
 from console.present.values import config_text, config_value, entry_spans, key_unit, side_text, with_unit
 
-# Rows of the config table of one entity: what is set on it first, staged edits shown as old → new.
-
 
 class ConfigRow(NamedTuple):
     """A key: what was read of it (None where only the plan names it), what is staged, and how the last check went."""

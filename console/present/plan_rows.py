@@ -43,8 +43,6 @@ from console.present.names import plural
 from console.present.text import Cell, Line, Span, clean
 from console.present.values import origin, side_human, side_text
 
-# What a shorter retention deletes, in a line.
-
 
 def deletion_text(found: Deletion) -> str:
     """``310–330 GiB are deleted within minutes``, of all replicas; that it is more, or not known, where that is so."""

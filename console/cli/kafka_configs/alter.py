@@ -1,4 +1,4 @@
-"""Carries out --alter: kafka-configs' checks of keys and values (ConfigCommand.alterConfig), the edits, and sending them."""
+"""Carries out --alter: the checks of keys and values (ConfigCommand.alterConfig), the edits, and the apply."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
 from console.session.apply_report import ApplyReport
-
-# What --alter changes, as edits, after kafka-configs' checks of keys and values (ConfigCommand.alterConfig).
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
 DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from console.session.apply_report import ApplyReport
 
 
-# `kac configs` from its arguments to its exit code: 0 done, 1 anything else, as kafka-configs has it.
-
 DONE, FAILED = 0, 1
 KAFKA, TABLE = "kafka", "table"
 _FILE_LIMIT = 1 << 20

@@ -1,12 +1,10 @@
-"""The command line of ``kac configs``: kafka-configs' options and those of KIP-248 and KIP-21, read as joptsimple's OptionParser does."""
+"""The options of ``kac configs``: kafka-configs' and those of KIP-248 and KIP-21, read as joptsimple does."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-# Arguments as Kafka's own commands read them (joptsimple's OptionParser without abbreviations).
 
 
 class UsageError(Exception):

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from console.model.cluster import ScramCredential
 
 
-# What --describe found, before it is put into words.
-
-
 @dataclass(frozen=True, slots=True)
 class ResourceConfigs:
     """All configs of a topic, broker, group, client metrics or a broker's loggers.

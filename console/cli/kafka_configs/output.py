@@ -21,8 +21,6 @@ from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 from console.present.text import clean
 from widgets.cells import cell_width
 
-# What was found as KIP-248's table, and as JSON, YAML and CSV: inherited configs included, each with its flags.
-
 HIDDEN = "······"
 _CELL = 200
 _PLACES = {USER: "user", CLIENT_ID: "client", IP: "ip"}

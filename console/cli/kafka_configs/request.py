@@ -1,4 +1,4 @@
-"""From arguments to a request: the checks that kafka-configs makes before it connects, in its order and words; entities as resources and quota entities."""
+"""From arguments to a request: the checks that kafka-configs makes before it connects, in its order and words."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from console.cli.kafka_configs.command_line import (
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
-
-# From arguments to what is asked: the checks that kafka-configs makes before it connects, in its order and words.
 
 _INT = re.compile(r"[+-]?[0-9]+")
 _WITH_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)

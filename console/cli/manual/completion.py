@@ -1,4 +1,10 @@
-"""Names for completion, from the cluster that the line names and from the contexts; none where none can be read."""
+"""``kac __complete``: answers the shells' completion scripts, with argcomplete and with names from the cluster.
+
+argcomplete reads the half-typed line and finds which option's value is being typed. What it would print is not safe for
+every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines alone), so
+the scripts are ours, and so is the quoting: a name is cut to what the shell replaces first, and quoted then.
+Names come from the cluster that the line names, and from the contexts; none where none can be read.
+"""
 
 from __future__ import annotations
 
@@ -204,12 +210,6 @@ async def _keys(session: Session, about: tuple[str, str]) -> Iterable[str]:
         await session.read_configs([resource])
     return [entry.name for entry in session.snapshot.configs.get(resource, ())]
 
-
-# ``kac __complete``: what the shells' completion scripts ask, answered with argcomplete.
-#
-# argcomplete reads the half-typed line and finds which option's value is being typed. What it would print is not safe for
-# every name (its bash script expands its own answer once more, its quoting leaves ``~``, ``#`` and newlines alone), so
-# the scripts are ours, and so is the quoting: a name is cut to what the shell replaces first, and quoted then.
 
 FILES = ":files"
 """The only line where the shell itself is to complete the names of files."""

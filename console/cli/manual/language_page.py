@@ -1,4 +1,4 @@
-"""The page on the language, from the registry of verbs: ``python -m console.cli.manual.language_page > docs/commands.md``."""
+"""Writes docs/commands.md from the registry of verbs: ``python -m console.cli.manual.language_page``."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.terminal import put
 
-# Every command with its options, whichever parser it has.
-
 
 @dataclass(frozen=True, slots=True)
 class OptionHelp:
