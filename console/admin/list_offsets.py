@@ -13,8 +13,8 @@ from console.admin.errors import AdminError
 from console.admin.link import Link
 from console.admin.routing import broker
 from console.admin.topics import describe_topics
+from console.model.cluster import LogSpan
 from console.model.failure import Failure
-from console.model.log_span import LogSpan
 
 LATEST, EARLIEST = -1, -2
 """Timestamps that ask for the end and for the first record of a partition."""

@@ -12,9 +12,8 @@ from console.admin.error_codes import failure
 from console.admin.errors import AdminError, BrokerError
 from console.admin.link import Link
 from console.admin.routing import broker
-from console.model.cluster import LogDir, LogDirListing
+from console.model.cluster import LogDir, LogDirListing, ReplicaSize, ReplicaSizes
 from console.model.failure import Failure
-from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 
 
 async def describe_log_dirs(

@@ -11,12 +11,12 @@ from console.commands.statements import Key, Show, Subject
 from console.commands.vocabulary import known_entry, known_keys
 from console.commands.words import Span
 from console.language.quoting import quote
+from console.model.broker_keys import update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.snapshot import Snapshot
-from console.model.update_mode import update_mode
 from console.plan.diff import DiffLine
 from console.plan.plan import Plan
 from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of

@@ -19,7 +19,7 @@ from console.model.config import ConfigEntry, ConfigSet
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit
-from console.plan.sides import after, before
+from console.plan.effective_values import after, before
 from console.plan.staged import subject
 from console.present import names
 from console.present.failures import failure_text, how_to_settle

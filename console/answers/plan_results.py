@@ -11,20 +11,19 @@ from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.amounts import exact_quota, quota
+from console.plan.amounts import duration_text, exact_quota, quota
 from console.plan.conflicts import Conflict
 from console.plan.diff import DiffGroup, DiffLine, Side, diff, diff_of
 from console.plan.draft import Draft
 from console.plan.edits import Slot
-from console.plan.effects.effects import effects
-from console.plan.effects.retention import Deletion
-from console.plan.effects.risk_needs import RiskFacts
-from console.plan.effects.risks import Risk, risks
+from console.plan.effects import effects
 from console.plan.plan import EMPTY, Plan, StageReport
+from console.plan.retention import Deletion
 from console.plan.reversal import losses
+from console.plan.risk_rules import RiskFacts
+from console.plan.risks import Risk, risks
 from console.plan.runbook import Command, runbook
 from console.plan.staged import Staged
-from console.plan.units import duration_text
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.plan_rows import deletion_text

@@ -8,8 +8,17 @@ from console.answers.results import Column, Data, Detail, Row, Table
 from console.commands.existence import check_key, problems
 from console.commands.statements import EffectiveQuota, Show
 from console.commands.vocabulary import quota_keys
-from console.model.effective_quota import CLIENT_KEYS, Effective, effective, effective_ip
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaValues
+from console.model.quota import (
+    CLIENT_ID,
+    CLIENT_KEYS,
+    IP,
+    USER,
+    Effective,
+    QuotaEntity,
+    QuotaValues,
+    effective,
+    effective_ip,
+)
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_quota, number, quota
 from console.plan.edits import SetQuota, UnsetQuota

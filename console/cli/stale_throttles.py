@@ -15,7 +15,7 @@ from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.snapshot import Snapshot
 from console.plan.edits import SubtractConfig
-from console.plan.leftovers import LOG_DIRS_RATE, RATES, Leftover, leftovers
+from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
 from console.present import names
 from console.present.values import config_value
 from console.terminal import put
@@ -58,13 +58,13 @@ _NEEDS = Needs(
 _COLUMNS = tuple(map(Column, ("Entity", "Key", "Value", "Why")))
 
 
-async def read_stale_throttles(session: Session) -> tuple[Leftover, ...]:
+async def read_stale_throttles(session: Session) -> tuple[StaleThrottle, ...]:
     """Read what tells of them, and find them. What could not be read is in the snapshot's failures."""
     await read_needs(session, _NEEDS)
-    return leftovers(session.snapshot)
+    return stale_throttles(session.snapshot)
 
 
-def stale_throttles_table(found: tuple[Leftover, ...], snapshot: Snapshot) -> Table:
+def stale_throttles_table(found: tuple[StaleThrottle, ...], snapshot: Snapshot) -> Table:
     """What could go, and why; and what could not be looked at."""
     rows = tuple(
         Row(
@@ -84,12 +84,12 @@ def stale_throttles_table(found: tuple[Leftover, ...], snapshot: Snapshot) -> Ta
     return Table("leftovers", _COLUMNS, rows, empty="no throttle is left over", problems=problems)
 
 
-def _value(each: Leftover) -> str:
+def _value(each: StaleThrottle) -> str:
     human = config_value(each.edit.key, each.value) if each.edit.key in (*RATES, LOG_DIRS_RATE) else ""
     return f"{each.value} ({human})" if human else each.value
 
 
-def removal_command(each: Leftover) -> str:
+def removal_command(each: StaleThrottle) -> str:
     """The command of the language that stages its removal."""
     if isinstance(each.edit, SubtractConfig):
         return f"subtract {subject_text(each.edit.resource)} {quote(each.edit.key)}={quote(each.edit.value)}"

@@ -16,8 +16,8 @@ from console.model.changes import Outcome, Status
 from console.plan.compile import compile_plan
 from console.plan.conflicts import Conflict, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
-from console.plan.effects.risks import risks
 from console.plan.plan import Plan, with_outcomes
+from console.plan.risks import risks
 from console.plan.settle import record_check, settle
 from console.plan.staged import Staged
 from console.session.apply_report import ApplyOptions, ApplyReport, StepResult

@@ -15,7 +15,7 @@ from console.commands.sending import SKIPPED, api_name, not_sent, send, tally
 from console.model.changes import Outcome
 from console.model.failure import Failure
 from console.plan.conflicts import Conflict, changed_since
-from console.plan.step import Facts, Step
+from console.plan.requests import Facts, Step
 from console.session.apply_report import InFlight, StepResult
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.plan.units import Unit, duration_text, parse_amount
+from console.plan.amounts import Unit, duration_text, parse_amount
 
 __all__ = ["LONGEST_MS", "duration_text", "parse_duration"]
 

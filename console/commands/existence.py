@@ -63,7 +63,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 
 def label(target: ConfigResource) -> str:
-    """How `console.model.refresh` names a resource in the failures of configs."""
+    """How `console.model.snapshot` names a resource in the failures of configs."""
     return f"{target.type.name.lower()} {target.name or '<default>'}"
 
 

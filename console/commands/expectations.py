@@ -20,8 +20,7 @@ from console.commands.vocabulary import base_key, known_entry, known_keys, quota
 from console.language.quoting import DEFAULT_NAME
 from console.model.codes import AclResourceType
 from console.model.config import ConfigEntry, ConfigResource, is_override
-from console.model.effective_quota import CLIENT_KEYS
-from console.model.quota import QuotaEntity
+from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
 from console.plan.values import LIST

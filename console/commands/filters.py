@@ -15,7 +15,7 @@ from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.numbers import decimal_number
 from console.model.snapshot import Snapshot
-from console.plan.units import Unit, has_unit, parse_amount, unit_of
+from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
 from console.present.quotas import KEYS
 from console.present.values import is_unlimited

@@ -52,7 +52,7 @@ from console.commands.statements import (
 )
 from console.commands.verbs import INTERACTIVE, KINDS, PANES, TAKES_AWAY, VERBS, Where, verbs_for
 from console.commands.words import Places, RawStatement, Span, Word, scan
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from console.journal.history import Change, Due, State
-from console.plan.units import duration_text
+from console.plan.amounts import duration_text
 from console.present import names
 from console.present.failures import how_to_settle
 from console.present.text import clean

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 
 from console.commands.opening_journal import journal_of
 from console.commands.sending import api_name
-from console.journal.errors import JournalError
 from console.journal.file import JournalFile
-from console.journal.identity import origin, who
-from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending
+from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending, this_operator, this_process
+from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
 from console.model.changes import AlterConfigs, Outcome
 from console.model.config import topic_resource
@@ -24,9 +23,9 @@ from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, Slot, UpsertScram
 from console.plan.plan import Plan
+from console.plan.requests import Facts, Step
 from console.plan.settle import record_check
 from console.plan.staged import Staged
-from console.plan.step import Facts, Step
 from console.session.apply_report import StepResult
 
 if TYPE_CHECKING:
@@ -88,8 +87,8 @@ async def record(
     intent = Intent(
         at,
         session.context.name,
-        who(session.context.principal, os.environ),
-        origin(session.door),
+        this_operator(session.context.principal, os.environ),
+        this_process(session.door),
         tuple(_entry(staged, fresh, at, overridden) for staged in plan.staged),
         tuple(_request(step, facts, slots) for step in steps),
     )

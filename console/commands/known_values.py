@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from console.plan.units import Unit
+from console.plan.amounts import Unit
 
 _POLICIES = {"compact": "keep the latest value of each key", "delete": "drop old segments"}
 _COMPRESSION = {

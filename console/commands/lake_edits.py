@@ -10,11 +10,11 @@ from typing import NamedTuple
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Usage
 from console.model.acl import Acl
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
-from console.model.update_mode import UpdateMode, update_mode
 from console.plan.edits import (
     AddAcl,
     DeleteScram,

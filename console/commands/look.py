@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
-from console.model import refresh
+from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
 from console.model.cluster import ScramCredential, TopicListing
 from console.model.codes import TOPIC

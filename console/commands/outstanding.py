@@ -52,7 +52,7 @@ async def outstanding(session: Session) -> Outstanding:
     if not any_journal(os.environ):
         return NOTHING
     from console.commands.opening_journal import journal_of
-    from console.journal.errors import JournalError
+    from console.journal.segments import JournalError
 
     try:
         journal = await journal_of(session)
@@ -65,7 +65,6 @@ async def outstanding(session: Session) -> Outstanding:
     from console.commands.journal_lines import ahead_lines, due_line, open_lines
     from console.commands.past import read_open, settle_unfinished, told
     from console.journal.history import history
-    from console.journal.identity import at_work
 
     past = history(contents.records, contents.problems, at_work)
     untold = past.untold()

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from console.commands.look import look, read_again
 from console.commands.opening_journal import journal_of
-from console.journal.errors import JournalError
 from console.journal.file import Contents, JournalFile
 from console.journal.history import Change, Due, History, State, history, latest_changes
-from console.journal.identity import at_work, who
-from console.journal.records import Closed, Decided, Mended, Settled, Told
+from console.journal.records import Closed, Decided, Mended, Settled, Told, still_runs, this_operator
+from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
@@ -25,8 +24,8 @@ from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
+from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Place, Staged, Was, home, topic_id_of
-from console.plan.verdicts import verdicts
 from console.present import names
 from console.present.failures import how_to_settle
 
@@ -66,11 +65,11 @@ async def read_around(session: Session, number: int) -> History:
 async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
     """What `use` makes, in a thread, of the changes of the session's cluster, the latest first; as few are read as it
     takes. Raises Refused as `read_open` does."""
-    return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), at_work)))
+    return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
 
 
 def _history(contents: Contents) -> History:
-    return history(contents.records, contents.problems, at_work)
+    return history(contents.records, contents.problems, still_runs)
 
 
 async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
@@ -183,7 +182,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
         raise Refused(
             Failure("NOT_UNKNOWN", f"the outcome of change {number} is known: {states}", "Nothing is left to settle.")
         )
-    by = who(session.context.principal, os.environ)
+    by = this_operator(session.context.principal, os.environ)
     try:
         journal = await journal_of(session)
         note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
@@ -222,7 +221,7 @@ async def mend(session: Session) -> bool:
     """End the journal's last line where it was cut short; False where it is whole. Raises Refused, AdminError."""
     from console.commands.session import Refused
 
-    mended = Mended(_now(), who(session.context.principal, os.environ))
+    mended = Mended(_now(), this_operator(session.context.principal, os.environ))
     try:
         return await asyncio.to_thread((await journal_of(session)).mend, mended)
     except JournalError as error:

@@ -13,14 +13,7 @@ from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.edits import Slot
-from console.plan.effects.retention import (
-    Deletion,
-    RetentionCut,
-    by_slot,
-    deleted_bytes,
-    retention_cuts,
-    shortens_default,
-)
+from console.plan.retention import Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts, shortens_default
 from console.plan.staged import Staged
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from console.commands.secret_values import SecretSlot
     from console.contexts import Context
     from console.plan.edits import Slot
-    from console.plan.effects.retention import Deletion
+    from console.plan.retention import Deletion
     from console.session.apply_report import ApplyReport
 
 FLAGS = Flags("apply --yes", "apply --accept", "apply --force does")

@@ -13,7 +13,7 @@ from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.plan.plan import Plan
 from console.plan.predict import default_partitions
-from console.plan.step import Facts, Step
+from console.plan.requests import Facts, Step
 
 if TYPE_CHECKING:
     from console.admin.link import Link

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
-from console.model import refresh
+from console.model import snapshot as refresh
 from console.model.acl import AclFilter
 from console.model.changes import Target
 from console.model.cluster import Group
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from console.commands.retention_estimate import RetentionReading
     from console.contexts import Context
     from console.plan.conflicts import Conflict
-    from console.plan.effects.risks import Risk
+    from console.plan.risks import Risk
     from console.session.apply_report import ApplyReport, InFlight
     from console.session.risk_reading import RiskReading
 
@@ -495,7 +495,7 @@ class Session:
         self.refuse_if_read_only()
         if self._work is not None:
             raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
-        from console.journal.errors import JournalError
+        from console.journal.segments import JournalError
 
         self._work = asyncio.ensure_future(work(self))
         try:

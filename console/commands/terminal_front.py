@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from console.answers.plan_results import effect_lines, loss_lines, risk_lines
 from console.commands.asking import Asking
 from console.plan.conflicts import Conflict
-from console.plan.effects.risks import Risk
+from console.plan.risks import Risk
 from console.present.names import plural
 from console.session.apply_flow import ACCEPT, Question
 from console.session.apply_report import ApplyReport

@@ -13,8 +13,7 @@ from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.inheritance import in_terms_of
 from console.model.quota import QuotaValues
-from console.plan.amounts import quota
-from console.plan.units import SIZES, TIMES, Unit, unit_of
+from console.plan.amounts import SIZES, TIMES, Unit, quota, unit_of
 from console.plan.values import LIST, parse_quota, parse_value
 from console.present.configs import plain_text
 from console.present.values import config_value

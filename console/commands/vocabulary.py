@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DEFAULT_CONFIG, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
-from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
 from console.model.inheritance import CLIENT_METRICS_DEFAULTS
-from console.model.quota import IP, QuotaEntity
+from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 
 _LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gssapi|oauthbearer)\.)?(?=.)")

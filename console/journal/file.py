@@ -20,12 +20,12 @@ from pathlib import Path
 from urllib.parse import quote
 from zlib import crc32
 
-from console.journal.errors import JournalError
 from console.journal.lines import BadLine, Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges, Touches, slots_of
 from console.journal.records import Intent, Mended, Note
 from console.journal.segments import (
     SEGMENT_BYTES,
+    JournalError,
     Line,
     Segment,
     Where,

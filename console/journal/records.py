@@ -1,15 +1,21 @@
-"""What the journal holds, as values; `lines` writes and reads them. Times are UTC."""
+"""What the journal holds, as values; `lines` writes and reads them. Times are UTC. And who this process is in it."""
 
 from __future__ import annotations
 
+import os
+import pwd
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from console.model.changes import Status
 from console.model.failure import Failure
 from console.plan.staged import Place, Staged
+
+# What the journal holds, as values; `lines` writes and reads them. Times are UTC.
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +153,47 @@ class Mended:
 
 Note = Sending | Answered | Settled | Decided | Told | Closed | Mended
 """What is written beside the intents."""
+
+
+# Who changes something, and where from, as this process can tell; and whether the process of a record still runs.
+
+
+def this_operator(principal: str, environ: Mapping[str, str]) -> Who:
+    """The operator. principal: who the brokers take us for."""
+    uid = os.geteuid()
+    try:
+        os_user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        os_user = str(uid)
+    client = environ.get("SSH_CONNECTION", "").split(" ")[0]
+    return Who(principal, os_user, environ.get("SUDO_USER", ""), client)
+
+
+def this_process(door: str) -> Origin:
+    """This process on this host."""
+    pid = os.getpid()
+    return Origin(socket.gethostname(), door, pid, _started(pid))
+
+
+def still_runs(origin: Origin) -> bool:
+    """Whether the process that wrote a record still runs, as far as this host can tell: it may be about to write how
+    it went. One on another host is not known, and is taken for ended."""
+    if origin.host != socket.gethostname():
+        return False
+    try:
+        os.kill(origin.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's process
+    return origin.started == _started(origin.pid)
+
+
+def _started(pid: int) -> str:
+    """When a process started, by the kernel's count, for a number that is given to another process later."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+    return f"{boot[:8]}-{stat.rpartition(')')[2].split()[19]}"

@@ -21,8 +21,7 @@ from console.model.config import (
     topic_resource,
 )
 from console.model.failure import Failure
-from console.model.refresh import GONE
-from console.model.snapshot import Snapshot
+from console.model.snapshot import GONE, Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -329,7 +328,7 @@ def _entity(resource: ConfigResource) -> Resource:
 
 
 def _labelled(text: str) -> Resource:
-    """From the text by which `console.model.refresh` names a resource in a failure."""
+    """From the text by which `console.model.snapshot` names a resource in a failure."""
     type_, _, key = text.partition(" ")
     return Resource(type_.replace("_", "-"), key)
 

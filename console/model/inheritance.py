@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from console.model.broker_layers import PRECEDENCE, TOPIC_SYNONYMS
+from console.model.broker_keys import PRECEDENCE, TOPIC_SYNONYMS
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,

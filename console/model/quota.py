@@ -1,4 +1,24 @@
-"""Client quotas: entities and their values (KIP-546; ClientQuotaEntity)."""
+"""Client quotas: entities, their values, and which of them applies to a client (KIP-55, KIP-546).
+
+===== ======================== =============================
+level entity                   who shares the limit
+===== ======================== =============================
+1     user, client             the user with that client id
+2     user, default client     the user with that client id
+3     user                     the user
+4     default user, client     the user with that client id
+5     default user and client  the user with that client id
+6     default user             the user
+7     client                   all who use the client id
+8     default client           all who use the client id
+===== ======================== =============================
+
+A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
+the user. A limit holds on each broker by itself, not over the cluster.
+`console.history.transforms.quota_levels` has the same rules as joins.
+
+Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard library.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +26,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
+
+# Client quotas: entities and their values (KIP-546; ClientQuotaEntity).
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -120,3 +142,136 @@ def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
         ),
         strict=True,
     )
+
+
+# Which quota applies to a client: the eight levels of KIP-55 and KIP-546, and what a limit is shared with.
+#
+# ===== ======================== =============================
+# level entity                   who shares the limit
+# ===== ======================== =============================
+# 1     user, client             the user with that client id
+# 2     user, default client     the user with that client id
+# 3     user                     the user
+# 4     default user, client     the user with that client id
+# 5     default user and client  the user with that client id
+# 6     default user             the user
+# 7     client                   all who use the client id
+# 8     default client           all who use the client id
+# ===== ======================== =============================
+#
+# A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
+# the user. A limit holds on each broker by itself, not over the cluster.
+# `console.history.transforms.quota_levels` says the same as joins.
+#
+# Source: ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard library.
+
+PRODUCER_BYTE_RATE = "producer_byte_rate"
+CONSUMER_BYTE_RATE = "consumer_byte_rate"
+REQUEST_PERCENTAGE = "request_percentage"
+CONTROLLER_MUTATION_RATE = "controller_mutation_rate"
+CONNECTION_CREATION_RATE = "connection_creation_rate"
+
+CLIENT_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTROLLER_MUTATION_RATE)
+"""The keys of users and client ids."""
+
+IP_KEYS = (CONNECTION_CREATION_RATE,)
+"""The keys of addresses."""
+
+USER_LEVELS = (3, 6)
+"""The levels that all clients of a user share."""
+CLIENT_LEVELS = (7, 8)
+"""The levels that all users of a client id share."""
+DEFAULT_CLIENT_LEVELS = (2, 5, 8)
+"""The levels of a default client id: clients without any do not fall under them."""
+OWN_LEVELS = (1, 3, 7)
+"""The levels whose entity is named throughout, so that its limit is for one scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """An entity that has a value for the key."""
+
+    entity: QuotaEntity
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """The limit that applies to one key, and the levels that it beat, the strongest first.
+
+    shared: ``"client"`` (this user's connections with this client id), ``"user"`` (all clients of the user),
+    ``"client-id"`` (everybody who uses the client id), ``"ip"`` (the address). It goes by the kind of the entity, not
+    by whether it is a default: under a default, each gets the limit for itself.
+    """
+
+    key: str
+    value: float
+    entity: QuotaEntity
+    beaten: tuple[Level, ...]
+    shared: str
+
+    @property
+    def level(self) -> int:
+        """The entity's level, 1 to 8; of addresses 1 or 2."""
+        return level_of(self.entity)
+
+
+def levels(user: str, client: str) -> tuple[QuotaEntity, ...]:
+    """The entities of the eight levels for a (user, client id), level 1 first, whether or not they can apply."""
+    return tuple(
+        QuotaEntity.of(parts)
+        for parts in (
+            {USER: user, CLIENT_ID: client},
+            {USER: user, CLIENT_ID: None},
+            {USER: user},
+            {USER: None, CLIENT_ID: client},
+            {USER: None, CLIENT_ID: None},
+            {USER: None},
+            {CLIENT_ID: client},
+            {CLIENT_ID: None},
+        )
+    )
+
+
+def level_of(entity: QuotaEntity) -> int:
+    """1 (user and client) to 8 (default client), the strongest first; an address is 1, the default address 2."""
+    names = {part.type: part.name for part in entity}
+    if IP in names:
+        return 1 if names[IP] is not None else 2
+    user, client = USER in names, CLIENT_ID in names
+    if user and client:
+        return 1 + (names[CLIENT_ID] is None) + 3 * (names[USER] is None)
+    if user:
+        return 3 if names[USER] is not None else 6
+    return 7 if names[CLIENT_ID] is not None else 8
+
+
+def ip_levels(address: str) -> tuple[QuotaEntity, ...]:
+    """The entities whose quotas an address may fall under, the strongest first."""
+    return (QuotaEntity.of({IP: address}), QuotaEntity.of({IP: None}))
+
+
+def effective(quotas: Mapping[QuotaEntity, QuotaValues], user: str, client: str, key: str) -> Effective | None:
+    """The limit on `key` for a user's connections with a client id (``""``: without one); None if nothing limits
+    them."""
+    every = levels(user, client)
+    return _first(quotas, every if client else tuple(every[level - 1] for level in USER_LEVELS), key)
+
+
+def effective_ip(quotas: Mapping[QuotaEntity, QuotaValues], address: str) -> Effective | None:
+    """The limit on new connections per second from an address; None where nothing limits it."""
+    return _first(quotas, ip_levels(address), CONNECTION_CREATION_RATE)
+
+
+def _first(quotas: Mapping[QuotaEntity, QuotaValues], order: tuple[QuotaEntity, ...], key: str) -> Effective | None:
+    found = [Level(entity, values[key]) for entity in order if (values := quotas.get(entity)) and key in values]
+    if not found:
+        return None
+    winner, *beaten = found
+    return Effective(key, winner.value, winner.entity, tuple(beaten), _shared(winner.entity))
+
+
+def _shared(entity: QuotaEntity) -> str:
+    if entity.has(USER) and entity.has(CLIENT_ID):
+        return "client"
+    return "user" if entity.has(USER) else "client-id" if entity.has(CLIENT_ID) else "ip"

@@ -1,10 +1,11 @@
-"""The immutable picture of a cluster at a time; a refresh makes a new one that shares what did not change."""
+"""The immutable picture of a cluster at a time; a refresh makes a new one that shares what did not change. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import TypeVar
 
 from console.model.acl import Acl
 from console.model.cluster import (
@@ -17,10 +18,14 @@ from console.model.cluster import (
     Reassignment,
     ScramCredential,
     Topic,
+    TopicListing,
 )
-from console.model.config import ConfigResource, ConfigSet
+from console.model.codes import TOPIC
+from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity, QuotaValues
+from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
+
+# The immutable picture of a cluster at a time; a refresh makes a new one that shares what did not change.
 
 EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
@@ -62,3 +67,209 @@ class ReadFailure:
     part: str
     entity: str
     failure: Failure
+
+
+# A refresh makes a new snapshot that shares what did not change. Pure; `at` is when the part was read, UTC.
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+MANY_QUOTAS = 20_000
+"""Entities above which quotas are not read whole for a screen: a million are 94 MB, and brokers can't page them."""
+
+GONE = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "GROUP_ID_NOT_FOUND"})
+"""Errors that say an entity is no more: it leaves the snapshot and is no failure to show."""
+
+
+def share(old: Mapping[K, V], new: Mapping[K, V]) -> Mapping[K, V]:
+    """`new` with every equal value taken from `old`, and `old` itself where nothing changed at all."""
+    shared: dict[K, V] = {}
+    same = len(old) == len(new)
+    for key, value in new.items():
+        before = old.get(key)
+        if before is value or (before is not None and before == value):
+            shared[key] = before
+        else:
+            shared[key] = value
+            same = False
+    return old if same else shared
+
+
+def with_failures(snapshot: Snapshot, part: str, failures: Iterable[tuple[str, Failure]]) -> Snapshot:
+    """What could not be read of one part replaces what is known of that part's failures."""
+    others = tuple(f for f in snapshot.failures if f.part != part)
+    mine = tuple(ReadFailure(part, entity, failure) for entity, failure in failures)
+    if not mine and len(others) == len(snapshot.failures):
+        return snapshot
+    return replace(snapshot, failures=others + mine)
+
+
+def _read_at(snapshot: Snapshot, part: str, at: datetime) -> Mapping[str, datetime]:
+    return {**snapshot.read_at, part: at}
+
+
+def with_cluster(snapshot: Snapshot, cluster: ClusterInfo, at: datetime) -> Snapshot:
+    """Who the cluster is and which brokers it has."""
+    cluster = snapshot.cluster if snapshot.cluster == cluster else cluster
+    return replace(snapshot, cluster=cluster, read_at=_read_at(snapshot, "cluster", at))
+
+
+def with_quorum(snapshot: Snapshot, quorum: Quorum | None, at: datetime) -> Snapshot:
+    """The KRaft quorum, None where the cluster has none."""
+    return replace(snapshot, quorum=quorum, read_at=_read_at(snapshot, "quorum", at))
+
+
+def without_quorum(snapshot: Snapshot) -> Snapshot:
+    """The quorum is unknown: the cluster refuses to describe it."""
+    read_at = {part: at for part, at in snapshot.read_at.items() if part != "quorum"}
+    return replace(snapshot, quorum=None, read_at=read_at)
+
+
+def with_versions(snapshot: Snapshot, versions: Mapping[int, BrokerVersion], at: datetime) -> Snapshot:
+    """What each broker speaks."""
+    return replace(snapshot, versions=share(snapshot.versions, versions), read_at=_read_at(snapshot, "versions", at))
+
+
+def with_topics(snapshot: Snapshot, listing: TopicListing, *, whole: bool, at: datetime) -> Snapshot:
+    """A listing of all topics (`whole`) or of some. Topics that are gone take their configs with them."""
+    if whole:
+        topics = share(snapshot.topics, listing.topics)
+        gone = snapshot.topics.keys() - listing.topics.keys() if topics is not snapshot.topics else set()
+    else:
+        gone = {name for name, failure in listing.failures.items() if failure.name in GONE}
+        merged = {**snapshot.topics, **share(snapshot.topics, listing.topics)}
+        for name in gone:
+            merged.pop(name, None)
+        topics = share(snapshot.topics, merged)
+    configs = snapshot.configs
+    if gone:
+        configs = {r: s for r, s in configs.items() if r.type != TOPIC or r.name not in gone}
+    read_at = _read_at(snapshot, "topics", at) if whole else snapshot.read_at
+    snapshot = replace(snapshot, topics=topics, configs=configs, read_at=read_at)
+    denied = [(name, failure) for name, failure in listing.failures.items() if failure.name not in GONE]
+    return with_failures(snapshot, "topics", denied) if whole or denied else snapshot
+
+
+def with_configs(snapshot: Snapshot, listing: ConfigListing, at: datetime, *, described_by: int | None) -> Snapshot:
+    """Described resources take the place of what was known of them; documentation goes to its own table."""
+    documentation: dict[tuple[int, str], str] = {}
+    seen: set[int] = set()
+    for resource, entries in listing.sets.items():
+        if id(entries) in seen:
+            continue
+        seen.add(id(entries))
+        for entry in entries:
+            if entry.documentation:
+                documentation[int(resource.type), entry.name] = entry.documentation
+    configs = {**snapshot.configs, **share(snapshot.configs, listing.sets)}
+    for resource, failure in listing.failures.items():
+        if failure.name in GONE:
+            configs.pop(resource, None)
+    topics = any(resource.type == TOPIC for resource in listing.sets)
+    snapshot = replace(
+        snapshot,
+        configs=share(snapshot.configs, configs),
+        configs_from=described_by if topics else snapshot.configs_from,
+        documentation={**snapshot.documentation, **documentation} if documentation else snapshot.documentation,
+        read_at=_read_at(snapshot, "configs", at),
+    )
+    asked = {_label(resource) for resource in (*listing.sets, *listing.failures)}
+    kept = [(f.entity, f.failure) for f in snapshot.failures if f.part == "configs" and f.entity not in asked]
+    new = [(_label(resource), f) for resource, f in listing.failures.items() if f.name not in GONE]
+    return with_failures(snapshot, "configs", kept + new)
+
+
+def _label(resource: ConfigResource) -> str:
+    return f"{resource.type.name.lower()} {resource.name or '<default>'}"
+
+
+def with_quotas(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+    """All quotas."""
+    return replace(
+        snapshot,
+        quotas=share(snapshot.quotas, quotas),
+        quotas_sparse=len(quotas) > MANY_QUOTAS,
+        read_at=_read_at(snapshot, "quotas", at),
+    )
+
+
+def with_quota_survey(snapshot: Snapshot, quotas: Mapping[QuotaEntity, QuotaValues], at: datetime) -> Snapshot:
+    """The quotas of all users, clients and addresses by themselves; those of users' clients stay as they are known."""
+    pairs = {entity: values for entity, values in snapshot.quotas.items() if len(entity) > 1}
+    return replace(
+        snapshot,
+        quotas=share(snapshot.quotas, {**quotas, **pairs}),
+        quotas_sparse=True,
+        read_at=_read_at(snapshot, "quotas", at),
+    )
+
+
+def with_quotas_of(
+    snapshot: Snapshot, filters: Sequence[QuotaFilter], found: Mapping[QuotaEntity, QuotaValues]
+) -> Snapshot:
+    """The quotas that these filters find; what they would find and did not is no more."""
+    known = snapshot.quotas
+    gone = [entity for entity in _concerned(known, filters) if entity not in found]
+    new = {entity: values for entity, values in found.items() if known.get(entity) != values}
+    if not gone and not new:
+        return snapshot
+    merged = {**known, **new}
+    for entity in gone:
+        del merged[entity]
+    return replace(snapshot, quotas=merged)
+
+
+def _concerned(known: Mapping[QuotaEntity, QuotaValues], filters: Sequence[QuotaFilter]) -> list[QuotaEntity]:
+    """The known entities that these filters find. Of 200,000 few have one of the names that are asked for."""
+    matches = [match for wanted in filters for match in wanted.components]
+    names = {match.name if match.match == Match.EXACT else None for match in matches}
+    by_name = all(wanted.components for wanted in filters) and all(m.match != Match.ANY_NAME for m in matches)
+    near = [e for e in known if e and (e[0].name in names or e[-1].name in names)] if by_name else known
+    return [entity for entity in near if any(wanted.finds(entity) for wanted in filters)]
+
+
+def with_acls_of(snapshot: Snapshot, principals: Collection[str], found: Iterable[Acl]) -> Snapshot:
+    """All ACLs of these principals."""
+    ordered = tuple(sorted({*(acl for acl in snapshot.acls if acl.principal not in principals), *found}))
+    return replace(snapshot, acls=snapshot.acls if snapshot.acls == ordered else ordered)
+
+
+def with_acls(snapshot: Snapshot, acls: Iterable[Acl], at: datetime) -> Snapshot:
+    """All ACLs, sorted, so that two reads of one state are equal."""
+    if acls is not snapshot.acls:
+        ordered = tuple(sorted(acls))
+        acls = snapshot.acls if snapshot.acls == ordered else ordered
+    return replace(snapshot, acls=acls, read_at=_read_at(snapshot, "acls", at))
+
+
+def with_scram(snapshot: Snapshot, scram: Mapping[str, tuple[ScramCredential, ...]], at: datetime) -> Snapshot:
+    """All SCRAM users."""
+    return replace(snapshot, scram=share(snapshot.scram, scram), read_at=_read_at(snapshot, "scram", at))
+
+
+def with_groups(snapshot: Snapshot, groups: Mapping[str, Group], *, whole: bool, at: datetime) -> Snapshot:
+    """A listing of all groups (`whole`), or descriptions of some. A listing keeps the members already known."""
+    if not whole:
+        return replace(snapshot, groups={**snapshot.groups, **groups})
+    kept = {
+        name: replace(group, members=snapshot.groups[name].members)
+        if group.members is None and name in snapshot.groups and snapshot.groups[name].state == group.state
+        else group
+        for name, group in groups.items()
+    }
+    return replace(snapshot, groups=share(snapshot.groups, kept), read_at=_read_at(snapshot, "groups", at))
+
+
+def with_lag(snapshot: Snapshot, group: str, lag: GroupLag) -> Snapshot:
+    """The lag of one group."""
+    return replace(snapshot, lags={**snapshot.lags, group: lag})
+
+
+def with_log_dirs(snapshot: Snapshot, dirs: Mapping[int, tuple[LogDir, ...]], at: datetime) -> Snapshot:
+    """The log dirs of the brokers that answered."""
+    return replace(snapshot, log_dirs=share(snapshot.log_dirs, dirs), read_at=_read_at(snapshot, "log_dirs", at))
+
+
+def with_reassignments(snapshot: Snapshot, moves: tuple[Reassignment, ...], at: datetime) -> Snapshot:
+    """The partitions that are being moved."""
+    return replace(snapshot, reassignments=moves, read_at=_read_at(snapshot, "reassignments", at))

@@ -25,7 +25,6 @@ from console.model.changes import (
 from console.model.cluster import Topic
 from console.model.codes import TOPIC
 from console.model.quota import QuotaEntity
-from console.plan.config_requests import config_steps
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -42,11 +41,10 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.limits import RECORD_LIMIT, acl_removals
-from console.plan.packing import cut_note, pack
+from console.plan.kinds.configs import config_steps
 from console.plan.plan import Plan
+from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, cut_note, pack
 from console.plan.staged import Staged
-from console.plan.step import Facts, Step
 
 __all__ = ["Facts", "Step", "compile_plan"]
 

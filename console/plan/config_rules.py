@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.model.broker_layers import listener_base
+from console.model.broker_keys import listener_base
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.plan.draft import Draft
@@ -15,9 +15,8 @@ from console.plan.edits import (
     SubtractConfig,
     UnsetConfig,
 )
-from console.plan.own_values import append, own_text, parts_of, subtract
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, shown
-from console.plan.values import LIST, canonical, parse_value
+from console.plan.values import LIST, appended, canonical, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"
 LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
@@ -200,7 +199,7 @@ def _relative(edit: AppendConfig | SubtractConfig, draft: Draft) -> Verdict:
     was = _was(edit, draft)
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
     if own is not None:
-        result = append(own, edit.value) if isinstance(edit, AppendConfig) else subtract(own, edit.value)
+        result = appended(own, edit.value) if isinstance(edit, AppendConfig) else subtracted(own, edit.value)
         if result == ",".join(parts_of(own)):
             there = "already" if isinstance(edit, AppendConfig) else "not"
             return Dropped(edit, f"{', '.join(items)}: {there} in {key}")

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan.current_state import current_state, moved, own_moved, wanted
 from console.plan.edits import CreateTopic, Slot
-from console.plan.found import found, moved, own_moved, wanted
+from console.plan.effective_values import EffectiveValue, after, before
 from console.plan.plan import Plan
-from console.plan.sides import Side, after, before
 from console.plan.staged import UNREAD, Staged, Was, home, topic_id_of
 
 
@@ -25,9 +25,9 @@ class Conflict:
     """
 
     staged: Staged
-    was: Side
-    theirs: Side
-    mine: Side
+    was: EffectiveValue
+    theirs: EffectiveValue
+    mine: EffectiveValue
     now: Was
     topic_id: str | None = None
     why: str = ""
@@ -49,7 +49,7 @@ def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
     new = {topic_resource(each.edit.topic.name) for each in all_ if isinstance(each.edit, CreateTopic)}
     for each in all_:
         edit, was = each.edit, each.was
-        now = found(edit, fresh, acls)
+        now = current_state(edit, fresh, acls)
         if edit.target in new:
             continue
         topic_id = topic_id_of(edit, fresh)
@@ -99,7 +99,7 @@ def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
     acls = frozenset(fresh.acls)
     made = []
     for each in staged:
-        now = found(each.edit, fresh, acls)
+        now = current_state(each.edit, fresh, acls)
         topic_id = topic_id_of(each.edit, fresh) or each.topic_id
         was = each.was if now is UNREAD else now
         made.append(replace(each, was=was, topic_id=topic_id, doubt=""))

@@ -12,6 +12,7 @@ from console.model.codes import DEFAULT_CONFIG
 from console.model.config import ConfigEntry, is_override, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
+from console.plan.current_state import current_state, moved
 from console.plan.draft import Draft
 from console.plan.edits import (
     AddAcl,
@@ -28,9 +29,8 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
-from console.plan.found import found, moved
+from console.plan.effective_values import NOTHING, UNKNOWN, EffectiveValue, after, before, set_to
 from console.plan.plan import Plan
-from console.plan.sides import NOTHING, UNKNOWN, Side, after, before, set_to
 from console.plan.staged import UNREAD, Staged, subject
 from console.plan.values import canonical
 
@@ -49,8 +49,8 @@ class DiffLine(NamedTuple):
     staged: Staged
     verb: str
     key: str
-    old: Side
-    new: Side
+    old: EffectiveValue
+    new: EffectiveValue
     moved: bool = False
     note: str = ""
 
@@ -102,7 +102,7 @@ def diff_of(some: Iterable[Staged], draft: Draft) -> tuple[DiffGroup, ...]:
 
 def _line(staged: Staged, snapshot: Snapshot, acls: AbstractSet[Acl], inheritance: Inheritance) -> DiffLine:
     edit = staged.edit
-    now = found(edit, snapshot, acls)
+    now = current_state(edit, snapshot, acls)
     there = staged.was if now is UNREAD else now
     verb = _VERBS.get(type(edit), "unset")
     old, new = before(edit, there, inheritance), after(edit, there, inheritance)
@@ -112,7 +112,7 @@ def _line(staged: Staged, snapshot: Snapshot, acls: AbstractSet[Acl], inheritanc
     return DiffLine(staged, verb, edit.key, old, new, moved(edit, staged.was, now), note)
 
 
-def _note(edit: ConfigEdit, entry: ConfigEntry | None, old: Side, inheritance: Inheritance) -> str:
+def _note(edit: ConfigEdit, entry: ConfigEntry | None, old: EffectiveValue, inheritance: Inheritance) -> str:
     if not isinstance(edit, AppendConfig | SubtractConfig) or entry is None or is_override(entry, edit.resource):
         return ""
     base = inheritance.default(edit.resource, edit.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from console.model.broker_layers import (
+from console.model.broker_keys import (
     TOPIC_SYNONYMS,
     Layers,
     broker_key_of,
@@ -41,8 +41,7 @@ from console.model.config import (
 from console.model.inheritance import Inheritance, from_broker
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, UnsetConfig
-from console.plan.own_values import result_of
-from console.plan.values import LONG, canonical
+from console.plan.values import LONG, canonical, result_of
 
 Configs = Mapping[ConfigResource, ConfigSet]
 Edits = Mapping[ConfigResource, list[ConfigEdit]]

@@ -28,9 +28,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.own_values import append, own_text, subtract
 from console.plan.staged import UNREAD, Staged, Was
-from console.plan.values import canonical
+from console.plan.values import appended, canonical, own_text, subtracted
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -104,7 +103,7 @@ def _left(edit: ConfigEdit, was: ConfigEntry | None) -> Was:
     own = own_text(was, edit.resource)
     if own is None:
         return UNREAD  # the list began with a default that need not be known
-    value = append(own, edit.value) if isinstance(edit, AppendConfig) else subtract(own, edit.value)
+    value = appended(own, edit.value) if isinstance(edit, AppendConfig) else subtracted(own, edit.value)
     return _own_entry(edit.resource, edit.key, value, was)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from console.plan import acl_rules, config_rules, quota_rules, scram_rules, topic_rules
+from console.plan import config_rules
 from console.plan.draft import Draft
 from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, ScramEdit
+from console.plan.kinds import acls as acl_rules
+from console.plan.kinds import quotas as quota_rules
+from console.plan.kinds import scram as scram_rules
+from console.plan.kinds import topics as topic_rules
 from console.plan.staged import Verdict
 
 

@@ -1,4 +1,4 @@
-"""What an operator writes for a value, as a broker takes it: units by key, checks by type, words for what is wrong.
+"""Values of configs and quotas: what an operator writes, as a broker takes it, and what an edit makes of a key.
 
 Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
 """
@@ -8,9 +8,16 @@ from __future__ import annotations
 import math
 
 from console.model.codes import ConfigType
-from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.model.config import ConfigEntry, ConfigResource, is_override, own_source
+from console.model.inheritance import Inheritance
 from console.model.numbers import has_number_form, is_decimal, is_whole
-from console.plan.units import Unit, has_unit, parse_amount, unit_of
+from console.model.quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
+from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
+from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, UnsetConfig
+
+# What an operator writes for a value, as a broker takes it: units by key, checks by type, words for what is wrong.
+#
+# Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
 
 BOOLEAN = ConfigType(1)
 INT = ConfigType(3)
@@ -186,3 +193,52 @@ def quota_problem(key: str, value: float) -> str:
     if whole and value > largest:
         return f"{key} is at most {largest}"
     return ""
+
+
+# A resource's own value of a key: what it is, and what an edit makes of it.
+
+
+def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
+    """The resource's own value of a key as it is stored where that is told, None where it has none or it is hidden."""
+    if entry is None or not is_override(entry, resource):
+        return None
+    own = own_source(resource)
+    return next((synonym.value for synonym in entry.synonyms if synonym.source == own), entry.value)
+
+
+def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> str | None:
+    """The own value after an edit; None where there is none any more, or it is a secret.
+
+    A list without an own value starts from Kafka's default for the key, not from what the resource inherits
+    (ConfigurationControlManager.getParts).
+    """
+    if isinstance(edit, UnsetConfig):
+        return None
+    if isinstance(edit, SetConfig):
+        return edit.value if isinstance(edit.value, str) else None
+    own = own_text(entry, edit.resource)
+    base = own if own is not None else inheritance.default(edit.resource, edit.key)
+    return appended(base, edit.value) if isinstance(edit, AppendConfig) else subtracted(base, edit.value)
+
+
+def appended(base: str | None, items: str) -> str:
+    """What APPEND makes of a list: items that are there stay as they are."""
+    parts = parts_of(base)
+    for item in items.split(","):
+        if item not in parts:
+            parts.append(item)
+    return ",".join(parts)
+
+
+def subtracted(base: str | None, items: str) -> str:
+    """What SUBTRACT makes of a list: the first of each item is gone, what is not there is passed over."""
+    parts = parts_of(base)
+    for item in items.split(","):
+        if item in parts:
+            parts.remove(item)
+    return ",".join(parts)
+
+
+def parts_of(value: str | None) -> list[str]:
+    """The items of a list as a controller parts them."""
+    return [part for part in (value or "").split(",") if part]

@@ -7,13 +7,13 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import Outcome
 from console.model.codes import BROKER_LOGGER, DYNAMIC_BROKER_LOGGER_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, given_as
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
-from console.model.update_mode import UpdateMode, update_mode
 from console.plan.diff import DiffGroup, DiffLine
 from console.plan.plan import Plan
 from console.present import names

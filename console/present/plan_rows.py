@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import (
     AlterConfigs,
     AlterQuotas,
@@ -24,18 +25,16 @@ from console.model.changes import (
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.model.update_mode import UpdateMode, update_mode
-from console.plan.amounts import size_range
+from console.plan.amounts import duration_text, size_range
 from console.plan.compile import Step
 from console.plan.diff import DiffGroup, DiffLine, Side
 from console.plan.edits import Edit, Slot
-from console.plan.effects.effects import effects
-from console.plan.effects.retention import Deletion
-from console.plan.effects.risk_needs import RiskFacts
-from console.plan.effects.risks import Risk, risks
+from console.plan.effects import effects
 from console.plan.plan import Plan
+from console.plan.retention import Deletion
+from console.plan.risk_rules import RiskFacts
+from console.plan.risks import Risk, risks
 from console.plan.staged import Staged
-from console.plan.units import duration_text
 from console.present import names
 from console.present.configs import described_by
 from console.present.failures import failure_text

@@ -6,8 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, Effective, effective, effective_ip
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaPart, QuotaValues
+from console.model.quota import (
+    CLIENT_ID,
+    CLIENT_KEYS,
+    CONNECTION_CREATION_RATE,
+    IP,
+    USER,
+    Effective,
+    QuotaEntity,
+    QuotaPart,
+    QuotaValues,
+    effective,
+    effective_ip,
+)
 from console.plan.amounts import quota
 from console.plan.diff import DiffGroup, DiffLine
 from console.present.names import NOTHING, named, quota_entity

@@ -8,9 +8,19 @@ from console.model.config import ConfigEntry
 from console.model.inheritance import given_as
 from console.model.numbers import LONG_MAX, long_number
 from console.model.quota import QuotaEntity
-from console.plan.amounts import byte_count, byte_rate, duration, exact_quota, number, quota, size, size_range
+from console.plan.amounts import (
+    Unit,
+    byte_count,
+    byte_rate,
+    duration,
+    exact_quota,
+    number,
+    quota,
+    size,
+    size_range,
+    unit_of,
+)
 from console.plan.diff import Side
-from console.plan.units import Unit, unit_of
 from console.present.names import HIDDEN, NOTHING
 from console.present.text import Line, Span, clean
 

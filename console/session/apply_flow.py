@@ -17,9 +17,9 @@ from typing import Protocol
 
 from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
-from console.plan.effects.effects import effects
-from console.plan.effects.risks import Risk
+from console.plan.effects import effects
 from console.plan.plan import Plan
+from console.plan.risks import Risk
 from console.session.apply_report import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.session.risk_reading import Reads, judge
 

@@ -10,8 +10,8 @@ from datetime import datetime
 from console.model.changes import Outcome
 from console.model.failure import Failure
 from console.plan.conflicts import Conflict
-from console.plan.effects.risks import Risk
-from console.plan.step import Step
+from console.plan.requests import Step
+from console.plan.risks import Risk
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from console.contexts.context import Context
 from console.model.cluster import LogDir
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.snapshot import Snapshot
-from console.plan.effects.risk_needs import NOTHING, READ_PARTITIONS, READ_TOPICS, RiskFacts, RiskNeeds
-from console.plan.effects.risks import Risk, risk_needs, risks
-from console.plan.effects.topic_risks import may_inherit
+from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, RiskFacts, RiskNeeds
+from console.plan.risks import Risk, risk_needs, risks
 from console.plan.staged import Staged
+from console.plan.topic_risks import may_inherit
 
 GOOD_FOR = 30.0
 """Seconds after which it is read again."""

@@ -26,7 +26,7 @@ from console.tui.workers import start
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.plan.conflicts import Conflict
-    from console.plan.effects.risks import Risk
+    from console.plan.risks import Risk
     from console.tui.app import Console
     from console.tui.screens.confirm import Confirm
     from console.tui.screens.waiting import Waiting

@@ -7,10 +7,11 @@ from console.commands.unparse import subject_text
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.language.sensitive import looks_sensitive
 from console.model.acl import Acl
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.codes import BROKER
 from console.model.config import ConfigResource
 from console.model.secret import Secret
-from console.model.update_mode import UpdateMode, update_mode
+from console.plan.amounts import duration_text
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -29,7 +30,6 @@ from console.plan.edits import (
 )
 from console.plan.plan import Plan
 from console.plan.staged import Staged
-from console.plan.units import duration_text
 
 ASK = "?"
 """Stands for a secret: the language asks for it, hidden."""

@@ -12,12 +12,12 @@ from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, Outcome, Status
 from console.model.codes import BROKER, GROUP, SET
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource
 from console.model.quota import USER, QuotaEntity
-from console.model.update_mode import UpdateMode, update_mode
-from console.plan.limits import RECORD_LIMIT
+from console.plan.requests import RECORD_LIMIT
 from tests.support.kafka_cluster import KafkaCluster
 
 BROKER_1 = broker_resource(1)

@@ -18,8 +18,7 @@ from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.model.changes import AlterQuotas, CreateTopics, DeleteTopics, NewTopic
-from console.model.effective_quota import USER_LEVELS, effective, levels
-from console.model.quota import QuotaEntity
+from console.model.quota import USER_LEVELS, QuotaEntity, effective, levels
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = pytest.mark.slow

@@ -21,7 +21,7 @@ from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 

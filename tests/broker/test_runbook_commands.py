@@ -22,7 +22,7 @@ from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan.diff import diff
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 from console.plan.runbook import SECRETS, STDIN, Command, runbook
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands

@@ -32,8 +32,8 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
-from console.plan.effects.risks import NAMES
-from console.plan.leftovers import LISTS
+from console.plan.risks import NAMES
+from console.plan.stale_throttles import LISTS
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster

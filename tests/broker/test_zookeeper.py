@@ -55,7 +55,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.changing import overrides, statuses

@@ -37,7 +37,7 @@ from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import new_topic, striped
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 from console.shell.line import Line
 from console.shell.shell import DONE, FAILED, Shell
 from console.tui.app import Console

@@ -19,8 +19,7 @@ from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_name
-from console.model.refresh import with_acls_of, with_quotas_of
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, with_acls_of, with_quotas_of
 
 NAMES = ("alice", "bob", "nobody")
 

@@ -27,8 +27,7 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic, striped
 from console.journal.file import JournalFile
 from console.journal.history import State
-from console.journal.identity import origin
-from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who
+from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who, this_process
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig, UnsetConfig
@@ -176,7 +175,7 @@ def kac(threaded: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Callab
     return run
 
 
-GONE = Origin(origin("run").host, "run", 4_194_305, "x")
+GONE = Origin(this_process("run").host, "run", 4_194_305, "x")
 """A process that has ended."""
 
 

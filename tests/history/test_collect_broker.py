@@ -43,7 +43,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.effects.risks import NAMES
+from console.plan.risks import NAMES
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

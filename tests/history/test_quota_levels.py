@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from console.history.entities import quota_key
 from console.history.schema import USAGE_KEYS
-from console.model.effective_quota import effective
+from console.model.quota import effective
 from tests.history.quota_worlds import NAMES, Limit, at, history_rows, holding, random_limits
 
 if TYPE_CHECKING:

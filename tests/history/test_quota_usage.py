@@ -15,7 +15,7 @@ import pytest
 from console.history.arrow_schema import arrow_schema
 from console.history.entities import quota_key
 from console.history.schema import QUOTA_USAGE, REQUEST_1S
-from console.model.effective_quota import Effective, effective
+from console.model.quota import Effective, effective
 from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
-from console.plan.effects.retention import _number
 from console.plan.predict import default_partitions
+from console.plan.retention import _number
 from console.plan.values import canonical, same_value
 from console.present.header import _release_order
 from console.present.topics import min_isr

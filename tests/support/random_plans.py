@@ -23,8 +23,7 @@ from console.model.codes import (
     ScramMechanism,
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
-from console.model.effective_quota import CLIENT_KEYS, CONNECTION_CREATION_RATE
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.quota import CLIENT_ID, CLIENT_KEYS, CONNECTION_CREATION_RATE, IP, USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from console.commands.opening_journal import journal_of
 from console.commands.session import Session
 from console.journal.history import History, history
-from console.journal.identity import at_work
+from console.journal.records import still_runs
 
 
 async def read_history(session: Session) -> History:
     """All changes of the session's cluster."""
     contents = (await journal_of(session)).read()
-    return history(contents.records, contents.problems, at_work)
+    return history(contents.records, contents.problems, still_runs)

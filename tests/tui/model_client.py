@@ -19,19 +19,20 @@ from console.model.cluster import (
     GroupMember,
     LogDir,
     LogDirListing,
+    LogSpan,
     Partition,
     PartitionLag,
     Quorum,
     QuorumReplica,
+    ReplicaSize,
+    ReplicaSizes,
     Topic,
     TopicListing,
 )
 from console.model.codes import CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
-from console.model.log_span import LogSpan
 from console.model.quota import QuotaEntity, QuotaFilter
-from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.snapshot import Snapshot
 from tests.support.model_cluster import ModelCluster
 

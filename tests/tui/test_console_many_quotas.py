@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.model import refresh
+from console.model import snapshot as refresh
 from console.model.quota import QuotaEntity
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient

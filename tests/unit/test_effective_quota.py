@@ -5,18 +5,21 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.effective_quota import (
+from console.model.quota import (
+    CLIENT_ID,
     CLIENT_KEYS,
     CLIENT_LEVELS,
     DEFAULT_CLIENT_LEVELS,
+    IP,
     OWN_LEVELS,
+    USER,
     USER_LEVELS,
+    QuotaEntity,
     effective,
     effective_ip,
     level_of,
     levels,
 )
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
 
 NAMES = st.sampled_from(["alice", "bob", "<default>", None])
 CLIENTS = st.sampled_from(["app", "mirror", "", None])

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from console.model.changes import NewTopic
 from console.model.codes import BROKER
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
-from console.model.effective_quota import effective, level_of
-from console.model.quota import IP, QuotaEntity
+from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
-from console.plan.effects.effects import effects
-from console.plan.effects.risks import (
+from console.plan.effects import effects
+from console.plan.kinds.quotas import StrongerQuotas
+from console.plan.plan import EMPTY, stage
+from console.plan.risks import (
     ISR_ABOVE_REPLICATION,
     NEEDS_RESTART,
     QUOTA_NEAR_ZERO,
@@ -28,8 +29,6 @@ from console.plan.effects.risks import (
     risks,
     unaccepted,
 )
-from console.plan.effects.stronger import StrongerQuotas
-from console.plan.plan import EMPTY, stage
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.answers.plan_results import with_source
-from console.model.broker_layers import TOPIC_SYNONYMS, broker_synonyms, chain, layers_of, listener_base, names_touched
+from console.model.broker_keys import TOPIC_SYNONYMS, broker_synonyms, chain, layers_of, listener_base, names_touched
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, ConfigSource
 from console.model.config import (
     CLUSTER_DEFAULT,

@@ -20,9 +20,8 @@ from console.model.codes import (
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
-from console.model.refresh import with_failures
 from console.model.secret import Secret
-from console.model.snapshot import Snapshot
+from console.model.snapshot import Snapshot, with_failures
 from console.plan.edits import (
     AddAcl,
     AppendConfig,

@@ -17,10 +17,9 @@ from console.commands.needs import NOTHING, Needs, needs, needs_of_script
 from console.commands.verbs import KINDS
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
-from console.model.effective_quota import levels
 from console.model.failure import Failure
-from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name
-from console.model.refresh import with_failures
+from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name, levels
+from console.model.snapshot import with_failures
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
 from console.present.columns import COLUMNS

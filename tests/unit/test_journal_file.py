@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from console.journal import file as journal_file
-from console.journal.errors import JournalError
 from console.journal.file import Contents, JournalFile, journal_path
 from console.journal.lines import Numbered
 from console.journal.records import Answered, Closed, Ended, Entry, Intent, Mended, Origin, Request, Sending, Who
+from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.failure import Failure

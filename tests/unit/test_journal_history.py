@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from console.commands.past import opposites
 from console.journal import open_changes
 from console.journal.history import Change, History, State, history, latest_changes
-from console.journal.identity import at_work, origin, who
 from console.journal.lines import Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges
 from console.journal.records import (
@@ -30,6 +29,9 @@ from console.journal.records import (
     Settled,
     Told,
     Who,
+    still_runs,
+    this_operator,
+    this_process,
 )
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
@@ -162,9 +164,9 @@ def test_a_change_whose_process_runs_is_under_way() -> None:
     records = [change(1, rate(1)), Sending(1, 0, AT)]
     assert states(history(records, at_work=lambda _: True), 1) == ["under way"]
     assert states(history([*records, *answered(1)], at_work=lambda _: True), 1) == ["applied"]
-    assert at_work(origin("run"))
-    assert not at_work(Origin(origin("run").host, "run", origin("run").pid, "another start"))
-    assert not at_work(Origin("another-host", "run", 1))
+    assert still_runs(this_process("run"))
+    assert not still_runs(Origin(this_process("run").host, "run", this_process("run").pid, "another start"))
+    assert not still_runs(Origin("another-host", "run", 1))
 
 
 def test_a_record_of_no_change_and_a_change_twice_do_no_harm() -> None:
@@ -229,10 +231,10 @@ def test_the_configs_of_a_new_topic_go_with_it() -> None:
 
 def test_who_it_was() -> None:
     environ = {"SSH_CONNECTION": "10.0.0.7 5000 10.0.0.1 22", "SUDO_USER": "bob"}
-    found = who("alice", environ)
+    found = this_operator("alice", environ)
     assert (found.principal, found.sudo_user, found.ssh_client) == ("alice", "bob", "10.0.0.7")
     assert found.os_user
-    assert who("alice", {}).ssh_client == ""
+    assert this_operator("alice", {}).ssh_client == ""
     assert State.APPLIED.value == "applied"
 
 

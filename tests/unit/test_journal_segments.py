@@ -16,12 +16,21 @@ from hypothesis import strategies as st
 from console import safe_files
 from console.journal import file as journal_file
 from console.journal import segments as journal_segments
-from console.journal.errors import JournalError
 from console.journal.file import JournalFile, journal_path
 from console.journal.history import history, latest_changes
 from console.journal.lines import Numbered, intent_line, note_line
 from console.journal.records import Answered, Ended, Mended, Note, Sending
-from console.journal.segments import BLOCK, Segment, Where, folder_of, lines, lines_backward, segment_path, segments
+from console.journal.segments import (
+    BLOCK,
+    JournalError,
+    Segment,
+    Where,
+    folder_of,
+    lines,
+    lines_backward,
+    segment_path,
+    segments,
+)
 from console.model.changes import Status
 from tests.unit.test_journal_file import AT, INTENT, WHO, numbers
 

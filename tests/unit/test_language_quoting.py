@@ -46,8 +46,8 @@ from console.plan.edits import (
     UnsetConfig,
     UnsetQuota,
 )
-from console.plan.leftovers import LISTS, Leftover
-from console.plan.own_values import parts_of
+from console.plan.stale_throttles import LISTS, StaleThrottle
+from console.plan.values import parts_of
 from console.present.text import is_harmless
 from console.tui.plan_script import command
 
@@ -140,7 +140,7 @@ def test_an_edit_is_one_printable_statement_that_stages_exactly_it(edit: Edit) -
 @given(NAMES, st.sampled_from(LISTS), NAMES)
 def test_a_leftover_is_one_statement_that_takes_away_exactly_it(topic: str, key: str, value: str) -> None:
     for edit in (SubtractConfig(topic_resource(topic), key, value), UnsetConfig(topic_resource(topic), key)):
-        text = leftover_command(Leftover(edit, value, "why"))
+        text = leftover_command(StaleThrottle(edit, value, "why"))
         (statement,) = parse(text)
         assert is_harmless(text)
         if isinstance(statement, Alter):

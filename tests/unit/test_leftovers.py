@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from console.cli.stale_throttles import removal_command, stale_throttles_table
 from console.commands.grammar import parse
-from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment
+from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize, ReplicaSizes
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import (
     CLUSTER_DEFAULT,
@@ -19,10 +19,9 @@ from console.model.config import (
     own_source,
     topic_resource,
 )
-from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.snapshot import Snapshot
 from console.plan.edits import SubtractConfig, UnsetConfig
-from console.plan.leftovers import LISTS, LOG_DIRS_RATE, RATES, leftovers
+from console.plan.stale_throttles import LISTS, LOG_DIRS_RATE, RATES, stale_throttles
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 LEADER, FOLLOWER = LISTS
@@ -68,7 +67,7 @@ MOVE = Reassignment("moving", 1, (1,), (1,), ())
 
 
 def test_nothing_moves_so_all_of_it_can_go() -> None:
-    found = leftovers(snapshot(EVERYTHING))
+    found = stale_throttles(snapshot(EVERYTHING))
     assert {each.edit.slot for each in found} == {
         UnsetConfig(resource, key).slot for resource, values in EVERYTHING.items() for key in values
     }
@@ -76,7 +75,7 @@ def test_nothing_moves_so_all_of_it_can_go() -> None:
 
 
 def test_what_a_reassignment_uses_stays() -> None:
-    found = {each.edit.slot: each.edit for each in leftovers(snapshot(EVERYTHING, MOVE))}
+    found = {each.edit.slot: each.edit for each in stale_throttles(snapshot(EVERYTHING, MOVE))}
     assert set(found.values()) == {
         UnsetConfig(broker_resource(1), LOG_DIRS_RATE),
         UnsetConfig(broker_resource(2), RATES[1]),
@@ -86,7 +85,7 @@ def test_what_a_reassignment_uses_stays() -> None:
 
 
 def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
-    keys = {each.edit.key for each in leftovers(snapshot(EVERYTHING, copying=1))}
+    keys = {each.edit.key for each in stale_throttles(snapshot(EVERYTHING, copying=1))}
     assert LOG_DIRS_RATE not in keys
     assert set(RATES) <= keys
 
@@ -94,13 +93,13 @@ def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
 def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
     from dataclasses import replace
 
-    assert leftovers(replace(snapshot(EVERYTHING), read_at={})) == ()
+    assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
     blind = replace(snapshot(EVERYTHING), log_dirs={})
-    assert LOG_DIRS_RATE not in {each.edit.key for each in leftovers(blind)}
+    assert LOG_DIRS_RATE not in {each.edit.key for each in stale_throttles(blind)}
 
 
 def test_the_commands_are_of_the_language() -> None:
-    found = leftovers(snapshot(EVERYTHING, MOVE))
+    found = stale_throttles(snapshot(EVERYTHING, MOVE))
     statements = parse("\n".join(map(removal_command, found)))
     assert len(statements) == len(found)
     table = stale_throttles_table(found, snapshot(EVERYTHING, MOVE))

@@ -57,9 +57,8 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.limits import RECORD_LIMIT
-from console.plan.packing import pack
 from console.plan.plan import EMPTY, Plan, Staged, stage
+from console.plan.requests import RECORD_LIMIT, pack
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")
@@ -321,7 +320,7 @@ def test_packing_keeps_every_group_whole_within_the_limit(sizes: list[int], limi
 
 @given(st.lists(st.just(1), max_size=60), st.integers(1, 7), st.lists(st.integers(0, 9), max_size=3))
 def test_packing_ones_takes_the_fewest_bins(sizes: list[int], limit: int, taken: list[int]) -> None:
-    from console.plan.packing import Bin
+    from console.plan.requests import Bin
 
     into = [Bin(records) for records in taken]
     room = sum(max(0, limit - records) for records in taken)

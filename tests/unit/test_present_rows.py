@@ -21,6 +21,8 @@ from console.model.cluster import (
     PartitionLag,
     Quorum,
     QuorumReplica,
+    ReplicaSize,
+    ReplicaSizes,
     Topic,
 )
 from console.model.codes import (
@@ -40,7 +42,6 @@ from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, C
 from console.model.failure import Failure
 from console.model.inheritance import Inherited
 from console.model.quota import QuotaEntity
-from console.model.replica_sizes import ReplicaSize, ReplicaSizes
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.amounts import exact_quota

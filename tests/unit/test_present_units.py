@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.plan.amounts import byte_count, byte_rate, duration, number, quota, size
-from console.plan.units import Unit, parse_amount
+from console.plan.amounts import Unit, byte_count, byte_rate, duration, number, parse_amount, quota, size
 from console.present.values import config_value
 
 

@@ -7,7 +7,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.model.replica_sizes import ReplicaSize, ReplicaSizes
+from console.model.cluster import ReplicaSize, ReplicaSizes
 
 INT64 = st.integers(-1, 2**63 - 1)
 REPLICAS = st.lists(

@@ -7,21 +7,14 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.model.cluster import LogSpan
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.failure import Failure
-from console.model.log_span import LogSpan
 from console.model.snapshot import Snapshot
 from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
-from console.plan.effects.retention import (
-    SOON_MS,
-    Deletion,
-    RetentionCut,
-    by_slot,
-    deleted_bytes,
-    retention_cuts,
-)
 from console.plan.plan import EMPTY, stage
+from console.plan.retention import SOON_MS, Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts
 from console.plan.values import LONG
 from console.present.plan_rows import deletion_text
 from tests.support.model_cluster import ModelCluster

@@ -35,8 +35,8 @@ from console.model.config import (
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, SetQuota, UnsetConfig
-from console.plan.effects.risk_needs import READ_TOPICS, RiskFacts
-from console.plan.effects.risks import (
+from console.plan.risk_rules import READ_TOPICS, RiskFacts
+from console.plan.risks import (
     ACL_LOCKS_OUT,
     FIRST_ACL,
     ISR_ABOVE_REPLICATION,
@@ -49,8 +49,8 @@ from console.plan.effects.risks import (
     risk_needs,
     risks,
 )
-from console.plan.effects.topic_risks import may_inherit
 from console.plan.staged import Staged
+from console.plan.topic_risks import may_inherit
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 ME = "User:admin"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from console.model.broker_keys import CLUSTER_WIDE_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS, UpdateMode, update_mode
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
-from console.model.update_mode import CLUSTER_WIDE_KEYS, PER_BROKER_KEYS, PER_LISTENER_KEYS, UpdateMode, update_mode
 
 MODES = [
     ("log.cleaner.threads", UpdateMode.CLUSTER_WIDE),

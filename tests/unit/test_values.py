@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.codes import ConfigType
-from console.plan.units import TIMES, Unit, parse_amount, unit_of
+from console.plan.amounts import TIMES, Unit, parse_amount, unit_of
 from console.plan.values import (
     BOOLEAN,
     DOUBLE,

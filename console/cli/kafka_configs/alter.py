@@ -16,7 +16,7 @@ from console.commands.vocabulary import known_entry
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
-from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.edits import (

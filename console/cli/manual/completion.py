@@ -88,7 +88,7 @@ def names(kind: Kind, words: Sequence[str], command: str) -> list[str]:
 
 
 def _quota_keys(words: Sequence[str], command: str) -> Sequence[str]:
-    from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+    from console.model.quota import CLIENT_KEYS, IP_KEYS
 
     about = _entity(words, command)[0]
     if about == "ip":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from console.commands.access import OPERATIONS_OF
 from console.commands.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
-from console.model.effective_quota import CLIENT_KEYS, IP_KEYS
+from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.columns import COLUMNS
 from console.terminal import put
 

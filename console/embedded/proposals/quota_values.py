@@ -11,14 +11,16 @@ from collections.abc import Mapping
 
 from console.embedded.quotas.values import check
 from console.embedded.state.tables import View
-from console.model.effective_quota import (
+from console.model.quota import (
+    CLIENT_ID,
     CLIENT_KEYS,
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
+    USER,
+    QuotaEntity,
 )
-from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.wire.proposals.kip248_quotas import ConfigEntry
 
 _UNLIMITED: Mapping[str, float] = {

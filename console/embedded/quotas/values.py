@@ -7,14 +7,15 @@ from collections.abc import Container, Iterable, Mapping
 
 from console.embedded.quotas.messages import FRACTION, NOT_OF_TYPE, NOT_POSITIVE, TOO_LARGE, UNKNOWN_KEY
 from console.embedded.state.java_hash import sized_hash_order
-from console.model.effective_quota import (
+from console.model.quota import (
     CLIENT_KEYS,
     CONNECTION_CREATION_RATE,
     CONSUMER_BYTE_RATE,
+    IP,
     IP_KEYS,
     PRODUCER_BYTE_RATE,
+    QuotaValues,
 )
-from console.model.quota import IP, QuotaValues
 
 Changes = Mapping[str, float | None]
 """Quota key -> its new value, None to take it out."""

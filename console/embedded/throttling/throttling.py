@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from console.embedded.throttling.rates import SPAN, WINDOW, Rate
 from console.embedded.throttling.tokens import TokenBucket
-from console.model.effective_quota import (
+from console.model.quota import (
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,

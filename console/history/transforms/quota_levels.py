@@ -1,4 +1,4 @@
-"""The effective quota of many requests at once: `console.model.effective_quota` as joins.
+"""The effective quota of many requests at once: `console.model.quota` as joins.
 
 Limits are pivoted wide, by what they are looked up with (user and client, user, client, nothing), so that four
 broadcast equi-joins ask all eight levels for all keys. Each row of these holds for a time, and the join takes the one
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from console.history.schema import USAGE_KEYS
 from console.history.transforms.coverage_gaps import since_before, with_first_poll
-from console.model.effective_quota import DEFAULT_CLIENT_LEVELS
+from console.model.quota import DEFAULT_CLIENT_LEVELS
 
 _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
     ("cluster_id", "user", "client_id"): (1,),

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from console.history.schema import QUOTA_USAGE
 from console.history.transforms.quota_levels import effective_quotas, limits_by_lookup, quota_values
-from console.model.effective_quota import (
+from console.model.quota import (
     CLIENT_LEVELS,
     CONSUMER_BYTE_RATE,
     OWN_LEVELS,

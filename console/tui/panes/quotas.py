@@ -14,15 +14,7 @@ from textual.timer import Timer
 
 from console.commands.unparse import subject_text
 from console.language.quoting import quote
-from console.model.quota import (
-    IP,
-    USER,
-    QuotaEntity,
-    QuotaFilter,
-    QuotaValues,
-    filter_for_entity,
-    filter_for_name,
-)
+from console.model.quota import IP, USER, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity, filter_for_name
 from console.plan.diff import DiffLine, diff
 from console.plan.edits import UnsetQuota
 from console.present.names import plural, quota_entity

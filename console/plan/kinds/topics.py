@@ -11,7 +11,7 @@ from console.model.config import ConfigEntry, topic_resource
 from console.model.secret import Secret
 from console.plan.draft import Draft
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
-from console.plan.limits import RECORD_LIMIT
+from console.plan.requests import RECORD_LIMIT
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
 from console.plan.values import parse_value
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from console.model.broker_layers import TOPIC_SYNONYMS
+from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource, is_override, topic_resource
 from console.model.inheritance import in_terms_of
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, CreateTopic, Edit, SetConfig
-from console.plan.effects.retention import BY_SIZE, BY_TIME, FOREVER, POLICY, Kept, kept
-from console.plan.effects.risk_needs import NOTHING, READ_TOPICS, Judged, RiskNeeds
+from console.plan.retention import BY_SIZE, BY_TIME, FOREVER, POLICY, Kept, kept
+from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
 
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"

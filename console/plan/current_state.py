@@ -27,12 +27,11 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.own_values import own_text, parts_of
 from console.plan.staged import UNREAD, Was
-from console.plan.values import canonical, same_value
+from console.plan.values import canonical, own_text, parts_of, same_value
 
 
-def found(edit: Edit, snapshot: Snapshot, acls: AbstractSet[Acl]) -> Was:
+def current_state(edit: Edit, snapshot: Snapshot, acls: AbstractSet[Acl]) -> Was:
     """What is in the edit's place in this snapshot, whose bindings are `acls`; UNREAD where it does not tell."""
     if isinstance(edit, ConfigEdit):
         configs = snapshot.configs.get(edit.resource)

@@ -22,11 +22,11 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
-from console.plan.own_values import own_text, result_of
 from console.plan.staged import UNREAD, Was
+from console.plan.values import own_text, result_of
 
 
-class Side(NamedTuple):
+class EffectiveValue(NamedTuple):
     """What applies to a slot before or after.
 
     value: a config's text, a quota's number, a topic's partition count, a credential's iterations, an ACL's permission
@@ -42,11 +42,11 @@ class Side(NamedTuple):
     known: bool = True
 
 
-NOTHING = Side(None)
-UNKNOWN = Side(None, known=False)
+NOTHING = EffectiveValue(None)
+UNKNOWN = EffectiveValue(None, known=False)
 
 
-def before(edit: Edit, there: Was, inheritance: Inheritance) -> Side:
+def before(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
     """What applies without the edit, where `there` is what was found in its place."""
     if there is UNREAD:
         return UNKNOWN
@@ -55,10 +55,10 @@ def before(edit: Edit, there: Was, inheritance: Inheritance) -> Side:
     if not isinstance(there, ConfigEntry):  # not listed: what applies is set elsewhere, or nowhere
         return _inherited(inheritance.without_override(edit.resource, edit.key))
     name = there.synonyms[0].name if there.synonyms else there.name
-    return Side(there.value, there.source, name, there.hidden)
+    return EffectiveValue(there.value, there.source, name, there.hidden)
 
 
-def after(edit: Edit, there: Was, inheritance: Inheritance) -> Side:
+def after(edit: Edit, there: Was, inheritance: Inheritance) -> EffectiveValue:
     """What applies once the edit is done."""
     if not isinstance(edit, ConfigEdit):
         return _new(edit)
@@ -69,51 +69,51 @@ def after(edit: Edit, there: Was, inheritance: Inheritance) -> Side:
     entry = there if isinstance(there, ConfigEntry) else None
     known = own_text(entry, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
     value = result_of(edit, entry, inheritance) if known else None
-    return Side(value, own_source(edit.resource), edit.key, known=known)
+    return EffectiveValue(value, own_source(edit.resource), edit.key, known=known)
 
 
-def set_to(edit: SetConfig) -> Side:
+def set_to(edit: SetConfig) -> EffectiveValue:
     """What a set makes of its key."""
     source = own_source(edit.resource)
     if isinstance(edit.value, Secret):
-        return Side(None, source, edit.key, hidden=True)
-    return Side(edit.value, source, edit.key)
+        return EffectiveValue(None, source, edit.key, hidden=True)
+    return EffectiveValue(edit.value, source, edit.key)
 
 
-def _inherited(found: Inherited) -> Side:
-    return Side(found.value, found.source, found.name, found.hidden, found.known)
+def _inherited(found: Inherited) -> EffectiveValue:
+    return EffectiveValue(found.value, found.source, found.name, found.hidden, found.known)
 
 
-def _old(there: Was) -> Side:
+def _old(there: Was) -> EffectiveValue:
     match there:
         case Topic():
-            return Side(len(there.partitions))
+            return EffectiveValue(len(there.partitions))
         case Acl():
-            return Side(there.permission.name)
+            return EffectiveValue(there.permission.name)
         case ScramCredential():
-            return Side(there.iterations, hidden=True)
+            return EffectiveValue(there.iterations, hidden=True)
         case float() | int():
-            return Side(there)
+            return EffectiveValue(there)
         case _:
             return NOTHING
 
 
-def _new(edit: Edit) -> Side:
+def _new(edit: Edit) -> EffectiveValue:
     match edit:
         case SetQuota(value=value):
-            return Side(value)
+            return EffectiveValue(value)
         case AddAcl(acl=acl):
-            return Side(acl.permission.name)
+            return EffectiveValue(acl.permission.name)
         case CreateTopic(topic=topic):
             return _created(topic)
         case GrowTopic(partitions=partitions):
-            return Side(partitions)
+            return EffectiveValue(partitions)
         case UpsertScram(iterations=iterations):
-            return Side(iterations, hidden=True)
+            return EffectiveValue(iterations, hidden=True)
         case _:
             return NOTHING
 
 
-def _created(topic: NewTopic) -> Side:
+def _created(topic: NewTopic) -> EffectiveValue:
     count = len(topic.assignments) or topic.partitions
-    return Side(count) if count > 0 else UNKNOWN
+    return EffectiveValue(count) if count > 0 else UNKNOWN

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from console.model.broker_layers import TOPIC_SYNONYMS
+from console.model.broker_keys import TOPIC_SYNONYMS
+from console.model.cluster import LogSpan
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
-from console.model.log_span import LogSpan
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Slot

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import islice
 
-from console.model.broker_layers import TOPIC_SYNONYMS
+from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.codes import BROKER
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
-from console.model.effective_quota import level_of, levels
-from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, level_of, levels
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
 from console.plan.edits import ConfigEdit, Edit, GrowTopic, QuotaEdit, SetQuota, Slot
-from console.plan.effects.stronger import StrongerQuotas
+from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.staged import Staged
 
 MOST = 100_000

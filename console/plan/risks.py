@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.codes import BROKER
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.model.update_mode import UpdateMode, update_mode
+from console.plan import topic_risks
 from console.plan.edits import Edit, SetConfig, SetQuota, Slot
-from console.plan.effects import acl_risks, topic_risks
-from console.plan.effects.risk_needs import NOTHING, Judged, RiskFacts, RiskNeeds
+from console.plan.kinds import acls as acl_risks
+from console.plan.risk_rules import NOTHING, Judged, RiskFacts, RiskNeeds
 from console.plan.staged import Staged
 
 ISR_ABOVE_REPLICATION = "isr-above-replication"

@@ -14,14 +14,14 @@ from console.model.config import ConfigEntry, ConfigResource, is_override
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, SubtractConfig, UnsetConfig
-from console.plan.own_values import own_text, parts_of
+from console.plan.values import own_text, parts_of
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 
 
-class Leftover(NamedTuple):
+class StaleThrottle(NamedTuple):
     """A throttle without a use: the edit that removes it, what is there, and why nothing uses it."""
 
     edit: ConfigEdit
@@ -29,7 +29,7 @@ class Leftover(NamedTuple):
     why: str
 
 
-def leftovers(snapshot: Snapshot) -> tuple[Leftover, ...]:
+def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     """Every throttle that could go, from a snapshot in which reassignments, the configs of all brokers, of the cluster
     default and of all topics, and the log dirs were read. What was not read is said to be left over by nobody."""
     if "reassignments" not in snapshot.read_at:
@@ -37,7 +37,7 @@ def leftovers(snapshot: Snapshot) -> tuple[Leftover, ...]:
     return (*_brokers(snapshot), *_topics(snapshot))
 
 
-def _brokers(snapshot: Snapshot) -> Iterator[Leftover]:
+def _brokers(snapshot: Snapshot) -> Iterator[StaleThrottle]:
     moving = {broker for move in snapshot.reassignments for broker in (*move.replicas, *move.adding, *move.removing)}
     copying = _copying(snapshot)
     for resource, configs in sorted(snapshot.configs.items()):
@@ -54,7 +54,7 @@ def _brokers(snapshot: Snapshot) -> Iterator[Leftover]:
                 used = bool(moving) if resource.is_cluster_default else int(resource.name) in moving
                 why = "no partition is being reassigned" if not moving else "no reassignment involves the broker"
             if not used:
-                yield Leftover(UnsetConfig(resource, key), _text(entry, resource), why)
+                yield StaleThrottle(UnsetConfig(resource, key), _text(entry, resource), why)
 
 
 def _copying(snapshot: Snapshot) -> frozenset[int]:
@@ -71,7 +71,7 @@ def _is_copying(resource: ConfigResource, copying: frozenset[int], snapshot: Sna
     return int(resource.name) in copying or int(resource.name) not in snapshot.log_dirs
 
 
-def _topics(snapshot: Snapshot) -> Iterator[Leftover]:
+def _topics(snapshot: Snapshot) -> Iterator[StaleThrottle]:
     moving: dict[str, set[int]] = {}
     for move in snapshot.reassignments:
         moving.setdefault(move.topic, set()).add(move.partition)
@@ -85,10 +85,10 @@ def _topics(snapshot: Snapshot) -> Iterator[Leftover]:
             if entry is None or own is None:
                 continue
             if not partitions:
-                yield Leftover(UnsetConfig(resource, key), own, "no partition of the topic is being reassigned")
+                yield StaleThrottle(UnsetConfig(resource, key), own, "no partition of the topic is being reassigned")
             elif unused := _unused(parts_of(own), partitions):
                 edit = SubtractConfig(resource, key, ",".join(unused))
-                yield Leftover(edit, ",".join(unused), "these partitions are not being reassigned")
+                yield StaleThrottle(edit, ",".join(unused), "these partitions are not being reassigned")
 
 
 def _unused(items: Iterable[str], moving: set[int]) -> list[str]:

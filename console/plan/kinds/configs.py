@@ -14,11 +14,9 @@ from console.model.config import ConfigResource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
-from console.plan.limits import RECORD_LIMIT
-from console.plan.own_values import result_of
-from console.plan.packing import Bin, cut_note, pack
+from console.plan.requests import RECORD_LIMIT, Bin, Facts, Step, cut_note, pack
 from console.plan.staged import Staged
-from console.plan.step import Facts, Step
+from console.plan.values import result_of
 
 
 def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:

@@ -1,0 +1,110 @@
+"""What a plan compiles into: requests with the edits in them, packed so that each stays within the controller's limits.
+
+Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota key,
+for each ACL, and for each topic, partition and config of a new topic. Beyond it a controller refuses a change, or fails
+with an error of its own and steps down. Kafka 3.9 was seen to end on a larger DeleteAcls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from console.model.changes import ChangeRequest
+from console.model.config import ConfigResource, ConfigSet
+from console.plan.staged import Staged
+
+# How much a controller takes in one change. Beyond it, it refuses, or fails with an error of its own and steps down.
+#
+# QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota key, for
+# each ACL, and for each topic, partition and config of a new topic. Kafka 3.9 was seen to end on a larger DeleteAcls.
+
+RECORD_LIMIT = 10_000
+"""Records in one change, of whatever kind."""
+
+ACL_COMPARISONS = 10_000_000
+"""For a removal a controller compares each filter with each ACL: 10,000 with 10,000 held up a 4.3 controller for 9
+seconds, so that brokers' heartbeats timed out. Less than a second's worth goes into one request."""
+
+
+def acl_removals(acls: int) -> int:
+    """How many ACLs to remove in one request where the cluster has this many."""
+    return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
+
+
+# What a plan compiles into, and what that depends on.
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the requests depend on, of the cluster as it is now.
+
+    reachable: the brokers that can be reached, None where that was not tried.
+    incremental: whether the brokers have IncrementalAlterConfigs (Kafka 2.3); if not, `configs` gives what the legacy
+    call has to carry over and what lists hold now.
+    acls: how many ACLs there are. default_partitions: the brokers' ``num.partitions``.
+    """
+
+    reachable: frozenset[int] | None = None
+    incremental: bool = True
+    configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
+    acls: int = 0
+    default_partitions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request and the edits in it.
+
+    note: why it is apart from others of its kind, in words; ``""`` where there is nothing to say.
+    after: places of the steps in the compiled tuple that have to succeed whole before this one is sent: access is not
+    taken away where what takes its place could not be given.
+    """
+
+    request: ChangeRequest
+    staged: tuple[Staged, ...]
+    note: str = ""
+    after: tuple[int, ...] = ()
+
+
+# Putting groups of edits that belong together into as few requests as a limit allows.
+
+
+@dataclass(slots=True)
+class Bin:
+    """One request to be: its edits and the records that they come to."""
+
+    records: int = 0
+    staged: list[Staged] = field(default_factory=list)
+
+    def add(self, group: Sequence[Staged], records: int) -> None:
+        """Put a group in."""
+        self.staged.extend(group)
+        self.records += records
+
+
+def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Sequence[Bin] = ()) -> list[Bin]:
+    """Each (group, records) into the first bin that has room, those of `into` before new ones. A group is never parted:
+    what a broker does whole or not at all stays in one request, and one beyond the limit gets a bin of its own.
+
+    Gives the bins of `into` and the new ones that were needed.
+    """
+    ordered = list(groups)
+    least = min((records for _, records in ordered), default=0)
+    bins = list(into)
+    roomy = [bin_ for bin_ in bins if bin_.records + least <= limit]
+    for group, records in ordered:
+        found = next((bin_ for bin_ in roomy if bin_.records + records <= limit), None)
+        if found is None:
+            found = Bin()
+            bins.append(found)
+            roomy.append(found)
+        found.add(group, records)
+        if found.records + least > limit:
+            roomy.remove(found)
+    return bins
+
+
+def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
+    """Why a request is one of several: ``""`` where it is the only one."""
+    return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
