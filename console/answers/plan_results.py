@@ -13,9 +13,10 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, exact_quota, quota
 from console.plan.conflicts import Conflict
-from console.plan.diff import DiffGroup, DiffLine, Side, diff, diff_of
+from console.plan.diff import DiffGroup, DiffLine, diff, diff_of
 from console.plan.draft import Draft
 from console.plan.edits import Slot
+from console.plan.effective_values import EffectiveValue
 from console.plan.effects import effects
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.retention import Deletion
@@ -108,13 +109,13 @@ def _deletion_data(found: Deletion | None) -> Data:
     }
 
 
-def with_source(target: Target, key: str, side: Side) -> str:
+def with_source(target: Target, key: str, side: EffectiveValue) -> str:
     """A side of a change, and where its value comes from."""
     text = side_text(target, key, side)
     return f"{text} ({origin(key, side, names.source(side.source))})" if side.source is not None else text
 
 
-def conflict_side(target: Target, key: str, side: Side) -> str:
+def conflict_side(target: Target, key: str, side: EffectiveValue) -> str:
     """A side of a conflict: its exact value and, in brackets, what it means to people and where it comes from:
     ``604800000 (7 d, topic)``."""
     if isinstance(target, QuotaEntity) and isinstance(side.value, float | int) and side.known and not side.hidden:
@@ -127,7 +128,7 @@ def conflict_side(target: Target, key: str, side: Side) -> str:
     return f"{text} ({notes})" if notes else text
 
 
-def side_data(side: Side) -> Mapping[str, Data]:
+def side_data(side: EffectiveValue) -> Mapping[str, Data]:
     """A side of a change as JSON output shows it."""
     return {
         "value": side.value,

@@ -52,6 +52,7 @@ async def outstanding(session: Session) -> Outstanding:
     if not any_journal(os.environ):
         return NOTHING
     from console.commands.opening_journal import journal_of
+    from console.journal.records import still_runs
     from console.journal.segments import JournalError
 
     try:
@@ -66,7 +67,7 @@ async def outstanding(session: Session) -> Outstanding:
     from console.commands.past import read_open, settle_unfinished, told
     from console.journal.history import history
 
-    past = history(contents.records, contents.problems, at_work)
+    past = history(contents.records, contents.problems, still_runs)
     untold = past.untold()
     found = await settle_unfinished(session, past)
     if any(Status.APPLIED in each.edits.values() for each in found):

@@ -15,8 +15,6 @@ from console.model.changes import Status
 from console.model.failure import Failure
 from console.plan.staged import Place, Staged
 
-# What the journal holds, as values; `lines` writes and reads them. Times are UTC.
-
 
 @dataclass(frozen=True, slots=True)
 class Who:
@@ -155,7 +153,7 @@ Note = Sending | Answered | Settled | Decided | Told | Closed | Mended
 """What is written beside the intents."""
 
 
-# Who changes something, and where from, as this process can tell; and whether the process of a record still runs.
+# -- this process ------------------------------------------------------------------------------------------------------
 
 
 def this_operator(principal: str, environ: Mapping[str, str]) -> Who:

@@ -1,4 +1,4 @@
-"""A journal's bytes: its segments in their order, their lines forward and backward, and why they can't be read or written.
+"""A journal's bytes: its segments in order, their lines forward and backward, and the error for a journal that fails.
 
 ``CLUSTER-ID.jsonl`` is the first segment, and the whole journal while it is short. Others are
 ``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only added, and only to the last segment; a segment that has
@@ -14,8 +14,6 @@ from typing import NamedTuple
 
 from console.model.failure import Failure
 
-# Why the journal could not be written or read.
-
 
 class JournalError(Exception):
     """What is wrong with the journal, where, and what to do."""
@@ -24,12 +22,6 @@ class JournalError(Exception):
         super().__init__(str(failure))
         self.failure = failure
 
-
-# A journal's bytes: its segments, in their order, and their lines forward and backward.
-#
-# ``CLUSTER-ID.jsonl`` is the first segment, and the whole journal while it is short. Others are
-# ``CLUSTER-ID.segments/00000002.jsonl`` and so on. Lines are only added, and only to the last segment; a segment that has
-# a successor never changes. A change's lines may stand in several segments.
 
 SUFFIX = ".jsonl"
 FOLDER_SUFFIX = ".segments"

@@ -1,4 +1,4 @@
-"""Keys of brokers: their synonyms layer by layer, the topic keys that inherit from them, and when a change takes effect.
+"""Keys of brokers: their synonyms by layer, the topic keys that inherit from them, and when a change takes effect.
 
 Synonyms follow ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms: a key may be given
 under several names, each at several sources; of a topic's key the broker names the first synonym and what stands after
@@ -28,12 +28,6 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.config import ConfigSet, Synonym
-
-# A broker's own keys layer by layer, and how they become the synonyms of its own and of others' entries.
-#
-# Kafka's rules, from ConfigHelper, DynamicBrokerConfig.brokerConfigSynonyms and ServerTopicConfigSynonyms: a key may be
-# given under several names, each at several sources; of a topic's key the broker names the first synonym and whatever
-# stands after it, so that a value from ``log.retention.hours`` alone is described as a default that has no synonyms.
 
 PRECEDENCE = (DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, STATIC_BROKER_CONFIG, DEFAULT_CONFIG)
 """The sources of a broker's key, the strongest first."""
@@ -165,11 +159,7 @@ def chain(layers: Layers, key: str) -> tuple[Synonym, ...]:
     return ()
 
 
-# When a change of a config key takes effect, and where it may be set.
-#
-# The names are those of Kafka 3.9.1 and 4.3.0 together (DynamicBrokerConfig's sets; each was also tried with
-# validate-only on brokers of both). An older broker may still refuse one: its own validation has the last word, the
-# `read_only` that it describes has not.
+# -- update modes ------------------------------------------------------------------------------------------------------
 
 
 class UpdateMode(Enum):

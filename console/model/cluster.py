@@ -11,7 +11,8 @@ from typing import NamedTuple, overload
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
 
-# What replicas hold on disk, in columns: three brokers with 100,000 topics tell of 900,000.
+# -- what replicas hold ------------------------------------------------------------------------------------------------
+# In columns: three brokers with 100,000 topics describe 900,000 replicas.
 
 
 class ReplicaSize(NamedTuple):
@@ -90,7 +91,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
         return 1 in self._futures
 
 
-# The cluster: brokers, the KRaft quorum, topics and partitions, log dirs, groups, SCRAM users.
+# -- the cluster -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +313,7 @@ class ScramCredential(NamedTuple):
     iterations: int
 
 
-# How far a partition's log reaches, as ListOffsets (KIP-79) tells it.
+# -- the extent of a log -----------------------------------------------------------------------------------------------
 
 
 class LogSpan(NamedTuple):

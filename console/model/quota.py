@@ -17,7 +17,8 @@ A client without a client id (empty or null) falls under the levels 3 and 6 alon
 the user. A limit holds on each broker by itself, not over the cluster.
 `console.history.transforms.quota_levels` has the same rules as joins.
 
-Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard library.
+Sources: ClientQuotaEntity, ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard
+library.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
-
-# Client quotas: entities and their values (KIP-546; ClientQuotaEntity).
 
 USER = "user"
 CLIENT_ID = "client-id"
@@ -144,26 +143,7 @@ def filter_for_entity(entity: QuotaEntity) -> QuotaFilter:
     )
 
 
-# Which quota applies to a client: the eight levels of KIP-55 and KIP-546, and what a limit is shared with.
-#
-# ===== ======================== =============================
-# level entity                   who shares the limit
-# ===== ======================== =============================
-# 1     user, client             the user with that client id
-# 2     user, default client     the user with that client id
-# 3     user                     the user
-# 4     default user, client     the user with that client id
-# 5     default user and client  the user with that client id
-# 6     default user             the user
-# 7     client                   all who use the client id
-# 8     default client           all who use the client id
-# ===== ======================== =============================
-#
-# A client without a client id (empty or null) falls under the levels 3 and 6 alone: a broker then looks for a limit of
-# the user. A limit holds on each broker by itself, not over the cluster.
-# `console.history.transforms.quota_levels` says the same as joins.
-#
-# Source: ClientQuotaManager.DefaultQuotaCallback. Runs on executors too: Python 3.10, standard library.
+# -- which quota applies -----------------------------------------------------------------------------------------------
 
 PRODUCER_BYTE_RATE = "producer_byte_rate"
 CONSUMER_BYTE_RATE = "consumer_byte_rate"

@@ -25,8 +25,6 @@ from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 
-# The immutable picture of a cluster at a time; a refresh makes a new one that shares what did not change.
-
 EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
@@ -69,7 +67,8 @@ class ReadFailure:
     failure: Failure
 
 
-# A refresh makes a new snapshot that shares what did not change. Pure; `at` is when the part was read, UTC.
+# -- refresh -----------------------------------------------------------------------------------------------------------
+# `at` is when the part was read, UTC.
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -6,8 +6,6 @@ import math
 import re
 from enum import Enum
 
-# Amounts as people say them: ``604800000`` ms is ``7 d``. Exact where it can be, with ``≈`` where it is not.
-
 _DURATIONS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000), ("ms", 1))
 _BINARY = (("PiB", 1 << 50), ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _DECIMAL = (("TB", 10**12), ("GB", 10**9), ("MB", 10**6), ("kB", 10**3))
@@ -112,7 +110,7 @@ def exact_quota(key: str, value: float) -> str:
     return f"{repr(float(value)).removesuffix('.0')} {_QUOTA_UNITS.get(key, '')}".rstrip()
 
 
-# Amounts with units: ``1.5h``, ``512MiB``, ``10MB/s``. Exact or refused; a key takes the unit that its name tells.
+# -- reading -----------------------------------------------------------------------------------------------------------
 
 
 class Unit(Enum):

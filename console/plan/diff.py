@@ -34,7 +34,7 @@ from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, subject
 from console.plan.values import canonical
 
-__all__ = ["NOTHING", "UNKNOWN", "DiffGroup", "DiffLine", "Side", "diff", "diff_of"]
+__all__ = ["NOTHING", "UNKNOWN", "DiffGroup", "DiffLine", "EffectiveValue", "diff", "diff_of"]
 
 
 class DiffLine(NamedTuple):

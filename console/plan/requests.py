@@ -1,8 +1,8 @@
-"""What a plan compiles into: requests with the edits in them, packed so that each stays within the controller's limits.
+"""What a plan compiles into: requests with the edits in them, packed so that each is within the controller's limits.
 
-Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota key,
-for each ACL, and for each topic, partition and config of a new topic. Beyond it a controller refuses a change, or fails
-with an error of its own and steps down. Kafka 3.9 was seen to end on a larger DeleteAcls.
+Limits: QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota
+key, for each ACL, and for each topic, partition and config of a new topic. Beyond it a controller refuses a change, or
+fails with an error of its own and steps down. Kafka 3.9 was seen to end on a larger DeleteAcls.
 """
 
 from __future__ import annotations
@@ -13,11 +13,6 @@ from dataclasses import dataclass, field
 from console.model.changes import ChangeRequest
 from console.model.config import ConfigResource, ConfigSet
 from console.plan.staged import Staged
-
-# How much a controller takes in one change. Beyond it, it refuses, or fails with an error of its own and steps down.
-#
-# QuorumController.MAX_RECORDS_PER_USER_OP; tried on Kafka 3.9.1 and 4.3.0: one record for each config or quota key, for
-# each ACL, and for each topic, partition and config of a new topic. Kafka 3.9 was seen to end on a larger DeleteAcls.
 
 RECORD_LIMIT = 10_000
 """Records in one change, of whatever kind."""
@@ -30,9 +25,6 @@ seconds, so that brokers' heartbeats timed out. Less than a second's worth goes 
 def acl_removals(acls: int) -> int:
     """How many ACLs to remove in one request where the cluster has this many."""
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
-
-
-# What a plan compiles into, and what that depends on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +59,7 @@ class Step:
     after: tuple[int, ...] = ()
 
 
-# Putting groups of edits that belong together into as few requests as a limit allows.
+# -- packing -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)

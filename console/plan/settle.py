@@ -14,8 +14,6 @@ from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Step
 from console.plan.staged import Staged, Was, subject
 
-# What becomes of a plan when its requests were answered: successes leave it, failures stay with the broker's words.
-
 Answered = Iterable[tuple[Step, Iterable[Outcome]]]
 """Steps that were sent, each with the outcomes of its targets."""
 
@@ -68,7 +66,7 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
     return found
 
 
-# Whether edits whose outcome nobody heard were applied, told from what the cluster has now. Pure.
+# -- lost answers ------------------------------------------------------------------------------------------------------
 
 
 def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:

@@ -15,10 +15,6 @@ from console.model.quota import CLIENT_KEYS, CONNECTION_CREATION_RATE, IP_KEYS
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, UnsetConfig
 
-# What an operator writes for a value, as a broker takes it: units by key, checks by type, words for what is wrong.
-#
-# Types are those of ConfigDef.Type, quota keys those of QuotaConfig and the checks of ClientQuotaControlManager.
-
 BOOLEAN = ConfigType(1)
 INT = ConfigType(3)
 SHORT = ConfigType(4)
@@ -195,7 +191,7 @@ def quota_problem(key: str, value: float) -> str:
     return ""
 
 
-# A resource's own value of a key: what it is, and what an edit makes of it.
+# -- a resource's own value of a key -----------------------------------------------------------------------------------
 
 
 def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:

@@ -27,8 +27,9 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, size_range
 from console.plan.compile import Step
-from console.plan.diff import DiffGroup, DiffLine, Side
+from console.plan.diff import DiffGroup, DiffLine
 from console.plan.edits import Edit, Slot
+from console.plan.effective_values import EffectiveValue
 from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.retention import Deletion
@@ -168,7 +169,9 @@ def _row(group: DiffGroup, line: DiffLine, plan: Plan, snapshot: Snapshot, meani
     )
 
 
-def _side(target: ConfigResource | QuotaEntity, key: str, side: Side, broker: int | None, meaning: str = "") -> Line:
+def _side(
+    target: ConfigResource | QuotaEntity, key: str, side: EffectiveValue, broker: int | None, meaning: str = ""
+) -> Line:
     """A side of a change, and where its value comes from."""
     line: Line = [(side_human(target, key, side) or side_text(target, key, side), meaning)]
     if side.source is not None:

@@ -20,7 +20,7 @@ from console.plan.amounts import (
     size_range,
     unit_of,
 )
-from console.plan.diff import Side
+from console.plan.effective_values import EffectiveValue
 from console.present.names import HIDDEN, NOTHING
 from console.present.text import Line, Span, clean
 
@@ -115,7 +115,7 @@ def entry_spans(entry: ConfigEntry) -> Line:
     return spans
 
 
-def side_text(target: Target, key: str, side: Side) -> str:
+def side_text(target: Target, key: str, side: EffectiveValue) -> str:
     """One side of a line of the diff, in its exact form."""
     if not side.known:
         return "?"
@@ -130,7 +130,7 @@ def side_text(target: Target, key: str, side: Side) -> str:
     return config_text(side.value)
 
 
-def origin(key: str, side: Side, source: str) -> str:
+def origin(key: str, side: EffectiveValue, source: str) -> str:
     """Where a side's value comes from: ``default``, ``log.retention.hours=168, default`` if it is given in another
     unit there."""
     value = side.value if isinstance(side.value, str) else None
@@ -138,7 +138,7 @@ def origin(key: str, side: Side, source: str) -> str:
     return f"{clean(given, 120)}, {source}" if given else source
 
 
-def side_human(target: Target, key: str, side: Side) -> str:
+def side_human(target: Target, key: str, side: EffectiveValue) -> str:
     """One side of a line of the diff as people say it."""
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)

@@ -113,7 +113,7 @@ def test_it_holds_exactly_what_the_history_imports_of_ours() -> None:
         needed |= new
         left += new
     assert needed == packed
-    assert {"console.model.quota", "console.model.quota"} <= packed
+    assert {"console.model.quota", "console.model.numbers"} <= packed
 
 
 def test_it_holds_the_history_and_nothing_else(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.compile import Facts, Step, compile_plan
-from console.plan.diff import DiffLine, Side, diff
+from console.plan.diff import DiffLine, diff
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -37,6 +37,7 @@ from console.plan.edits import (
     UnsetConfig,
     UpsertScram,
 )
+from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
 from console.plan.predict import predict
 from console.plan.settle import record_check, settle
@@ -66,28 +67,28 @@ def one_line(snapshot: Snapshot, edit: Edit) -> DiffLine:
 def test_an_inherited_key_and_where_it_comes_from() -> None:
     line = one_line(model().describe(), SetConfig(T2, "retention.ms", "1d"))
     assert (line.verb, line.key) == ("set", "retention.ms")
-    assert line.old == Side("86400000", DEFAULT, "retention.ms")  # so Kafka describes it; see Inheritance for the truth
-    assert line.new == Side("86400000", TOPIC_SOURCE, "retention.ms")
+    assert line.old == EffectiveValue("86400000", DEFAULT, "retention.ms")  # as Kafka describes it
+    assert line.new == EffectiveValue("86400000", TOPIC_SOURCE, "retention.ms")
 
 
 def test_what_applies_once_a_key_is_unset() -> None:
     line = one_line(model().describe(), UnsetConfig(T1, "retention.ms"))
-    assert line.old == Side("5", TOPIC_SOURCE, "retention.ms")
-    assert line.new == Side("86400000", STATIC, "log.retention.hours")
+    assert line.old == EffectiveValue("5", TOPIC_SOURCE, "retention.ms")
+    assert line.new == EffectiveValue("86400000", STATIC, "log.retention.hours")
 
 
 def test_the_cluster_default_shows_what_the_brokers_have_without_it() -> None:
     line = one_line(model().describe(), SetConfig(CLUSTER_DEFAULT, "max.connections", "5"))
-    assert line.old == Side("2147483647", DEFAULT, "max.connections")
-    assert line.new == Side("5", DEFAULT_SOURCE, "max.connections")
+    assert line.old == EffectiveValue("2147483647", DEFAULT, "max.connections")
+    assert line.new == EffectiveValue("5", DEFAULT_SOURCE, "max.connections")
     line = one_line(model().describe(), UnsetConfig(CLUSTER_DEFAULT, "log.cleanup.policy"))
-    assert (line.old.value, line.new) == ("compact", Side("delete", DEFAULT, "log.cleanup.policy"))
+    assert (line.old.value, line.new) == ("compact", EffectiveValue("delete", DEFAULT, "log.cleanup.policy"))
 
 
 def test_a_list_starts_from_kafkas_default_and_the_diff_says_so() -> None:
     line = one_line(model().describe(), AppendConfig(T2, "cleanup.policy", "compact"))
-    assert line.old == Side("compact", DEFAULT_SOURCE, "log.cleanup.policy")
-    assert line.new == Side("delete,compact", TOPIC_SOURCE, "cleanup.policy")
+    assert line.old == EffectiveValue("compact", DEFAULT_SOURCE, "log.cleanup.policy")
+    assert line.new == EffectiveValue("delete,compact", TOPIC_SOURCE, "cleanup.policy")
     assert line.note == "starts from Kafka's default delete, not from the inherited compact"
     own = one_line(model().describe(), AppendConfig(CLUSTER_DEFAULT, "log.cleanup.policy", "delete"))
     assert (own.new.value, own.note) == ("compact,delete", "")
@@ -98,8 +99,8 @@ def test_secrets_are_hidden_on_both_sides() -> None:
     cluster = model()
     cluster.configs[B1] = {key: "old"}
     line = one_line(cluster.describe(), SetConfig(B1, key, Secret("new")))
-    assert line.old == Side(None, BROKER_SOURCE, key, hidden=True)
-    assert line.new == Side(None, BROKER_SOURCE, key, hidden=True)
+    assert line.old == EffectiveValue(None, BROKER_SOURCE, key, hidden=True)
+    assert line.new == EffectiveValue(None, BROKER_SOURCE, key, hidden=True)
     assert "new" not in repr(line.new)
 
 
@@ -107,7 +108,7 @@ def test_what_is_not_told_is_not_made_up() -> None:
     logger = one_line(model().describe(), UnsetConfig(ConfigResource(BROKER_LOGGER, "1"), "kafka.server"))
     assert not logger.new.known
     unread = one_line(Snapshot(), UnsetConfig(T1, "retention.ms"))
-    assert (unread.old, unread.new) == (Side(None, known=False), Side(None, known=False))
+    assert (unread.old, unread.new) == (EffectiveValue(None, known=False), EffectiveValue(None, known=False))
     appended = one_line(Snapshot(), AppendConfig(T1, "cleanup.policy", "compact"))
     assert (appended.new.value, appended.new.known) == (None, False)
 
@@ -115,11 +116,16 @@ def test_what_is_not_told_is_not_made_up() -> None:
 def test_quotas_topics_acls_and_credentials() -> None:
     snapshot = model().describe()
     quota = one_line(snapshot, SetQuota(ALICE, "producer_byte_rate", 2048.0))
-    assert (quota.verb, quota.key, quota.old, quota.new) == ("set", "producer_byte_rate", Side(1024.0), Side(2048.0))
+    assert (quota.verb, quota.key, quota.old, quota.new) == (
+        "set",
+        "producer_byte_rate",
+        EffectiveValue(1024.0),
+        EffectiveValue(2048.0),
+    )
     grown = one_line(snapshot, GrowTopic("t1", 5))
-    assert (grown.verb, grown.key, grown.old, grown.new) == ("grow", "", Side(3), Side(5))
+    assert (grown.verb, grown.key, grown.old, grown.new) == ("grow", "", EffectiveValue(3), EffectiveValue(5))
     gone = one_line(snapshot, DeleteTopic("t1"))
-    assert (gone.verb, gone.old, gone.new) == ("delete", Side(3), Side(None))
+    assert (gone.verb, gone.old, gone.new) == ("delete", EffectiveValue(3), EffectiveValue(None))
     acl = Acl(
         AclResourceType.parse("TOPIC"),
         "t",
@@ -130,9 +136,9 @@ def test_quotas_topics_acls_and_credentials() -> None:
         Permission.parse("DENY"),
     )
     added = one_line(snapshot, AddAcl(acl))
-    assert (added.verb, added.old, added.new) == ("add", Side(None), Side("DENY"))
+    assert (added.verb, added.old, added.new) == ("add", EffectiveValue(None), EffectiveValue("DENY"))
     scram = one_line(snapshot, UpsertScram(ScramUser("a", ScramMechanism(1)), 8192, Secret("x")))
-    assert (scram.verb, scram.old, scram.new) == ("set", Side(None), Side(8192, hidden=True))
+    assert (scram.verb, scram.old, scram.new) == ("set", EffectiveValue(None), EffectiveValue(8192, hidden=True))
 
 
 def test_a_new_topic_has_a_line_for_each_config_under_one_heading() -> None:

@@ -45,8 +45,9 @@ from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.amounts import exact_quota
-from console.plan.diff import Side, diff
+from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
+from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
 from console.present.acls import acl_cells, acl_rows, search_text, touches_topic
 from console.present.brokers import broker_cells, broker_loads, broker_rows, disk
@@ -554,18 +555,28 @@ def test_a_groups_lag_is_shown_the_same_everywhere(lags: tuple[int, ...], failed
 @pytest.mark.parametrize(
     ("target", "key", "side", "shown"),
     [
-        (topic_resource("orders"), "retention.ms", Side("604800000", DYNAMIC_TOPIC_CONFIG), "604800000 (7 d, topic)"),
-        (topic_resource("orders"), "cleanup.policy", Side("compact", DYNAMIC_TOPIC_CONFIG), "compact (topic)"),
-        (topic_resource("orders"), "retention.ms", Side(None), "–"),
-        (topic_resource("orders"), "retention.ms", Side(None, known=False), "?"),
-        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", Side(1048577.0), "1048577 B/s (≈ 1.05 MB/s)"),
-        (QuotaEntity.of({"user": "a"}), "request_percentage", Side(12.3456), "12.3456 % (12.35 %)"),
-        (QuotaEntity.of({"user": "a"}), "request_percentage", Side(50.0), "50 %"),
-        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", Side(None), "–"),
+        (
+            topic_resource("orders"),
+            "retention.ms",
+            EffectiveValue("604800000", DYNAMIC_TOPIC_CONFIG),
+            "604800000 (7 d, topic)",
+        ),
+        (
+            topic_resource("orders"),
+            "cleanup.policy",
+            EffectiveValue("compact", DYNAMIC_TOPIC_CONFIG),
+            "compact (topic)",
+        ),
+        (topic_resource("orders"), "retention.ms", EffectiveValue(None), "–"),
+        (topic_resource("orders"), "retention.ms", EffectiveValue(None, known=False), "?"),
+        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", EffectiveValue(1048577.0), "1048577 B/s (≈ 1.05 MB/s)"),
+        (QuotaEntity.of({"user": "a"}), "request_percentage", EffectiveValue(12.3456), "12.3456 % (12.35 %)"),
+        (QuotaEntity.of({"user": "a"}), "request_percentage", EffectiveValue(50.0), "50 %"),
+        (QuotaEntity.of({"user": "a"}), "producer_byte_rate", EffectiveValue(None), "–"),
     ],
 )
 def test_a_side_of_a_conflict_has_its_exact_value_and_its_unit(
-    target: Target, key: str, side: Side, shown: str
+    target: Target, key: str, side: EffectiveValue, shown: str
 ) -> None:
     assert conflict_side(target, key, side) == shown
 

@@ -11,8 +11,6 @@ from console.plan.edits import AclEdit, AddAcl, Edit, RemoveAcl
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
 
-# What may be staged on ACLs: AclControlManager.validateNewAcl's checks before sending.
-
 
 def judge(edit: AclEdit, draft: Draft) -> Verdict:
     """Whether an ACL edit is staged, is a no-op, or can't be."""
@@ -54,11 +52,9 @@ def _malformed(edit: AddAcl) -> Refused | None:
     return None
 
 
-# Warnings about ACLs: who can change them no more, and who is shut out by the first one. Pure.
-#
-# The rules are StandardAuthorizer's: a deny beats every allow; where no ACL at all is on a resource, brokers let in
-# everybody or nobody (allow.everyone.if.no.acl.found). Who is a super user, whom no ACL concerns, the protocol does not
-# say.
+# -- risks -------------------------------------------------------------------------------------------------------------
+# StandardAuthorizer's rules: a deny beats every allow; where no ACL is on a resource, brokers allow everyone or no one
+# (allow.everyone.if.no.acl.found). The protocol does not say who is a super user, to whom no ACL applies.
 
 ANYBODY = "User:*"
 _ANY = "*"

@@ -13,8 +13,6 @@ from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
 from console.plan.values import quota_problem, unknown_quota_key
 
-# What may be staged on quotas: ClientQuotaControlManager's checks, and those that it leaves out, before sending.
-
 
 def judge(edit: QuotaEdit, draft: Draft) -> Verdict:
     """Whether a quota edit is staged, is a no-op, or can't be."""
@@ -70,8 +68,7 @@ def _value_refusal(edit: SetQuota) -> Refused | None:
     return Refused(edit, problem, "Correct the value.") if problem else None
 
 
-# How many quotas are stronger than another and may share a client with it, counted once for all edits of a key.
-#
+# -- stronger quotas ---------------------------------------------------------------------------------------------------
 # The order is KIP-55's, level 1 (user and client) to 8 (default client); an address has two levels of its own.
 
 
