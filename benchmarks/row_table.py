@@ -75,9 +75,8 @@ class Measured(Protocol):
 def own_table(app: App[None], rows: list[list[str]]) -> Measured:
     """Return ours, over `rows`."""
     from widgets.columns import Column
-    from widgets.filtered_rows import RowView, TextSearch
     from widgets.row_source import Cell, ListRows
-    from widgets.row_table import RowTable
+    from widgets.row_table import RowTable, RowView, TextSearch
 
     changed: dict[int, Cell] = {}
 
@@ -115,7 +114,7 @@ def peer_table(app: App[None], rows: list[list[str]]) -> Measured:
     from textual.coordinate import Coordinate
     from textual.widgets import DataTable
 
-    from widgets.filtered_rows import TextSearch
+    from widgets.row_table import TextSearch
 
     search = TextSearch(" ".join(row) for row in rows)
 

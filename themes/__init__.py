@@ -1,5 +1,5 @@
 """Themes whose colours have meanings; widgets use the meanings by name."""
 
-from themes.meanings import ANSI, CONTEXTS, DARK, DEFAULTS, LIGHT, THEMES, native_ansi, suitable
+from themes.color_tokens import ANSI, CONTEXTS, DARK, DEFAULTS, LIGHT, THEMES, native_ansi, suitable
 
 __all__ = ["ANSI", "CONTEXTS", "DARK", "DEFAULTS", "LIGHT", "THEMES", "native_ansi", "suitable"]

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from widgets.cells import cell_width, clean, truncate
-from widgets.column_view import as_spans, natural_width
+from widgets.columns import as_spans, natural_width
 from widgets.line_view import LineView
 from widgets.row_source import Cell, Span
 

@@ -1,7 +1,4 @@
-"""The ground that table, tree and diff stand on: lines by index, drawn on demand, with a cursor that holds on to a key.
-
-Only what is on screen is ever asked for, and only lines whose content changed are painted again.
-"""
+"""What a view of lines tells its owner. Handlers are named `on_line_view_…` for table, tree and diff alike."""
 
 from __future__ import annotations
 
@@ -11,15 +8,61 @@ from typing import ClassVar, TypeAlias
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
 from widgets.cells import clean, fit
-from widgets.held_place import HeldPlace, find_again, hold
-from widgets.line_messages import Highlighted, MarksChanged, Selected
+from widgets.cursor_anchor import CursorAnchor, find_again, hold
 from widgets.line_painting import Line, LinePainter
 from widgets.row_source import Span
+
+
+class LineMessage(Message, namespace="line_view"):
+    """A message about one line: `key` is None when there is no line."""
+
+    def __init__(self, view: LineView, key: Hashable | None, index: int) -> None:
+        self.view = view
+        self.key = key
+        self.index = index
+        super().__init__()
+
+    @property
+    def control(self) -> LineView:
+        """The view that sent this."""
+        return self.view
+
+
+class Highlighted(LineMessage, namespace="line_view"):
+    """The cursor came to rest on another key."""
+
+    def can_replace(self, message: Message) -> bool:
+        """Only the last of several in a row counts."""
+        return isinstance(message, Highlighted) and message.view is self.view
+
+
+class Selected(LineMessage, namespace="line_view"):
+    """Enter or a double click on a line."""
+
+
+class MarksChanged(Message, namespace="line_view"):
+    """Lines were marked or unmarked; `marks` are the keys that are marked now."""
+
+    def __init__(self, view: LineView, marks: frozenset[Hashable]) -> None:
+        self.view = view
+        self.marks = marks
+        super().__init__()
+
+    @property
+    def control(self) -> LineView:
+        """The view that sent this."""
+        return self.view
+
+
+# The ground that table, tree and diff stand on: lines by index, drawn on demand, with a cursor that holds on to a key.
+#
+# Only what is on screen is ever asked for, and only lines whose content changed are painted again.
 
 STYLE_NAMES = (
     "override",
@@ -245,11 +288,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # -- changing the lines ---------------------------------------------------------------------------------------
 
-    def _hold(self) -> HeldPlace:
+    def _hold(self) -> CursorAnchor:
         """Remember the place before the lines change."""
         if self._anew:
             self._anew = False
-            return HeldPlace((), 0, 0, None)
+            return CursorAnchor((), 0, 0, None)
         if self._wanted_key is None:
             self._wanted_key = self.cursor_key
         return hold(self, self._cursor, self.visible_range, self._wanted_key)
@@ -259,7 +302,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._wanted_key = None
         self._anew = True
 
-    def _restore(self, place: HeldPlace) -> None:
+    def _restore(self, place: CursorAnchor) -> None:
         """Go back to the place in the lines that are there now."""
         self._measure()
         cursor, top = find_again(place, self)

@@ -1,13 +1,135 @@
-"""A table over rows that somebody else holds; the cost of showing it does not depend on their number."""
+"""A table whose rows are drawn on demand, and filters over its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import compress
+from typing import NamedTuple
 
-from widgets.column_view import ColumnView
-from widgets.columns import Column
-from widgets.filtered_rows import RowView
+from widgets.columns import Column, ColumnView
 from widgets.row_source import Cell, ListRows, RowSource
+
+# Fewer rows, or rows in another order, without copying any; and the search that says which.
+#
+# A query is words that all have to occur (`svc-8 dlq`), a regular expression after a slash (`/svc-[0-9]+$`, a closing
+# slash is allowed), or either of them negated (`!dlq`, `!/^__/`). Case never matters.
+
+
+class BadQuery(ValueError):
+    """A query that is no regular expression; the message says where it goes wrong."""
+
+
+class Query(NamedTuple):
+    """What is looked for: words, or a regular expression, in texts of lower case."""
+
+    words: tuple[str, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    negated: bool = False
+
+    def extends(self, other: Query) -> bool:
+        """Tell whether whatever matches this query matches `other` too, as far as the words tell."""
+        if self.pattern or other.pattern or self.negated or other.negated:
+            return False
+        return all(any(old in new for new in self.words) for old in other.words)
+
+
+def parse_query(text: str) -> Query:
+    """Return what `text` asks for. Raises BadQuery."""
+    negated = text.startswith("!")
+    rest = text[1:] if negated else text
+    if not rest.startswith("/"):
+        return Query(words=tuple(rest.lower().split()), negated=negated and bool(rest.strip()))
+    source = rest[1:]
+    if len(source) > 1 and source.endswith("/") and not source.endswith("\\/"):
+        source = source[:-1]
+    if not source:
+        return Query()
+    while source.startswith(".*"):
+        source = source[2:]
+    try:
+        return Query(pattern=re.compile(source, 0 if source.islower() else re.IGNORECASE), negated=negated)
+    except re.error as error:
+        raise BadQuery(f"not a regular expression: {error.msg}") from None
+
+
+class TextSearch:
+    """Searches texts that stand ready in lower case; a query that only grew looks through the last hits alone."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = [text.lower() for text in texts]
+        self._last = Query()
+        self._hits: Sequence[int] = range(len(self._texts))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def hits(self, text: str) -> Sequence[int]:
+        """Return the indexes of the texts that match the query `text`, ascending. Raises BadQuery."""
+        query = parse_query(text)
+        if query != self._last:
+            within = self._hits if query.extends(self._last) else range(len(self._texts))
+            self._hits = self._search(query, within)
+            self._last = query
+        return self._hits
+
+    def _search(self, query: Query, within: Sequence[int]) -> Sequence[int]:
+        texts = self._texts
+        if query.pattern is not None:
+            found = map(query.pattern.search, texts)
+            if query.negated:
+                return [index for index, match in enumerate(found) if match is None]
+            return list(compress(range(len(texts)), found))
+        if query.negated:
+            return [index for index, text in enumerate(texts) if not all(word in text for word in query.words)]
+        for word in query.words:
+            within = [index for index in within if word in texts[index]]
+        return within
+
+
+class RowView:
+    """Rows of another source, those at `places`, in that order. Makes nothing per row before it is asked for."""
+
+    def __init__(self, source: RowSource, places: Sequence[int], *, ascending: bool = True) -> None:
+        self.source = source
+        self._places = places
+        self._ascending = ascending
+        self._inverse: dict[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def key(self, index: int) -> Hashable:
+        """Return the key of the row at `index` of this view."""
+        return self.source.key(self._places[index])
+
+    def cells(self, index: int) -> Sequence[Cell]:
+        """Return the cells of the row at `index` of this view."""
+        return self.source.cells(self._places[index])
+
+    def index_of(self, key: Hashable) -> int | None:
+        """Return the place of `key` in this view, or None where it is not part of it."""
+        place = self.source.index_of(key)
+        if place is None:
+            return None
+        if self._ascending:
+            index = bisect_left(self._places, place)
+            return index if index < len(self._places) and self._places[index] == place else None
+        if self._inverse is None:
+            self._inverse = {place: index for index, place in enumerate(self._places)}
+        return self._inverse.get(place)
+
+
+def in_order(order: Sequence[int], hits: Sequence[int]) -> list[int]:
+    """Return `hits` in the order in which they stand in `order`, a permutation of all indexes."""
+    chosen = bytearray(len(order))
+    for index in hits:
+        chosen[index] = 1
+    return list(compress(order, map(chosen.__getitem__, order)))
+
+
+# A table over rows that somebody else holds; the cost of showing it does not depend on their number.
 
 
 class RowTable(ColumnView):

@@ -81,7 +81,6 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
     """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
     before what the environment and the context say."""
     from console.contexts import load
-    from console.tui.connecting import Connecting
 
     found = load(os.environ, Path.home())
     for problem in found.own_problems:

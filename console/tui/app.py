@@ -31,18 +31,18 @@ from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
 from console.present.text import Line, clean
 from console.terminal import for_clipboard
-from console.tui import chrome, contact, keymap
+from console.tui import frame as chrome
+from console.tui import keymap
+from console.tui import reading as contact
 from console.tui.bar import TYPING, Bar
-from console.tui.conditions import State, reason
 from console.tui.frame import Frame
-from console.tui.going import Going
 from console.tui.key_order import KeysInOrder
-from console.tui.keymap import BY_ID, GLOBAL, Key, keys_of
-from console.tui.lake import LakeOnScreen
-from console.tui.messages import ClusterLost, ClusterReached, Said, SessionTold
+from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
+from console.tui.navigator import Navigator
+from console.tui.panes.lake_view import OpenLake
 from console.tui.panes.view import View, bindings
 from console.tui.places import Place, pane
-from console.tui.reading import Reading
+from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import TextLines
 from console.tui.workers import start
 from themes import DEFAULTS, THEMES, native_ansi, suitable
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from console.commands.statements import Subject
     from console.contexts import Context
     from console.tui.applying import Applying
-    from console.tui.past import Past
+    from console.tui.journal_status import JournalStatus
     from widgets.command_bar import CommandBar
 
 PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
@@ -90,9 +90,9 @@ class Console(KeysInOrder["Context"]):
         self.session = session
         self.settings = settings or ConsoleSettings()
         self.contexts: Choice = contexts or Configured(os.environ, Path.home())
-        self.lake = LakeOnScreen(lake, session.context.lake)
+        self.lake = OpenLake(lake, session.context.lake)
         self.changed = Changed()
-        self.going = Going(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
+        self.going = Navigator(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.contact = contact.Contact()
         self._applied: Applied | None = None
         self.frame = Frame(self)
@@ -139,7 +139,7 @@ class Console(KeysInOrder["Context"]):
         self.applying.ended(number)
 
     def _listen(self, event: SessionEvent) -> None:
-        self.post_message(SessionTold(event))
+        self.post_message(SessionChanged(event))
 
     @property
     def place(self) -> Place:
@@ -179,10 +179,10 @@ class Console(KeysInOrder["Context"]):
 
     # -- keys ----------------------------------------------------------------------------------------------------------
 
-    def state(self) -> State:
+    def state(self) -> KeyState:
         """What the conditions of keys look at."""
         context, plan = self.session.context, self.session.plan
-        return State(
+        return KeyState(
             read_only=f"context {clean(context.name, 60)}" if context.read_only else None,
             row=self.view.has_row(),
             list_key=self.view.on_list_key(),
@@ -252,13 +252,13 @@ class Console(KeysInOrder["Context"]):
 
     def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
         """Show something to read above the panes; `make` gives the lines for a width."""
-        from console.tui.screens.text import TextScreen
+        from console.tui.screens import TextScreen
 
         self.push_screen(TextScreen(title, make))
 
     def do_help(self) -> None:
         """The keys of this view."""
-        from console.tui.help import help_lines
+        from console.tui.key_help import help_lines
 
         keys, state = self.keys_here(), self.state()
         self.show_text(
@@ -331,9 +331,8 @@ class Console(KeysInOrder["Context"]):
         return Applying(self)
 
     @cached_property
-    def past(self) -> Past:
+    def past(self) -> JournalStatus:
         """What was changed before."""
-        from console.tui.past import Past
 
         return Past(self)
 
@@ -363,8 +362,8 @@ class Console(KeysInOrder["Context"]):
 
     # -- what the session and the workers tell -------------------------------------------------------------------------
 
-    @on(SessionTold)
-    def _session_told(self, message: SessionTold) -> None:
+    @on(SessionChanged)
+    def _session_told(self, message: SessionChanged) -> None:
         match message.event:
             case SnapshotChanged(old=old, new=new):
                 self.changed.note(changes(old, new), datetime.now(UTC))
@@ -416,8 +415,8 @@ class Console(KeysInOrder["Context"]):
         else:
             self.frame.forget()
 
-    @on(Said)
-    def _worker_said(self, message: Said) -> None:
+    @on(StatusMessage)
+    def _worker_said(self, message: StatusMessage) -> None:
         self.say(message.text, message.meaning)
 
     def say(self, text: str, meaning: str = "") -> None:

@@ -20,7 +20,7 @@ from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
 from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
 from console.session.apply_report import ApplyOptions, ApplyReport
-from console.tui.messages import Said
+from console.tui.reading import StatusMessage
 from console.tui.workers import start
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from console.plan.conflicts import Conflict
     from console.plan.risks import Risk
     from console.tui.app import Console
-    from console.tui.screens.confirm import Confirm
-    from console.tui.screens.waiting import Waiting
+    from console.tui.screens import Confirm, Waiting
 
 log = logging.getLogger(__name__)
 MOST_LINES = 10
@@ -65,7 +64,7 @@ class Applying:
 
         The question stands at once, so that keys typed ahead answer it; what the plan means is read meanwhile.
         """
-        from console.tui.screens.confirm import Confirm
+        from console.tui.screens import Confirm
 
         app = self._app
         if self.busy or app.session.applying:
@@ -108,7 +107,7 @@ class Applying:
 
     async def confirm(self, question: Question) -> str:
         """What was read meanwhile is asked too, in the question that stands; what came up later, in one of its own."""
-        from console.tui.screens.confirm import Confirm
+        from console.tui.screens import Confirm
 
         warned = _danger(risk_lines(question.risks))
         answer, self._answer = self._answer, None
@@ -139,7 +138,7 @@ class Applying:
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
         """Show what another client changed, three ways, and ask whether to go over exactly that."""
-        from console.tui.screens.confirm import Confirm
+        from console.tui.screens import Confirm
 
         title = f"Another client changed {plural(len(found), 'place')} of the plan since it was read."
         lines = [line for conflict in found[:MOST_CONFLICTS] for line in conflict_lines(conflict)]
@@ -165,7 +164,7 @@ class Applying:
     def report(self, report: ApplyReport) -> None:
         """How it went; the rows have it too."""
         self.last = report
-        self._app.post_message(Said(*report_text(report, "applied")))
+        self._app.post_message(StatusMessage(*report_text(report, "applied")))
         if report.sent and self._app.is_running:
             self._app.past.look()
 
@@ -187,7 +186,7 @@ class Applying:
         self._ask_and_go(chosen, f"Go to {clean(name, 80)}?", "goes")
 
     def _ask_and_go(self, chosen: Context | None, question: str, going: str) -> None:
-        from console.tui.screens.confirm import Confirm
+        from console.tui.screens import Confirm
 
         app = self._app
         if self.busy or app.session.applying:
@@ -207,7 +206,7 @@ class Applying:
 
     async def _wait_and_go(self, chosen: Context | None, question: str, going: str) -> None:
         """Wait until the apply is over, unless the operator does not; where something is left staged then, ask."""
-        from console.tui.screens.waiting import Waiting
+        from console.tui.screens import Waiting
 
         app = self._app
         screen = self._waiting = Waiting(app.session, going)
@@ -300,7 +299,7 @@ class Applying:
 
     async def _check(self) -> None:
         report = await self._app.session.check()
-        self._app.post_message(Said(*report_text(report, "checked")))
+        self._app.post_message(StatusMessage(*report_text(report, "checked")))
 
     async def _work(self, work: Callable[[], Awaitable[None]], done: str) -> None:
         from console.admin.errors import AdminError
@@ -314,7 +313,7 @@ class Applying:
         except (AdminError, Refused) as error:
             self._dismiss()
             log.warning("%s: %s", done, error.failure)
-            self._app.post_message(Said(f"not {done}: {failure_text(error.failure)}", "failed"))
+            self._app.post_message(StatusMessage(f"not {done}: {failure_text(error.failure)}", "failed"))
         finally:
             self.busy = False
             self._app.reading.held = False

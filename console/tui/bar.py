@@ -1,27 +1,52 @@
-"""The command bar of the console: commands and filters, their history, and where both go."""
+"""The command bar: commands, filters, secrets and the palette; their history, and where each entry goes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
+from console.tui.frame import signs
+from console.tui.keymap import Key
 from console.tui.workers import start
-from widgets.filtered_rows import BadQuery
+from widgets.command_bar import Candidate
+from widgets.row_table import BadQuery
 
 if TYPE_CHECKING:
     from console.commands.errors import LanguageError
     from console.commands.history_file import HistoryFile
     from console.tui.app import Console
+    from console.tui.bar_language import BarLanguage
     from console.tui.execute import Executor
-    from console.tui.typing import Typing
-    from widgets.bar_lines import Candidate
     from widgets.command_bar import CommandBar
 
+
+# The palette: every action of the view by its name, found by typing.
+
+
+def palette_candidates(keys: Iterable[Key], text: str, reason: Callable[[Key], str]) -> Sequence[Candidate]:
+    """The actions whose name or help holds every word of the text, those that begin with it first; what does not work
+    now says why."""
+    words = text.lower().split()
+    found = [key for key in keys if all(word in f"{key.id} {key.label} {key.help}".lower() for word in words)]
+    found.sort(key=lambda key: (bool(reason(key)), not key.label.startswith(text.lower())))
+    return [Candidate(0, len(text), key.label, key.label, signs(key.keys), reason(key) or key.help) for key in found]
+
+
+def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str]) -> Key | None:
+    """The action of that label, else the first that is found; None where nothing is."""
+    exact = next((key for key in keys if key.label == text.strip()), None)
+    if exact is not None:
+        return exact
+    first = next(iter(palette_candidates(keys, text, reason)), None)
+    return None if first is None else next(key for key in keys if key.label == first.text)
+
+
+# The command bar of the console: commands and filters, their history, and where both go.
 
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """The names of the line's modes."""
@@ -112,9 +137,8 @@ class Bar:
         return await self._asked
 
     @cached_property
-    def _typing(self) -> Typing:
+    def _typing(self) -> BarLanguage:
         """Made when the first command is typed."""
-        from console.tui.typing import Typing
 
         return Typing(self._app, self._app.contexts.names())
 
@@ -123,9 +147,7 @@ class Bar:
 
     def _complete(self, text: str, cursor: int) -> Sequence[Candidate]:
         if self.line.mode.name == PALETTE:
-            from console.tui import palette
-
-            return palette.candidates(self._app.keys_here(), text, self._app.reason)
+            return palette_candidates(self._app.keys_here(), text, self._app.reason)
         return self._typing.complete(text, cursor)
 
     def palette(self) -> None:
@@ -193,9 +215,8 @@ class Bar:
         self.line.close()
 
     def _picked(self, text: str) -> None:
-        from console.tui import palette
 
-        key = palette.chosen(self._app.keys_here(), text, self._app.reason)
+        key = palette_choice(self._app.keys_here(), text, self._app.reason)
         if key is None:
             self.line.show_error("no action of that name")
             return

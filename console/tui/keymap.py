@@ -1,9 +1,11 @@
-"""Every key of the console, declared once: bindings, footer, `?` and the tables of the documentation come from here."""
+"""Every key of the console, declared once, with the conditions under which it works. Bindings, footer, `?` and docs/keys.md are made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
+
+# Every key of the console, declared once: bindings, footer, `?` and the tables of the documentation come from here.
 
 EVERYWHERE = "everywhere"
 CONFIGS, TOPICS, TOPIC, BROKERS = "configs", "topics", "topic", "brokers"
@@ -16,7 +18,7 @@ class Key(NamedTuple):
 
     id: the name of the action, under which settings may give it other keys.
     keys: Textual's names of the keys, parted by commas. label: for the footer. help: a sentence without a full stop.
-    where: the views that have it. needs: what has to hold, see `console.tui.conditions`. rank: its place in the
+    where: the views that have it. needs: what has to hold, see `console.tui.keymap`. rank: its place in the
     footer, 0 for none; what has the lowest rank stays longest.
     """
 
@@ -163,3 +165,40 @@ def keys_of(view: str) -> tuple[Key, ...]:
 GLOBAL = keys_of(EVERYWHERE)
 PANE_KEYS = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 """The ids of the keys of the panes, in their order."""
+
+
+# What has to hold for a key to do something, and the one line that says why it does not.
+
+
+class KeyState(NamedTuple):
+    """What the conditions look at. context: the name of the read-only context, or None. list_key: whether the key under
+    the cursor takes a list."""
+
+    read_only: str | None
+    row: bool
+    list_key: bool
+    topic: bool
+    staged: bool
+    past: bool
+    future: bool
+
+
+_REASONS: Mapping[str, Callable[[KeyState], str]] = {
+    "writable": lambda s: (
+        "" if s.read_only is None else f"{s.read_only} is read-only: nothing can be staged or sent here"
+    ),
+    "row": lambda s: "" if s.row else "there is nothing under the cursor",
+    "list": lambda s: "" if s.list_key else "only keys that hold a list can be added to",
+    "topic": lambda s: "" if s.topic else "only a topic has several parts",
+    "staged": lambda s: "" if s.staged else "nothing is staged",
+    "past": lambda s: "" if s.past else "there is nothing to undo in the plan",
+    "future": lambda s: "" if s.future else "there is nothing to redo in the plan",
+}
+
+
+def reason(key: Key, state: KeyState) -> str:
+    """Why a key does nothing now, ``""`` where it works."""
+    for need in key.needs:
+        if why := _REASONS[need](state):
+            return why
+    return ""

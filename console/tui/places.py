@@ -1,4 +1,4 @@
-"""Where the operator is, where they came from, and how that is written."""
+"""Where the operator is: a view, what it is about, and the places visited before. Pure."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from console.model.quota import QuotaEntity
 from console.present.names import DEFAULT, quota_entity, resource_word
 from console.present.text import clean
 from console.tui import keymap
+
+# Where the operator is, where they came from, and how that is written.
 
 PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage")
@@ -55,3 +57,35 @@ def words(place: Place) -> str:
     if isinstance(about, QuotaEntity):
         return quota_entity(about)
     return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
+
+
+# The way back: where the operator came from, place by place.
+
+MOST_PLACES = 50
+
+
+class BackStack:
+    """The place that is shown, those before it, and the last one."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._before: list[Place] = []
+        self._last: Place | None = None
+
+    def go(self, place: Place, *, aside: bool = False) -> None:
+        """Show another place. One that was passed on the way is gone back to. aside: another part of the same thing,
+        which is no step on the way."""
+        if not aside:
+            passed = self._before.index(place) if place in self._before else None
+            self._before = self._before[:passed] if passed is not None else [*self._before, self.place][-MOST_PLACES:]
+        self._last, self.place = self.place, place
+
+    def back(self) -> Place | None:
+        """Where the way back leads: the place before, else the pane's own top; None at the end of it."""
+        if self._before:
+            return self._before[-1]
+        return up(self.place)
+
+    def last(self) -> Place | None:
+        """The place before this one, whichever way."""
+        return self._last

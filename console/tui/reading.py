@@ -1,25 +1,209 @@
-"""What is read when: the visible view on each tick, what the header tells now and then, sweeps in the background."""
+"""When the screen reads what: the visible view on each tick, the header's facts now and then, slow sweeps in the background; and whether the cluster answers."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from textual.message import Message
+
+from console.commands.events import SessionEvent
 from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.topics import clock
-from console.tui.live import REST, Live, Pace
-from console.tui.messages import ClusterLost, ClusterReached, Said
+from console.tui.places import Place
 
 if TYPE_CHECKING:
-    from textual.message import Message
-
     from console.commands.session import Session
     from console.tui.panes.view import View
+
+
+# Whether the cluster answers: what the header, the message line and the panes say about it. Pure.
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """How the last looks at the cluster went.
+
+    answered_at: UTC of the last answer, None before the first. lost: why no broker answers, None while one does. final:
+    another try by itself would do harm. silent: the brokers that do not answer while others do. unread: why the view
+    that is shown can't be read although brokers answer, and unread_since, UTC, the last time that it was.
+    """
+
+    answered_at: datetime | None = None
+    lost: Failure | None = None
+    final: bool = False
+    silent: frozenset[int] = frozenset()
+    unread: Failure | None = None
+    unread_since: datetime | None = None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what is shown can be taken for what is so now."""
+        return self.lost is None and self.unread is None
+
+
+def answered(at: datetime, silent: frozenset[int]) -> Contact:
+    """The cluster answered, and the view was read."""
+    return Contact(answered_at=at, silent=silent)
+
+
+def heard(contact: Contact, at: datetime, silent: frozenset[int], unread: Failure, since: datetime) -> Contact:
+    """The cluster answers, but what the view wants could not be read."""
+    before = contact.unread
+    if before is not None:
+        since = contact.unread_since or since
+    kept = before if before is not None and before.name == unread.name else unread
+    return Contact(answered_at=at, silent=silent, unread=kept, unread_since=since)
+
+
+def lost(contact: Contact, failure: Failure, final: bool, read_at: Iterable[datetime]) -> Contact:
+    """No broker answers. The first reason of a kind stays: its words differ by the broker that was asked last. read_at:
+    when parts of the cluster were read."""
+    if contact.lost is not None and contact.lost.name == failure.name and contact.final == final:
+        return contact
+    at = (
+        contact.answered_at
+        if contact.lost is not None
+        else max((*read_at, *filter(None, [contact.answered_at])), default=None)
+    )
+    return Contact(at, failure, final)
+
+
+def elsewhere(contact: Contact) -> Contact:
+    """Another view is shown: why the one before could not be read does not concern it."""
+    return replace(contact, unread=None, unread_since=None) if contact.unread is not None else contact
+
+
+# When to read: one look at a time, later where the cluster is slow, at once when asked.
+
+REST = 10
+"""A read that took t seconds is followed by at least this many times t without one, so that brokers stay under a tenth
+of their time."""
+
+
+class Live:
+    """Reads every few seconds, never two at a time; not while it is paused."""
+
+    def __init__(self, read: Callable[[], Awaitable[bool]], every: float) -> None:
+        """read: gives whether it was answered. every: seconds from the end of a read to the next, 0 for none that was
+        not asked for."""
+        self._read = read
+        self._every = every
+        self._wake = asyncio.Event()
+        self.resting = False
+        """Whether nothing is being read, and nobody asked."""
+        self.paused = every <= 0
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a read was asked for since the one under way began."""
+        return self._wake.is_set()
+
+    def now(self) -> None:
+        """Read at once, or when the read under way has ended; also while paused."""
+        self.resting = False
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            # Whatever asked for this read is answered by it; what asks from here on wants another.
+            self._wake.clear()
+            self.resting = False
+            began = loop.time()
+            # Brokers that did not answer need no rest; that they answer again is to be seen soon.
+            rest = REST * (loop.time() - began) if await self._read() else 0.0
+            await self._sleep(max(self._every, rest))
+
+    async def _sleep(self, seconds: float) -> None:
+        """Until it is time, or somebody asks; a pause that begins meanwhile counts."""
+        self.resting = not self._wake.is_set()
+        while True:
+            try:
+                await asyncio.wait_for(self._wake.wait(), None if self.paused else seconds)
+            except TimeoutError:
+                if self.paused:
+                    continue
+            return
+
+
+class Pace:
+    """When a costly read is due again: not before `every` seconds, nor before `rest` times what it took. Used with
+    ``with``."""
+
+    def __init__(self, every: float, rest: float = REST) -> None:
+        self._every = every
+        self._rest = rest
+        self._next = 0.0
+        self._began = 0.0
+
+    def due(self) -> bool:
+        """Whether it may be read now."""
+        return time.monotonic() >= self._next
+
+    def hurry(self) -> None:
+        """It is due now: somebody asked."""
+        self._next = 0.0
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        now = time.monotonic()
+        self._next = now + max(self._every, self._rest * (now - self._began))
+
+
+# What the workers tell the app.
+
+
+class SessionChanged(Message):
+    """The session knows more, or the plan is another."""
+
+    def __init__(self, event: SessionEvent) -> None:
+        self.event = event
+        super().__init__()
+
+
+class ClusterReached(Message):
+    """A look at the cluster for a place was answered. silent: the brokers that do not answer. unread: why what is shown
+    there could not be read nevertheless, None if it was. since: UTC, when it was read last, or first asked for."""
+
+    def __init__(self, silent: frozenset[int], place: Place, since: datetime, unread: Failure | None = None) -> None:
+        self.silent = silent
+        self.place = place
+        self.since = since
+        self.unread = unread
+        super().__init__()
+
+
+class ClusterLost(Message):
+    """A look and its repetition were not answered by any broker. final: trying again by itself would do harm (wrong
+    credentials lock accounts)."""
+
+    def __init__(self, failure: Failure, final: bool) -> None:
+        self.failure = failure
+        self.final = final
+        super().__init__()
+
+
+class StatusMessage(Message):
+    """A worker has something for the message line."""
+
+    def __init__(self, text: str, meaning: str = "") -> None:
+        self.text = text
+        self.meaning = meaning
+        super().__init__()
+
+
+# What is read when: the visible view on each tick, what the header tells now and then, sweeps in the background.
 
 SWEEP_CHUNK = 2_000
 """Resources that a background sweep reads at once, before it rests."""
@@ -145,7 +329,7 @@ class Reading:
             return False
         # The loop has to go on, whatever one read ran into.
         log.error("reading for %s", self._view().NAME, exc_info=error)
-        self._post(Said(INTERNAL, "failed"))
+        self._post(StatusMessage(INTERNAL, "failed"))
         return True
 
     async def _is_heard(self, unread: Failure | None = None) -> bool:

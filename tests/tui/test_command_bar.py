@@ -13,10 +13,8 @@ from textual.message import Message
 from textual.pilot import Pilot
 
 from tests.tui.stage import Stage
-from widgets.bar_lines import ROWS, Candidate
-from widgets.command_bar import COMMAND, FILTER, MASK, SECRET, CommandBar
-from widgets.line_editor import LineEditor
-from widgets.line_history import LineHistory
+from widgets.command_bar import COMMAND, FILTER, MASK, ROWS, SECRET, Candidate, CommandBar
+from widgets.line_editor import LineEditor, LineHistory
 from widgets.row_source import ListRows
 from widgets.row_table import RowTable
 

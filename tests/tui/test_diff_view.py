@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.tui.stage import Stage
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
-from widgets.line_messages import LineMessage
+from widgets.line_view import LineMessage
 
 WORDS = "INVALID_REQUEST  Cannot update these configs dynamically: log.dirs, and what the broker has to say besides"
 

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from textual.binding import Binding
 
-from console.tui.help import help_lines
+from console.tui.key_help import help_lines, keys_page
 from console.tui.keymap import KEYS
-from console.tui.keys_page import keys_page
 from console.tui.panes import _VIEWS as VIEWS
 from console.tui.panes import sort_columns
-from console.tui.screens.confirm import Confirm
-from console.tui.screens.text import TextScreen
+from console.tui.screens import Confirm, TextScreen
 from widgets.command_bar import CommandBar
 from widgets.lazy_tree import LazyTree
 from widgets.line_view import LineView
@@ -40,7 +38,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_is_fresh() -> None:
     page = (ROOT / "docs" / "keys.md").read_text(encoding="utf-8")
-    assert page == keys_page(), "run: python -m console.tui.keys_page > docs/keys.md"
+    assert page == keys_page(), "run: python -m console.tui.key_help > docs/keys.md"
 
 
 def test_every_key_is_on_the_page() -> None:
@@ -67,7 +65,6 @@ def test_every_key_that_is_handled_is_on_the_page(key: str) -> None:
 
 @pytest.mark.parametrize("label", ["URP", "Off", "Over", "Memb", "Coord", "RF", "▴", "▾", "‹", "»", "·", "STALE"])
 def test_what_needs_a_legend_has_one(label: str) -> None:
-    from console.tui.conditions import State
 
     state = State(None, row=True, list_key=True, topic=True, staged=True, past=True, future=True)
     told = "\n".join("".join(text for text, _ in line) for line in help_lines(KEYS, state, lambda _: "", ()))

@@ -10,8 +10,7 @@ from textual.geometry import Offset
 
 from tests.tui.stage import Stage
 from widgets.columns import Column
-from widgets.flat_tree import Branch, FlatTree, ListBranch, Node, Waiting
-from widgets.lazy_tree import LazyTree
+from widgets.lazy_tree import Branch, FlatTree, LazyTree, ListBranch, Node, Waiting
 from widgets.line_view import LineView
 
 COLUMNS = [

@@ -16,8 +16,7 @@ from rich.cells import get_character_cell_size
 
 from tests.support.terminal import Terminal
 from widgets.lean_driver import erases_in_color
-from widgets.terminal_diff import TerminalDiff, UnreadableFrame
-from widgets.terminal_styles import PLAIN, Pen, change, on_blank, read_pen
+from widgets.terminal_diff import PLAIN, Pen, TerminalDiff, UnreadableFrame, change, on_blank, read_pen
 
 WIDTH, HEIGHT = 12, 8
 TOKEN = re.compile(r"\x1b\[([\d;]*)([A-Za-z])|(\n)|([^\x1b\n])", re.DOTALL)

@@ -14,7 +14,7 @@ import pytest
 from console.tui.keymap import EVERYWHERE, KEYS, PANE_KEYS
 from screenshots.take import WALK
 from tests.support.terminal import Terminal
-from widgets.escape_keys import EscapeKeys
+from widgets.lean_driver import EscapeKeys
 
 ROOT = Path(__file__).parents[2]
 WRITE_DOWN = "\x1b[24~"

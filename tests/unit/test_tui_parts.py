@@ -19,18 +19,18 @@ from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, 
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.staged import Staged
 from console.present.text import plain
-from console.tui import chrome, keymap, palette
-from console.tui.conditions import State, reason
-from console.tui.keymap import EVERYWHERE, KEYS
-from console.tui.places import Place, pane
+from console.tui import bar as palette
+from console.tui import frame as chrome
+from console.tui import keymap
+from console.tui.keymap import EVERYWHERE, KEYS, KeyState, reason
+from console.tui.places import BackStack, Place, pane
 from console.tui.plan_script import command, script
 from console.tui.text_lines import wrap
-from console.tui.trail import Trail
 from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster
 from widgets.cells import cell_width
 
-NOTHING = State(read_only=None, row=False, list_key=False, topic=False, staged=False, past=False, future=False)
+NOTHING = KeyState(read_only=None, row=False, list_key=False, topic=False, staged=False, past=False, future=False)
 
 
 # -- keys ----------------------------------------------------------------------------------------------------------
@@ -92,18 +92,18 @@ def test_the_palette_finds_by_words_and_puts_what_works_first() -> None:
     def why(key: keymap.Key) -> str:
         return reason(key, NOTHING._replace(row=True))
 
-    found = palette.candidates(keys, "plan", why)
+    found = palette.palette_candidates(keys, "plan", why)
     assert {"check", "apply", "drop"} <= {candidate.text for candidate in found}
     assert found[0].text == "drop"
-    assert palette.chosen(keys, "apply", why) == keymap.BY_ID["apply"]
-    assert palette.chosen(keys, "no such thing", why) is None
+    assert palette.palette_choice(keys, "apply", why) == keymap.BY_ID["apply"]
+    assert palette.palette_choice(keys, "no such thing", why) is None
 
 
 # -- the way back --------------------------------------------------------------------------------------------------
 
 
 def test_the_way_back_is_the_way_that_was_gone() -> None:
-    trail = Trail(pane(2))
+    trail = BackStack(pane(2))
     topic = Place(keymap.CONFIGS, 2, "orders")
     trail.go(topic)
     trail.go(topic._replace(view=keymap.TOPIC), aside=True)
@@ -118,7 +118,7 @@ def test_the_way_back_is_the_way_that_was_gone() -> None:
 
 
 def test_a_place_inside_a_pane_leads_up_to_it() -> None:
-    assert Trail(Place(keymap.CONFIGS, 3, "x")).back() == pane(3)
+    assert BackStack(Place(keymap.CONFIGS, 3, "x")).back() == pane(3)
 
 
 # -- lines ---------------------------------------------------------------------------------------------------------

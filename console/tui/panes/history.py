@@ -22,11 +22,10 @@ from console.present.lake_rows import PastRow, change_lines, of_change, of_journ
 from console.present.names import resource_word
 from console.present.text import Cell, Line, clean
 from console.tui import keymap
-from console.tui.panes.lake_view import NOTHING_TOLD, LakeView, Told
+from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.panes.view import bindings
 from widgets.columns import Column
-from widgets.filtered_rows import TextSearch
-from widgets.row_table import RowTable
+from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:
     from console.history.reader.tables import Tables
@@ -68,7 +67,7 @@ class HistoryView(LakeView[PastRow]):
         """Another entity begins at the top."""
         super().begin()
         self._pages, self._wanted = 1, LakeFilter()
-        self._asked, self._is_known, self._told = None, False, NOTHING_TOLD
+        self._asked, self._is_known, self._told = None, False, NO_ANSWER
 
     def find(self, tables: Tables) -> Sequence[PastRow]:
         """The latest changes."""
@@ -102,12 +101,12 @@ class HistoryView(LakeView[PastRow]):
         try:
             table = await read_history_table(self.console.session, entity)
         except (AdminError, Refused) as error:
-            self.take(NOTHING_TOLD, failure_text(error.failure))
+            self.take(NO_ANSWER, failure_text(error.failure))
             return
         rows = [of_journal(row.cells, place) for place, row in enumerate(table.rows)]
         found = [row for row, words in zip(rows, map(self.words, rows), strict=True) if self._passes(words)]
         if list(self._told.rows) != found or not self._is_known or self._told.fresh is not None:
-            self.take(Told(found, None, (), ()), "")
+            self.take(LakeAnswer(found, None, (), ()), "")
 
     def _passes(self, words: str) -> bool:
         asked = self._wanted

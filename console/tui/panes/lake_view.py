@@ -1,19 +1,23 @@
-"""What the panes of the past share: a table of what a lake tells, read beside the screen, and how fresh that is."""
+"""What the panes of the past share: a table of what a lake answers, read beside the screen, and how fresh that is."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import textwrap
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.app import ComposeResult
 from textual.worker import Worker
 
 from console.answers.lake_tables import LakeFilter, lake_filter
+from console.contexts.lake_place import lake_place
 from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
@@ -22,18 +26,63 @@ from console.tui.panes.view import TableView
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from console.tui.workers import start
 from widgets.cells import cell_width
-from widgets.filtered_rows import BadQuery, parse_query
+from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
     from console.commands.lake_staging import Wish
     from console.history.reader.rows import Freshness, Gap
     from console.history.reader.tables import Tables
 
+
+# The lake that the panes read: opened beside the screen when the first of them is shown, and anew after each run.
+
+
+class OpenLake:
+    """Where the lake is, and its tables as the last run left them. problem: why it can't be read, in words for the
+    operator; is_missing: because there is none, which is no fault."""
+
+    def __init__(self, given: str | None, setting: str | None) -> None:
+        """given: ``--lake``. setting: the context's own."""
+        self.where = lake_place(given, os.environ, setting, Path.home())
+        self.problem = ""
+        self.is_missing = False
+        self._tables: Tables | None = None
+        self._lock = Lock()
+
+    async def tables(self) -> Tables | None:
+        """Those of the last run; None where they can't be read, and then `problem` says why."""
+        return await asyncio.to_thread(self._look)
+
+    def close(self) -> None:
+        """Let go of the files; a question under way ends first."""
+        with self._lock:
+            if self._tables is not None:
+                self._tables.close()
+                self._tables = None
+
+    def _look(self) -> Tables | None:
+        from console.history.reader.tables import Tables
+        from console.history.store.errors import LakeError, NoLake
+
+        with self._lock:
+            try:
+                if self._tables is None or not self._tables.is_latest:
+                    former, self._tables = self._tables, Tables(self.where)
+                    if former is not None:
+                        former.close()
+                self.problem, self.is_missing = "", False
+            except (LakeError, OSError) as error:
+                self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)
+            return self._tables
+
+
+# What the panes of the past share: a table of what a lake tells, read beside the screen, and how fresh that is.
+
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
 
 
-class Told(NamedTuple):
+class LakeAnswer(NamedTuple):
     """What a lake answered. clusters: those that it knows of."""
 
     rows: Sequence[object]
@@ -42,7 +91,7 @@ class Told(NamedTuple):
     clusters: Sequence[str]
 
 
-NOTHING_TOLD = Told((), None, (), ())
+NO_ANSWER = LakeAnswer((), None, (), ())
 
 
 class LakeView(TableView[Row]):
@@ -56,7 +105,7 @@ class LakeView(TableView[Row]):
     def __init__(self) -> None:
         super().__init__()
         self.below = TextLines(classes="details")
-        self._told = NOTHING_TOLD
+        self._told = NO_ANSWER
         self._asked: object = None
         self._problem = ""
         self._is_known = False
@@ -84,7 +133,7 @@ class LakeView(TableView[Row]):
     async def without(self) -> None:
         """There is no lake to read: say so."""
         lake = self.console.lake
-        self.take(NOTHING_TOLD, lake.problem)
+        self.take(NO_ANSWER, lake.problem)
 
     # -- reading -------------------------------------------------------------------------------------------------------
 
@@ -117,7 +166,7 @@ class LakeView(TableView[Row]):
             await self.ask()
         except Exception:  # the screen has to go on, whatever one question ran into
             log.exception("asking the lake for %s", self.NAME)
-            self.take(NOTHING_TOLD, INTERNAL)
+            self.take(NO_ANSWER, INTERNAL)
 
     async def ask(self) -> None:
         """Ask the lake, unless it was asked the very same."""
@@ -135,13 +184,13 @@ class LakeView(TableView[Row]):
             told = await asyncio.to_thread(self._tell, tables, self.cluster_id)
         except LakeError as error:
             self._asked = None
-            self.take(NOTHING_TOLD, str(error))
+            self.take(NO_ANSWER, str(error))
             return
         if question[1:] == (self.cluster_id, self.question()):
             self._asked = question
             self.take(told, "")
 
-    def _tell(self, tables: Tables, cluster: str) -> Told:
+    def _tell(self, tables: Tables, cluster: str) -> LakeAnswer:
         from console.history.reader.queries import SHOWN, freshness, gaps
         from console.history.schema import TABLES
         from console.history.store.errors import LakeError
@@ -153,9 +202,9 @@ class LakeView(TableView[Row]):
         except LakeError as error:  # one table's fault is not another's
             log.warning("when nobody looked is not known: %s", error)
             unobserved = []
-        return Told(rows, fresh, unobserved, tables.clusters(*SHOWN))
+        return LakeAnswer(rows, fresh, unobserved, tables.clusters(*SHOWN))
 
-    def take(self, told: Told, problem: str) -> None:
+    def take(self, told: LakeAnswer, problem: str) -> None:
         """Show an answer."""
         self._told, self._problem, self._is_known = told, problem, True
         self.update()

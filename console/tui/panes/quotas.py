@@ -37,9 +37,8 @@ from console.tui.panes.view import View, bindings
 from console.tui.reading import Swept
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
-from widgets.filtered_rows import TextSearch, parse_query
-from widgets.flat_tree import Node
-from widgets.lazy_tree import LazyTree
+from widgets.lazy_tree import LazyTree, Node
+from widgets.row_table import TextSearch, parse_query
 
 LOOK_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""

@@ -20,10 +20,9 @@ from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
 from widgets.columns import Column
-from widgets.filtered_rows import RowView, TextSearch, parse_query
 from widgets.line_view import LineView
 from widgets.row_source import ListRows, RowSource
-from widgets.row_table import RowTable
+from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
     from console.model.config import ConfigResource

@@ -1,11 +1,20 @@
-"""The first reads, sent while the screen is still being built."""
+"""Sessions whose first reads are sent at once, while the screen is still being built."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from console.commands.session import Session
+
+if TYPE_CHECKING:
+    from console.admin.client import AdminClient
+    from console.contexts import Context
+
+
+# The first reads, sent while the screen is still being built.
 
 T = TypeVar("T")
 
@@ -18,7 +27,7 @@ class Submitting(Protocol):
         ...
 
 
-class HeadStart:
+class Prefetch:
     """A client whose first answers are on their way before anybody has a loop to wait on.
 
     Each operation given is submitted at once; the first `run` of the same operation and arguments gets that answer,
@@ -37,3 +46,29 @@ class HeadStart:
         """Run an operation of `console.admin`, or take the answer that is already on its way."""
         ahead = self._ahead.pop((operation, *args), None) if self._ahead and not options else None
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
+
+
+# One session after another, each on a client of its own whose first reads are sent at once.
+
+
+class SessionFactory:
+    """Makes sessions; the client of the one before is closed. start: gives a running client for a context."""
+
+    def __init__(self, start: Callable[[Context], AdminClient]) -> None:
+        self._start = start
+        self._client: AdminClient | None = None
+
+    def session(self, context: Context) -> Session:
+        """A session whose brokers and topics are being asked for."""
+        from console.admin import cluster, topics
+
+        self.close()
+        client = self._client = self._start(context)
+        ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
+        return Session(ahead, context)
+
+    def close(self) -> None:
+        """Close the client in use."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None

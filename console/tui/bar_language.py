@@ -1,23 +1,49 @@
-"""Help while somebody types: completion, colours, and reading what the completion lacks."""
+"""What the command bar knows of the language: completion, colours, and what has to be read for a completion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Operator, Punctuation, String, _TokenType
+
 from console.commands.completion import Completer
 from console.commands.lacking import lacking
 from console.commands.lexer import CommandLexer
 from console.commands.needs import Needs
 from console.commands.verbs import Where
-from console.tui.token_names import bar_name
-from widgets.bar_lines import Candidate
+from widgets.command_bar import Candidate
 
 if TYPE_CHECKING:
     from console.tui.app import Console
 
 
-class Typing:
+# What the lexer's tokens are to the command bar.
+
+_NAMES: tuple[tuple[_TokenType, str], ...] = (
+    (Name.Attribute, "key"),
+    (Name.Decorator, "operator"),
+    (Name, "name"),
+    (Keyword, "keyword"),
+    (Number, "number"),
+    (String, "value"),
+    (Literal, "value"),
+    (Operator, "operator"),
+    (Punctuation, "operator"),
+    (Comment, "comment"),
+    (Error, "wrong"),
+)
+
+
+def bar_name(token: _TokenType) -> str:
+    """The bar's name for a token's look, ``""`` for plain text."""
+    return next((name for kind, name in _NAMES if kind.__contains__(token)), "")
+
+
+# Help while somebody types: completion, colours, and reading what the completion lacks.
+
+
+class BarLanguage:
     """Completes over the app's snapshot, with the names of our own contexts; keeps indexes between keys."""
 
     def __init__(self, app: Console, contexts: Sequence[str]) -> None:

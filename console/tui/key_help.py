@@ -1,14 +1,36 @@
-"""The keys of a view, in words, as `?` shows them and the documentation lists them."""
+"""The keys as text: for `?`, and as the page docs/keys.md (``python -m console.tui.key_help``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from console.present.text import Line
-from console.tui.chrome import signs
-from console.tui.conditions import State, reason
-from console.tui.keymap import EVERYWHERE, Key
+from console.terminal import put
+from console.tui.frame import signs
+from console.tui.keymap import (
+    ACLS,
+    BROKERS,
+    CONFIGS,
+    DRIFT,
+    ENTITIES,
+    EVERYWHERE,
+    GROUP,
+    GROUPS,
+    HISTORY,
+    KEYS,
+    PLAN,
+    QUOTAS,
+    TOPIC,
+    TOPICS,
+    USAGE,
+    Key,
+    KeyState,
+    reason,
+)
+from console.tui.panes import sort_columns
 from widgets.cells import cell_width
+
+# The keys of a view, in words, as `?` shows them and the documentation lists them.
 
 MOVES = (
     ("j k ↓ ↑", "Move; PgUp PgDn (^↑ ^↓) by a window, ^U ^D by half of one"),
@@ -17,7 +39,7 @@ MOVES = (
     ("⏎", "Go in"),
     ("Space", "Mark; x and e then mean all that is marked and shown, until it is applied"),
 )
-LINE = (
+LINE_KEYS = (
     ("Tab ⇧Tab", "Complete, forwards and backwards; → or ^F at the end takes what is offered"),
     ("↑ ↓", "Older and newer entries that begin as the line does"),
     ("⏎ Esc", "Enter the line; take the completion back, or close the line"),
@@ -70,7 +92,7 @@ LETTERS = (
 
 
 def help_lines(
-    keys: Iterable[Key], state: State, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
+    keys: Iterable[Key], state: KeyState, keys_of: Callable[[str], str], sorts: Sequence[tuple[str, str]]
 ) -> list[Line]:
     """The view's own keys, those that work everywhere, moving, sorting, and the letters in front of rows.
 
@@ -82,10 +104,10 @@ def help_lines(
     for title, group in (("Here", here), ("Everywhere", everywhere)):
         if group:
             lines.append([(title, "header")])
-            lines += [_line(signs(keys_of(key.id)), key.help, reason(key, state)) for key in group]
+            lines += [_help_line(signs(keys_of(key.id)), key.help, reason(key, state)) for key in group]
             lines.append([])
     lines.append([("Moving", "header")])
-    lines += [_line(sign, text, "") for sign, text in MOVES]
+    lines += [_help_line(sign, text, "") for sign, text in MOVES]
     if sorts:
         lines += [[], [("Sorting: once more turns it round, a third time ends it", "header")]]
         lines.append([("  " + "   ".join(f"{sign} {column.lower()}" for sign, column in sorts), "")])
@@ -93,15 +115,97 @@ def help_lines(
         ("Letters in front of a row", LETTERS),
         ("Columns", COLUMNS),
         ("In the header", STATES),
-        ("In a line that is typed", LINE),
+        ("In a line that is typed", LINE_KEYS),
     ):
-        lines += [[], [(title, "header")], *(_line(sign, text, "") for sign, text in legend)]
+        lines += [[], [(title, "header")], *(_help_line(sign, text, "") for sign, text in legend)]
     return lines
 
 
-def _line(sign: str, text: str, why_not: str) -> Line:
+def _help_line(sign: str, text: str, why_not: str) -> Line:
     line: Line = [("  " + sign + " " * max(1, 12 - cell_width(sign)), "strong" if not why_not else "muted")]
     line.append((text, "muted" if why_not else ""))
     if why_not:
         line.append((f"  ({why_not})", "muted"))
     return line
+
+
+# The page on the keys, from the keymap: ``python -m console.tui.key_help > docs/keys.md``.
+
+_VIEWS = (
+    (EVERYWHERE, "Everywhere"),
+    (BROKERS, "Brokers"),
+    (TOPICS, "Topics"),
+    (TOPIC, "The partitions of a topic"),
+    (ENTITIES, "Everything that has configs"),
+    (CONFIGS, "The configs of an entity"),
+    (QUOTAS, "Quotas"),
+    (ACLS, "ACLs"),
+    (GROUPS, "Groups"),
+    (GROUP, "The lag of a group"),
+    (PLAN, "The plan"),
+    (HISTORY, "History"),
+    (DRIFT, "Drift"),
+    (USAGE, "Usage"),
+)
+_INTRODUCTION = """\
+# Keys
+
+This page is made from the keymap (`python -m console.tui.key_help`); do not edit it by hand. `?` shows the same for
+the view that is open, with the reason where a key does nothing. Other keys can be given to an action by its name:
+
+```toml
+[settings.keys]
+refresh = "f5"
+quit = ["ctrl+q"]
+```
+"""
+
+
+def keys_page() -> str:
+    """The page, in Markdown."""
+    return "\n".join(_page()) + "\n"
+
+
+def _page() -> Iterator[str]:
+    yield _INTRODUCTION
+    yield from _table("Moving", ((f"`{keys}`", text, "") for keys, text in MOVES))
+    for view, title in _VIEWS:
+        rows = [(f"`{signs(key.keys)}`", _sentence(key), f"`{key.id}`") for key in KEYS if view in key.where]
+        if rows:
+            yield from _table(title, iter(rows))
+    yield from _table("Sorting: once more turns it round, a third time ends it", iter(_sorting()))
+    for title, legend in (
+        ("A line that is typed: commands, filters, names", LINE_KEYS),
+        ("Questions", QUESTIONS),
+        ("Texts: details, help, answers", TEXTS),
+        ("Letters in front of a row", LETTERS),
+        ("Columns", COLUMNS),
+        ("In the header", STATES),
+    ):
+        yield from _table(title, ((f"`{letters}`", text, "") for letters, text in legend))
+
+
+def _sorting() -> Iterator[tuple[str, str, str]]:
+    """The keys that sort, view by view."""
+    for view, title in _VIEWS[1:]:
+        columns = sort_columns(view)
+        if columns:
+            yield ", ".join(f"`{column.sort_key}` {column.label.lower()}" for column in columns), title, ""
+
+
+def _sentence(key: Key) -> str:
+    return key.help.replace("|", "\\|")
+
+
+def _table(title: str, rows: Iterator[tuple[str, str, str]]) -> Iterator[str]:
+    listed = list(rows)
+    named = any(action for _, _, action in listed)
+    yield f"## {title}\n"
+    yield "| key | does | action |\n|---|---|---|" if named else "| | |\n|---|---|"
+    for keys, text, action in listed:
+        yield f"| {keys} | {text} | {action} |" if named else f"| {keys} | {text} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    put(keys_page())

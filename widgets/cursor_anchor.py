@@ -1,4 +1,4 @@
-"""Where the cursor stood, and where that is after the lines have changed under it. Pure."""
+"""Where the cursor stood, by keys, and where that is after the lines have changed under it. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KeyedLines(Protocol):
         ...
 
 
-class HeldPlace(NamedTuple):
+class CursorAnchor(NamedTuple):
     """A place by keys: the cursor's and its neighbours', nearest first, and where it was on the screen.
 
     `top_key` is the first line on the screen, where the cursor itself was scrolled out of sight.
@@ -37,21 +37,21 @@ class HeldPlace(NamedTuple):
     top_key: Hashable | None
 
 
-def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None) -> HeldPlace:
+def hold(lines: KeyedLines, cursor: int, screen: range, wanted: Hashable | None) -> CursorAnchor:
     """Remember the place of `cursor`; `screen` are the lines seen, `wanted` is the key the user went to last."""
     count = lines.line_count()
     if not count:
-        return HeldPlace(() if wanted is None else (wanted,), 0, 0, None)
+        return CursorAnchor(() if wanted is None else (wanted,), 0, 0, None)
     near = [cursor]
     for distance in range(1, NEIGHBOURS):
         near += [index for index in (cursor + distance, cursor - distance) if 0 <= index < count]
     first = () if wanted is None else (wanted,)
     keys = (*first, *(lines.key_at(index) for index in near))
     top_key = None if cursor in screen else lines.key_at(screen.start)
-    return HeldPlace(keys, cursor, cursor - screen.start, top_key)
+    return CursorAnchor(keys, cursor, cursor - screen.start, top_key)
 
 
-def find_again(place: HeldPlace, lines: KeyedLines) -> tuple[int, int]:
+def find_again(place: CursorAnchor, lines: KeyedLines) -> tuple[int, int]:
     """Return the cursor's index in `lines`, and the line on top of the screen (which may lie outside)."""
     count = lines.line_count()
     if not count:

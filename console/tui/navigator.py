@@ -1,4 +1,4 @@
-"""Going from view to view, and back."""
+"""Shows one view at a time: creates views, keeps them with their cursors, and goes back and forth between them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.tui import keymap
 from console.tui.panes import make_view
-from console.tui.places import PANES, SECTIONS, Place, pane
-from console.tui.trail import Trail
+from console.tui.places import PANES, SECTIONS, BackStack, Place, pane
 from console.tui.workers import start
 
 if TYPE_CHECKING:
@@ -21,12 +20,12 @@ if TYPE_CHECKING:
     from console.tui.panes.view import View
 
 
-class Going:
+class Navigator:
     """Shows one view at a time; each is made when it is first gone to, and kept, with its cursor."""
 
     def __init__(self, app: Console, first: Place) -> None:
         self._app = app
-        self.trail = Trail(first)
+        self.trail = BackStack(first)
         self._section = keymap.CONFIGS
         self._views: dict[str, View] = {}
 

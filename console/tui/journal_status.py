@@ -1,4 +1,4 @@
-"""What was changed before, on the screen: where it is shown, taking a change back, and what is due."""
+"""The journal on the screen: what is unfinished or due, taking a change back, and the way to its pane."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONGEST_WAIT = 60.0
 """Seconds after which the header is written again while something is to be taken back at a time."""
 
 
-class Past:
+class JournalStatus:
     """The journal of the cluster that is shown."""
 
     def __init__(self, app: Console) -> None:

@@ -1,0 +1,326 @@
+"""Modal screens above the panes: a text to read, questions before an apply, waiting for an answer on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+
+from console.commands.session import Session
+from console.present.text import Line, Span, clean, fit, plain
+from console.tui.text_lines import TextLines, wrap
+from widgets.cells import cell_width
+from widgets.command_bar import BarMode, CommandBar
+from widgets.line_view import LineView
+
+# Lines of text to read: scrolled like every other view, wrapped by whoever made them.
+
+
+class TextView(LineView):
+    """Lines made for the width at hand; made anew when that changes."""
+
+    def __init__(self, make: Callable[[int], Sequence[Line]]) -> None:
+        super().__init__(markable=False)
+        self._make = make
+        self._lines: Sequence[Line] = ()
+        self._made_for = -1
+
+    @property
+    def text(self) -> str:
+        """All of it, plain."""
+        return "\n".join(plain(line) for line in self._lines)
+
+    def remake(self) -> None:
+        """Make the lines again: what they tell of changed."""
+        held = self._hold()
+        self._made_for = self.size.width
+        self._lines = self._make(max(20, self.size.width - 4))
+        self._restore(held)
+
+    def on_resize(self) -> None:
+        """Wrap anew."""
+        if self._made_for != self.size.width:
+            self.remake()
+        super().on_resize()
+
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return len(self._lines)
+
+    def key_at(self, index: int) -> Hashable:
+        """The line's number."""
+        return index
+
+    def index_of(self, key: Hashable) -> int | None:
+        """The same."""
+        return key if isinstance(key, int) and 0 <= key < len(self._lines) else None
+
+    def spans(self, index: int, width: int) -> Sequence[Span]:
+        """A line, cut to the width."""
+        spans: list[Span] = [(" ", "")]
+        left = width - 1
+        for text, meaning in self._lines[index]:
+            cut = fit(text, left)
+            left -= cell_width(cut)
+            spans.append((cut, meaning))
+        return spans
+
+    def header(self, width: int) -> None:
+        """None: the screen around it has a title."""
+
+
+# Something to read above the panes: the details of a key, the answer to a query, help.
+
+
+class TextScreen(ModalScreen[None]):
+    """A title and lines to scroll through; Esc closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,enter", "close", "Close", show=False),
+        Binding("y", "copy", "Copy", show=False),
+    ]
+
+    def __init__(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
+        super().__init__()
+        self._title = clean(title, 200)
+        self._body = TextView(make)
+        self._head = TextLines(classes="screen-title")
+        self._keys = TextLines(classes="screen-keys")
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        yield self._head
+        yield self._body
+        yield self._keys
+
+    def on_mount(self) -> None:
+        """Show it."""
+        self._head.set([(f" {self._title}", "strong")])
+        self._keys.set(
+            [
+                (" Esc", "strong"),
+                (" back  ", "muted"),
+                ("j k", "strong"),
+                (" scroll  ", "muted"),
+                ("y", "strong"),
+                (" copy", "muted"),
+            ]
+        )
+        self._body.focus()
+
+    def remake(self) -> None:
+        """What it tells of changed."""
+        self._body.remake()
+
+    def action_close(self) -> None:
+        """Back to the panes."""
+        self.dismiss(None)
+
+    def on_line_view_selected(self) -> None:
+        """Enter closes too."""
+        self.dismiss(None)
+
+    def action_copy(self) -> None:
+        """Copy the text through the terminal."""
+        self.app.copy_to_clipboard(self._body.text)
+
+
+# Questions before something that can't be taken back. Enter alone never answers one with yes.
+
+_NAME = BarMode("name", "", remembers=False)
+
+
+class Confirm(ModalScreen[bool]):
+    """Says what will happen and asks.
+
+    names: what has to be typed, one after the other; where there are none, the key `y` is the answer. whole: False
+    where more may come to be asked (`complete`): what is answered before that counts, and nothing is done until it has
+    come.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n,ctrl+c", "refuse", "No", show=False),
+        Binding("y", "agree", "Yes", show=False),
+    ]
+
+    def __init__(
+        self, title: str, lines: Sequence[Line], yes: str, names: Sequence[tuple[str, str]] = (), *, whole: bool = True
+    ) -> None:
+        """names: pairs of what is asked for (``the context's name``) and the name itself."""
+        super().__init__()
+        self._title = title
+        self._lines = list(lines)
+        self._yes = yes
+        self._names = list(names)
+        self._whole = whole
+        self._agreed = False
+        self._text = TextLines(classes="question")
+        self._bar = CommandBar(classes="answer")
+
+    def compose(self) -> ComposeResult:
+        """The question, and a line to type in where a name is asked for."""
+        yield self._text
+        yield self._bar
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self._ask()
+
+    def on_resize(self) -> None:
+        """The question is wrapped to the width."""
+        self._ask()
+
+    def tell(self, lines: Sequence[Line]) -> None:
+        """Say more, which came to be known while it is asked; what was typed stays."""
+        self._lines += lines
+        self._write()
+
+    def complete(self, lines: Sequence[Line], names: Sequence[tuple[str, str]]) -> None:
+        """All that is asked is known now; what was typed stays."""
+        self._whole = True
+        self._lines += lines
+        begun = bool(self._names)
+        self._names += names
+        if self._agreed and not self._names:
+            self.dismiss(True)
+        elif begun:
+            self._write()
+        else:
+            self._ask()
+
+    def _agree(self) -> None:
+        if self._whole:
+            self.dismiss(True)
+        else:
+            self._agreed = True
+            self._write()
+
+    def _ask(self) -> None:
+        self._write()
+        self._bar.display = bool(self._names)
+        if self._names:
+            self._bar.open(_NAME, prompt="name:")
+
+    def _write(self) -> None:
+        lines: list[Line] = [
+            [("", "")],
+            [(f"  {self._title}", "strong")],
+            *([("  ", ""), *line] for line in self._lines),
+            [("", "")],
+        ]
+        if self._agreed and not self._names:
+            lines.append([("  what the plan means is read…   ", "muted"), ("Esc", "strong"), (" goes back", "")])
+        elif self._names:
+            what, name = self._names[0]
+            lines.append(
+                [
+                    ("  Type ", ""),
+                    (clean(name, 250), "strong"),
+                    (f", {what}, and Enter. ", ""),
+                    ("Esc", "strong"),
+                    (" goes back.", ""),
+                ]
+            )
+        else:
+            lines.append([("  y", "strong"), (f" {self._yes}   ", ""), ("Esc", "strong"), (" goes back", "")])
+        shown = [*lines[:-1], *wrap(lines[-1], max(20, self.size.width - 2), indent=4)]
+        self._text.styles.height = len(shown)
+        self._text.set(*shown)
+
+    def on_command_bar_submitted(self, message: CommandBar.Submitted) -> None:
+        """A name was typed: the next one, or done."""
+        message.stop()
+        what, name = self._names[0]
+        if message.text.strip() != name:
+            self._bar.show_error(f"that is not {what}")
+            return
+        self._names.pop(0)
+        if not self._names:
+            self._agree()
+        self._ask()
+
+    def on_command_bar_closed(self, message: CommandBar.Closed) -> None:
+        """Esc in the line."""
+        message.stop()
+        self.dismiss(False)
+
+    def action_agree(self) -> None:
+        """Only where no name is asked for."""
+        if not self._names:
+            self._agree()
+
+    def action_refuse(self) -> None:
+        """Nothing is done."""
+        self.dismiss(False)
+
+
+# Leaving while a change is on its way: what is waited for, since when, and what a second key does.
+
+
+class Waiting(ModalScreen[bool | None]):
+    """Waits for what was sent. True: leave without its answer; False: stay."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+q,ctrl+c,ctrl+d", "leave", "Leave", show=False, priority=True),
+        Binding("escape", "stay", "Stay", show=False),
+    ]
+
+    def __init__(self, session: Session, going: str) -> None:
+        """going: what happens once the answer is there (``leaves``)."""
+        super().__init__()
+        self._session = session
+        self._going = going
+        self._text = TextLines(classes="question")
+
+    def compose(self) -> ComposeResult:
+        """What is waited for."""
+        yield self._text
+
+    def on_mount(self) -> None:
+        """The seconds go on."""
+        self._write()
+        self.set_interval(1.0, self._write)
+
+    def on_resize(self) -> None:
+        """The lines are wrapped to the width."""
+        self._write()
+
+    def _write(self) -> None:
+        flying = self._session.in_flight
+        if flying is not None:
+            what, without = flying.waiting(datetime.now(UTC)), "without the answer: the outcome is unknown then"
+        elif self._session.committed:
+            what, without = "what was sent is answered; what it touched is described again", "at once"
+        else:
+            what, without = "the plan is read and checked; nothing was sent yet", "and sends nothing"
+        then = f"kac {self._going} when it is over."
+        keys: Line = [
+            ("q", "strong"),
+            (f" {self._going} {without}   ", ""),
+            ("Esc", "strong"),
+            (" stays", ""),
+        ]
+        width = max(20, self.size.width - 2)
+        body: list[Line] = [
+            [("  An apply is under way.", "strong")],
+            [("  " + clean(what, 400), "pending")],
+            [("  " + then, "")],
+            [("  ", ""), *keys],
+        ]
+        shown: list[Line] = [[("", "")], *(part for line in body for part in wrap(line, width, indent=2))]
+        self._text.styles.height = len(shown)
+        self._text.set(*shown)
+
+    def action_leave(self) -> None:
+        """Do not wait."""
+        self.dismiss(True)
+
+    def action_stay(self) -> None:
+        """Go on in the console."""
+        self.dismiss(False)

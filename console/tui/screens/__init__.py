@@ -1,1 +1,0 @@
-"""What stands above the panes for a moment: questions and help."""
