@@ -81,16 +81,17 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
     """Open the console on a context, until it is left. contexts: those that it can switch to. lake: where its past is,
     before what the environment and the context say."""
     from console.contexts import load
+    from console.tui.prefetch import SessionFactory
 
     found = load(os.environ, Path.home())
     for problem in found.own_problems:
         complain(f"warning: {problem}")
-    connecting = Connecting(client_of)
+    sessions = SessionFactory(client_of)
     try:
         # The first reads are on their way while Textual is imported here.
-        session = connecting.session(context)
+        session = sessions.session(context)
         from console.tui.app import run_console
 
-        return run_console(session, found.settings, connecting.session, contexts, lake)
+        return run_console(session, found.settings, sessions.session, contexts, lake)
     finally:
-        connecting.close()
+        sessions.close()

@@ -332,9 +332,10 @@ class Console(KeysInOrder["Context"]):
 
     @cached_property
     def past(self) -> JournalStatus:
-        """What was changed before."""
+        """The journal of the cluster that is shown."""
+        from console.tui.journal_status import JournalStatus
 
-        return Past(self)
+        return JournalStatus(self)
 
     async def do_check(self) -> None:
         """Let the brokers validate the plan."""

@@ -138,9 +138,10 @@ class Bar:
 
     @cached_property
     def _typing(self) -> BarLanguage:
-        """Made when the first command is typed."""
+        """Created when the first command is typed."""
+        from console.tui.bar_language import BarLanguage
 
-        return Typing(self._app, self._app.contexts.names())
+        return BarLanguage(self._app, self._app.contexts.names())
 
     def _highlight(self, text: str) -> Iterable[tuple[int, int, str]]:
         return self._typing.highlight(text) if self.line.mode.name == COMMAND else ()

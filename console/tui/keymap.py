@@ -1,4 +1,7 @@
-"""Every key of the console, declared once, with the conditions under which it works. Bindings, footer, `?` and docs/keys.md are made from it."""
+"""Every key of the console, declared once, with the conditions under which it works.
+
+Bindings, footer, `?` and docs/keys.md are made from it.
+"""
 
 from __future__ import annotations
 

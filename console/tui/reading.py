@@ -1,4 +1,7 @@
-"""When the screen reads what: the visible view on each tick, the header's facts now and then, slow sweeps in the background; and whether the cluster answers."""
+"""When the screen reads what, and whether the cluster answers.
+
+The visible view on each tick, the header's facts now and then, slow sweeps in the background.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,149 @@
+"""Process start to the first topic rows of the screen, to the end of ``kac --help`` and of ``kac configs --describe``.
+
+``python -m benchmarks.start --kac PATH [HOST:PORT] [--rounds 9]``: PATH is an installed `kac` in an environment with
+the run-time dependencies alone. Beside them in the same run the floors: its Python without anything, and with Textual
+alone. Each figure is given as wall time and as processor time of the process, which a loaded machine changes less. At
+the end the modules and classes that each start makes, of the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.cluster import filled_broker, topic_name
+from benchmarks.figures import load, report, report_ratio
+from benchmarks.terminal import Terminal
+from tests.support import start_counts
+
+ROW = b"service-0000.events"
+TICKS = os.sysconf("SC_CLK_TCK")
+LIMITS = {"screen": 0.42, "help": 0.05, "configs --describe": 0.18}
+"""Seconds of wall time on a machine that is otherwise idle."""
+
+
+class Taken(NamedTuple):
+    """Seconds that one run took: on the wall, and of the processor (user and system, all threads)."""
+
+    wall: float
+    processor: float
+
+
+def ended(command: Sequence[str]) -> Taken:
+    """A process from its start to its end; its output is read and thrown away. Raises RuntimeError where it fails."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = process.stdout.read() if process.stdout else b""
+    _, status, used = os.wait4(process.pid, 0)
+    took = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command}: {output.decode(errors='replace')[-500:]}")
+    return Taken(took, used.ru_utime + used.ru_stime)
+
+
+def first_rows(command: Sequence[str]) -> Taken:
+    """The screen from the start of its process until a topic's name is on it."""
+    with Terminal(command, columns=120, rows=40) as terminal:
+        took = terminal.until(ROW, 60.0)
+        stat = Path(f"/proc/{terminal.pid}/stat").read_text().rpartition(")")[2].split()
+        return Taken(took, (int(stat[11]) + int(stat[12])) / TICKS)
+
+
+def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, Taken]:
+    """The medians of each measure, taken in turn, after one round that is not counted."""
+    taken: dict[str, list[Taken]] = {name: [] for name in measures}
+    for turn in range(rounds + 1):
+        for name, measure in measures.items():
+            figures = measure()
+            if turn:
+                taken[name].append(figures)
+    medians = {}
+    for name, all_ in taken.items():
+        walls = [each.wall for each in all_]
+        medians[name] = Taken(statistics.median(walls), statistics.median(each.processor for each in all_))
+        figures_ = {
+            "wall_min": min(walls),
+            "wall": medians[name].wall,
+            "wall_max": max(walls),
+            "processor": medians[name].processor,
+        }
+        report(name, **{key: round(1e3 * seconds) for key, seconds in figures_.items()}, runs=rounds)
+    return medians
+
+
+def screen_counts(address: str, row: bytes = ROW) -> start_counts.StartCounts:
+    """What the screen has made when its first rows are there."""
+    terminals: list[Terminal] = []
+
+    def run(command: Sequence[str], environ: dict[str, str]) -> int:
+        terminals.append(Terminal(command, columns=120, rows=40, environ=environ))
+        terminals[0].until(row, 60.0)
+        return terminals[0].pid
+
+    try:
+        return start_counts.counted(run, "-b", address)
+    finally:
+        for terminal in terminals:
+            terminal.__exit__(None, None, None)
+
+
+def command_counts(*argv: str) -> start_counts.StartCounts:
+    """What a command has made at its end."""
+
+    def run(command: Sequence[str], environ: dict[str, str]) -> None:
+        subprocess.run(command, env={**os.environ, **environ}, check=True, stdout=subprocess.DEVNULL)
+
+    return start_counts.counted(run, *argv)
+
+
+def report_counts(what: str, found: start_counts.StartCounts) -> None:
+    """How many of each."""
+    report(
+        what,
+        modules=len(found.modules),
+        dataclasses=len(found.dataclasses),
+        structs=found.structs,
+        named_tuples=found.named_tuples,
+        others=found.others,
+    )
+
+
+def main() -> None:
+    """Take the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("address", nargs="?")
+    parser.add_argument("--kac", required=True)
+    parser.add_argument("--rounds", type=int, default=9)
+    options = parser.parse_args()
+    python = str(Path(options.kac).parent / "python")
+    report("machine", **load())
+    with nullcontext(options.address) if options.address else filled_broker() as address:
+        describe = ["configs", "--bootstrap-server", address, "--topic", topic_name(7), "--describe"]
+        medians = in_turn(
+            {
+                "floor: python": lambda: ended([python, "-c", "pass"]),
+                "floor: textual": lambda: ended([python, "-c", "import textual.app"]),
+                "help": lambda: ended([options.kac, "--help"]),
+                "configs --describe": lambda: ended([options.kac, *describe]),
+                "screen": lambda: first_rows([options.kac, "-b", address]),
+            },
+            options.rounds,
+        )
+        for name, limit in LIMITS.items():
+            report_ratio(f"{name}: seconds", medians[name].wall, limit)
+        report_counts("made: help", command_counts("--help"))
+        report_counts("made: configs --describe", command_counts(*describe))
+        report_counts("made: screen", screen_counts(address))
+    report("machine", **load())
+
+
+if __name__ == "__main__":
+    main()
