@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from console.admin.changes_acls import create_acls, delete_acls
-from console.admin.changes_configs import alter_configs
-from console.admin.changes_partitions import alter_reassignments, elect_leaders
-from console.admin.changes_quotas import alter_quotas
-from console.admin.changes_scram import alter_scram
-from console.admin.changes_topics import create_partitions, create_topics, delete_topics
+from console.admin.acls import create_acls, delete_acls
+from console.admin.configs import alter_configs
 from console.admin.link import Link
-from console.admin.topics import Progress
+from console.admin.partitions import alter_reassignments, elect_leaders
+from console.admin.quotas import alter_quotas
+from console.admin.scram import alter_scram
+from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
 from console.model.changes import (
     AlterConfigs,
     AlterQuotas,

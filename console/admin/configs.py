@@ -1,4 +1,8 @@
-"""Configs of every kind of resource: large reads in chunks, several in flight, decoded while the next is on its way."""
+"""Configs of every kind of resource: described in chunks, several in flight, and altered.
+
+DescribeConfigs (KIP-133, KIP-226, KIP-569) goes straight into the model while the next chunk is on its way. Changes go by
+IncrementalAlterConfigs (KIP-339), and by AlterConfigs (KIP-133) where a broker has nothing else.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from console.admin.bulk import collector_off
-from console.admin.error_codes import failure
+from console.admin.delivery import Answer, configs_verdict, deliver, list_items, refused
 from console.admin.errors import (
     AdminError,
     BrokerError,
@@ -19,16 +22,23 @@ from console.admin.errors import (
     RequestTimedOut,
     UnknownBroker,
     Unreachable,
+    failure,
 )
+from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
-from console.admin.routing import broker
-from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, ResourceType
+from console.admin.routing import ANY, Route, broker
+from console.model.changes import AlterConfigs, ConfigOp, Outcome, Status
+from console.model.codes import APPEND, BROKER, BROKER_LOGGER, CLIENT_METRICS, DELETE, SET, ResourceType
 from console.model.config import ConfigListing, ConfigResource, ConfigSet
 from console.model.failure import Failure
 from console.model.numbers import long_number
+from console.model.secret import Secret
 
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
+
+
+# Configs of every kind of resource: large reads in chunks, several in flight, decoded while the next is on its way.
 
 CHUNK = 100
 """Resources in one request: a few milliseconds of a broker's time, so that others get theirs."""
@@ -39,7 +49,7 @@ log = logging.getLogger(__name__)
 OnChunk = Callable[[ConfigListing], None]
 
 
-class _Memory:
+class _LinkMemory:
     """What one link remembers from listing to listing: decoders with their caches, and who describes topics."""
 
     def __init__(self) -> None:
@@ -54,7 +64,7 @@ class _Memory:
         return self.decoders[version]
 
 
-_memories: WeakKeyDictionary[Link, _Memory] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[Link, _LinkMemory] = WeakKeyDictionary()
 
 
 async def describe_configs(
@@ -75,7 +85,7 @@ async def describe_configs(
     starts over, so a resource may come twice; the later one counts.
     Raises AdminError where the others could not be described at all.
     """
-    memory = _memories.setdefault(link, _Memory())
+    memory = _memories.setdefault(link, _LinkMemory())
     wanted = list(dict.fromkeys(resources))
     named: dict[int, list[ConfigResource]] = {}
     others: list[ConfigResource] = []
@@ -85,9 +95,9 @@ async def describe_configs(
             others.append(resource)
         else:
             named.setdefault(broker_id, []).append(resource)
-    ask = _Ask(keys, synonyms, documentation)
+    ask = _RequestShape(keys, synonyms, documentation)
     listing = _Listing(on_chunk)
-    with collector_off():
+    with gc_paused():
         of_brokers = [
             asyncio.create_task(_describe_broker(link, memory, broker_id, mine, ask, listing))
             for broker_id, mine in named.items()
@@ -109,7 +119,7 @@ def named_broker(resource: ConfigResource) -> int | None:
     return long_number(resource.name) if resource.type in (BROKER, BROKER_LOGGER) else None
 
 
-class _Ask:
+class _RequestShape:
     """What to tell of each resource; makes the requests."""
 
     def __init__(self, keys: Sequence[str] | None, synonyms: bool, documentation: bool) -> None:
@@ -157,24 +167,29 @@ class _Listing:
 
 
 async def _describe_broker(
-    link: Link, memory: _Memory, broker_id: int, resources: list[ConfigResource], ask: _Ask, listing: _Listing
+    link: Link,
+    memory: _LinkMemory,
+    broker_id: int,
+    resources: list[ConfigResource],
+    ask: _RequestShape,
+    listing: _Listing,
 ) -> None:
     try:
-        part = await _chunk(link, memory, broker_id, resources, ask)
+        part = await _describe_chunk(link, memory, broker_id, resources, ask)
     except AdminError as error:
         part = ConfigListing({}, dict.fromkeys(resources, error.failure))
     listing.add(part)
 
 
 async def _describe_others(
-    link: Link, memory: _Memory, resources: list[ConfigResource], ask: _Ask, listing: _Listing
+    link: Link, memory: _LinkMemory, resources: list[ConfigResource], ask: _RequestShape, listing: _Listing
 ) -> None:
     """From one broker, or where it is lost, all over again from another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(link, memory, tried)
         try:
-            await _from_one(link, memory, describer, resources, ask, listing)
+            await _describe_from(link, memory, describer, resources, ask, listing)
         except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
             await link.refresh()
@@ -184,7 +199,7 @@ async def _describe_others(
             return
 
 
-async def _describer(link: Link, memory: _Memory, tried: set[int]) -> int:
+async def _describer(link: Link, memory: _LinkMemory, tried: set[int]) -> int:
     """Who describes what any broker could: the one of last time, else one of the addresses that were given."""
     nodes = await link.nodes()
     if memory.describer not in nodes.brokers or memory.describer in tried:
@@ -195,15 +210,20 @@ async def _describer(link: Link, memory: _Memory, tried: set[int]) -> int:
     return memory.describer
 
 
-async def _from_one(
-    link: Link, memory: _Memory, broker_id: int, resources: list[ConfigResource], ask: _Ask, listing: _Listing
+async def _describe_from(
+    link: Link,
+    memory: _LinkMemory,
+    broker_id: int,
+    resources: list[ConfigResource],
+    ask: _RequestShape,
+    listing: _Listing,
 ) -> None:
     waiting = deque(chunks(resources))
     flying: deque[asyncio.Task[ConfigListing]] = deque()
     try:
         while waiting or flying:
             while waiting and len(flying) < IN_FLIGHT:
-                flying.append(asyncio.create_task(_chunk(link, memory, broker_id, waiting.popleft(), ask)))
+                flying.append(asyncio.create_task(_describe_chunk(link, memory, broker_id, waiting.popleft(), ask)))
             part = await flying.popleft()
             listing.add(ConfigListing(part.sets, part.failures, broker_id))
     finally:
@@ -219,10 +239,10 @@ def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
     return [mine[start : start + CHUNK] for mine in by_type.values() for start in range(0, len(mine), CHUNK)]
 
 
-async def _chunk(
-    link: Link, memory: _Memory, broker_id: int, resources: Sequence[ConfigResource], ask: _Ask
+async def _describe_chunk(
+    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], ask: _RequestShape
 ) -> ConfigListing:
-    from console.wire.frames import MalformedFrame
+    from console.wire.bounds_check import MalformedFrame
 
     raw = await link.call_raw("describe_configs", ask.request(resources), to=broker(broker_id))
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
@@ -274,3 +294,169 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
 def _names_broker(resource: ConfigResource) -> bool:
     """Whether a name that a broker gave is a broker's id, or that of the default of all."""
     return resource.is_cluster_default or named_broker(resource) is not None
+
+
+# IncrementalAlterConfigs (KIP-339), and AlterConfigs (KIP-133) where a broker has nothing else.
+
+_FEW_KEYS = 50
+
+
+async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome for each resource: its keys are applied all or none. Raises AdminError where nothing was sent."""
+    to = _route_of(request)
+    if await link.version("incremental_alter_configs", to) is None:
+        return await replace_configs(link, request, validate_only=validate_only)
+
+    async def ask(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.IncrementalAlterConfigsRequest(
+                resources=tuple(
+                    kio.AlterConfigsResource(
+                        resource_type=resource.type,
+                        resource_name=resource.name,
+                        configs=tuple(
+                            kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
+                            for op in request.ops[resource]
+                        ),
+                    )
+                    for resource in resources
+                ),
+                validate_only=validate_only,
+            )
+
+        response = await link.call("incremental_alter_configs", build, to=to, change=not validate_only)
+        return _answers(response)
+
+    outcomes = await deliver(
+        request.ops, ask, _described_again(link, request), validate_only=validate_only, secrets=_secrets(request)
+    )
+    return tuple(outcomes[resource] for resource in request.ops)
+
+
+async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """The same by AlterConfigs, which deletes every override that it does not name, so all are read and carried over.
+
+    Refused, each for its resource alone: broker loggers; a resource with a sensitive override that is not edited, since
+    it can't be read back; one whose overrides are not those that the plan was made on; a key that is named twice; the
+    last because such a request is never answered. Raises AdminError where nothing was sent.
+    """
+    to = _route_of(request)
+    readable = [resource for resource in request.ops if resource.type != BROKER_LOGGER]
+    listing = await describe_configs(link, readable)
+    outcomes: dict[ConfigResource, Outcome] = {}
+    whole: dict[ConfigResource, dict[str, str]] = {}
+    for resource, ops in request.ops.items():
+        known = listing.sets.get(resource)
+        if resource.type == BROKER_LOGGER:
+            outcomes[resource] = refused(
+                resource, "UNSUPPORTED", "this broker can't alter its loggers", "It needs Kafka ≥ 2.4."
+            )
+        elif known is None:
+            outcomes[resource] = Outcome(resource, Status.FAILED, listing.failures[resource])
+        else:
+            full = replacement(resource, ops, known, request.prior.get(resource))
+            if isinstance(full, Outcome):
+                outcomes[resource] = full
+            else:
+                whole[resource] = full
+
+    async def ask(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.AlterConfigsRequest(
+                resources=tuple(
+                    kio.AlterConfigsResource(
+                        resource_type=resource.type,
+                        resource_name=resource.name,
+                        configs=tuple(
+                            kio.AlterableConfig(name=key, value=value) for key, value in whole[resource].items()
+                        ),
+                    )
+                    for resource in resources
+                ),
+                validate_only=validate_only,
+            )
+
+        return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
+
+    outcomes |= await deliver(
+        whole, ask, _described_again(link, request), validate_only=validate_only, secrets=_secrets(request)
+    )
+    return tuple(outcomes[resource] for resource in request.ops)
+
+
+def replacement(
+    resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet, prior: Mapping[str, str | None] | None
+) -> dict[str, str] | Outcome:
+    """All overrides that the resource is to have, or why that can't be told. A secret is in it as plain text.
+
+    known: what the resource has now. prior: the overrides that the plan was made on, None where that is not known.
+    """
+    own = {entry.name: entry.value for entry in known.overrides(resource)}
+    before = own if prior is None else dict(prior)
+    changed = sorted({key for key, _ in own.items() ^ before.items()})
+    if changed:
+        return refused(
+            resource,
+            "CHANGED_MEANWHILE",
+            f"{', '.join(changed)} changed since the plan was made",
+            "Refresh, look at the plan again and apply it.",
+        )
+    edited: set[str] = set()
+    full: dict[str, str | None] = dict(own)
+    for op in ops:
+        if op.key in edited:
+            return refused(resource, "DUPLICATE", f"{op.key} is named twice", "Keep one of the edits.")
+        edited.add(op.key)
+        if op.op == DELETE:
+            full.pop(op.key, None)
+        elif op.op == SET:
+            full[op.key] = _revealed(op.value)
+        else:
+            entry = known.get(op.key)
+            now = list_items(entry.value if entry is not None else None)
+            items = list_items(_revealed(op.value))
+            kept = [item for item in now if item not in items]
+            full[op.key] = ",".join((*now, *(i for i in items if i not in now)) if op.op == APPEND else kept)
+    hidden = sorted(key for key, value in full.items() if value is None)
+    if hidden:
+        return refused(
+            resource,
+            "SENSITIVE_OVERRIDE",
+            f"this broker replaces all overrides at once, and {', '.join(hidden)} can't be read back to be kept",
+            "Set these too in the same plan, or use kafka-configs on a newer broker.",
+        )
+    return {key: value for key, value in full.items() if value is not None}
+
+
+def _described_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[ConfigResource]], Any]:
+    async def look(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Status]:
+        keys = list(dict.fromkeys(op.key for resource in resources for op in request.ops[resource]))
+        listing = await describe_configs(link, resources, keys=keys if len(keys) <= _FEW_KEYS else None)
+        return {
+            resource: configs_verdict(resource, request.ops[resource], listing.sets.get(resource))
+            for resource in resources
+        }
+
+    return look
+
+
+def _route_of(request: AlterConfigs) -> Route:
+    return ANY if request.broker is None else broker(request.broker)
+
+
+def _secrets(request: AlterConfigs) -> list[Secret]:
+    return [op.value for ops in request.ops.values() for op in ops if isinstance(op.value, Secret)]
+
+
+def _revealed(value: str | Secret | None) -> str | None:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def _answers(response: Any) -> dict[ConfigResource, Answer]:
+    return {
+        ConfigResource(ResourceType(result.resource_type), result.resource_name): (
+            result.error_code,
+            result.error_message,
+        )
+        for result in response.responses
+    }

@@ -8,18 +8,11 @@ import ssl
 from collections.abc import Sequence
 from datetime import datetime
 
-from console.admin.address import Address, show
-from console.admin.errors import (
-    AdminError,
-    AuthenticationFailed,
-    NotKafkaBroker,
-    TlsFailed,
-    Unreachable,
-)
-from console.admin.settings import ConnectionSettings
+from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
+from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 from console.wire.connection import ConnectFailed, NotKafka, Stage
-from console.wire.scram import NotTheBroker
+from console.wire.sasl import NotTheBroker
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
@@ -39,7 +32,7 @@ def connect_error(
     cause = _root(error)
     if isinstance(cause, AdminError):
         return cause
-    where = show(address)
+    where = show_address(address)
     if isinstance(cause, ssl.SSLError):
         return _tls_error(cause, where, settings)
     if error.stage is Stage.OPENING:
@@ -66,7 +59,7 @@ def refused_credentials(error: Exception) -> bool:
 
 def not_a_broker(address: Address) -> AdminError:
     """Something speaks Kafka there and can't tell of brokers: a KRaft controller."""
-    message = f"{show(address)} is a controller's listener: it has no Metadata"
+    message = f"{show_address(address)} is a controller's listener: it has no Metadata"
     return NotKafkaBroker(Failure("NOT_KAFKA", message, "Use the address of a broker's listener."))
 
 
@@ -116,7 +109,7 @@ def _not_set_up(error: Exception, address: Address) -> AdminError:
     return Unreachable(
         Failure(
             "UNREACHABLE",
-            f"{show(address)} was not even tried: {type(error).__name__} {error}".rstrip(),
+            f"{show_address(address)} was not even tried: {type(error).__name__} {error}".rstrip(),
             "Check the security settings of this context.",
         )
     )

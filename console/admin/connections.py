@@ -1,20 +1,23 @@
-"""The open connections of one client: one to each broker that was asked for, and one to whoever answered first."""
+"""The open connections of one client: one to each broker that was asked for, and one to the broker that answered first."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from console.admin.address import Address
 from console.admin.errors import AdminError, AuthenticationFailed
-from console.admin.race import first_to_open
-from console.admin.settings import ConnectionSettings
+from console.admin.happy_eyeballs import first_to_open
+from console.admin.settings import Address, ConnectionSettings, SaslSettings
+from console.model.failure import Failure
 
 if TYPE_CHECKING:
-    from console.wire.carried import Exchange
+    from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
 
+
+# The open connections of one client: one to each broker that was asked for, and one to whoever answered first.
 
 REFUSAL_SECONDS = 30.0
 """How long refused credentials are not tried again: a console that refreshes must not lock an account."""
@@ -190,3 +193,46 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
         arguments["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
         arguments.update(sasl_arguments(settings))
     return arguments
+
+
+# SASL: what aiokafka's connections take for a mechanism and its credentials.
+
+TOKEN_SHARE = 0.8
+"""Share of the time to connect that a token may take, so that a slow endpoint is told as such."""
+
+
+def sasl_arguments(settings: ConnectionSettings) -> dict[str, Any]:
+    """The arguments ``sasl_…`` of aiokafka.conn.create_conn; none for a protocol without SASL.
+
+    Raises AuthenticationFailed where what the mechanism needs is missing.
+    """
+    if not settings.security_protocol.startswith("SASL_"):
+        return {}
+    sasl = settings.sasl
+    if sasl is None:
+        raise _incomplete_sasl(
+            f"{settings.security_protocol} wants credentials, and there are none", "Set sasl.mechanism."
+        )
+    arguments: dict[str, Any] = {"sasl_mechanism": sasl.mechanism}
+    if sasl.mechanism == "OAUTHBEARER":
+        from console.admin.oauth import token_provider
+
+        return arguments | {"sasl_oauth_token_provider": token_provider(sasl, TOKEN_SHARE * settings.connect_timeout)}
+    if sasl.mechanism == "GSSAPI":
+        return arguments | _kerberos(sasl)
+    if sasl.username is None or sasl.password is None:
+        raise _incomplete_sasl(f"{sasl.mechanism} wants a user and a password", "Set sasl.jaas.config.")
+    return arguments | {"sasl_plain_username": sasl.username, "sasl_plain_password": sasl.password.reveal()}
+
+
+def _kerberos(sasl: SaslSettings) -> dict[str, Any]:
+    if find_spec("gssapi") is None:
+        raise _incomplete_sasl(
+            "GSSAPI (Kerberos) needs the Python package gssapi, which is not installed",
+            "Install it where kac is installed, as with: pipx inject kafka-admin-console gssapi.",
+        )
+    return {"sasl_kerberos_service_name": sasl.options.get("kerberos.service.name", "kafka")}
+
+
+def _incomplete_sasl(message: str, remedy: str) -> AuthenticationFailed:
+    return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))

@@ -1,6 +1,6 @@
-"""What can go wrong on the way to an answer.
+"""What can go wrong on the way to an answer, and what a broker's error code means for an operator.
 
-AdminError                 everything below; `.failure` says it in plain words
+AdminError                 everything below; `.failure` has the text for an operator
 ├── Unreachable            no connection: unknown host, refused, timed out while connecting
 ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
 ├── AuthenticationFailed   the broker refused the credentials or the mechanism
@@ -11,14 +11,34 @@ AdminError                 everything below; `.failure` says it in plain words
 ├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
 │   └── Unsupported        it does not have the API, or not the version needed
 ├── UnknownBroker          no broker of this id is in the cluster
-├── ReadOnly               the client was told to change nothing; nothing was sent
+├── ReadOnly               the client is read-only; nothing was sent
 ├── NotSendable            the request holds what its format cannot carry; nothing was sent
 └── BadAnswer              the answer could not be read
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from console.model.failure import Failure
+
+# What can go wrong on the way to an answer.
+#
+# AdminError                 everything below; `.failure` says it in plain words
+# ├── Unreachable            no connection: unknown host, refused, timed out while connecting
+# ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
+# ├── AuthenticationFailed   the broker refused the credentials or the mechanism
+# ├── NotKafkaBroker         something answered that is no Kafka broker
+# ├── RequestTimedOut        sent, not answered in time (a read)
+# ├── Disconnected           the connection was lost before the answer came (a read)
+# ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
+# ├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
+# │   └── Unsupported        it does not have the API, or not the version needed
+# ├── UnknownBroker          no broker of this id is in the cluster
+# ├── ReadOnly               the client was told to change nothing; nothing was sent
+# ├── NotSendable            the request holds what its format cannot carry; nothing was sent
+# └── BadAnswer              the answer could not be read
 
 
 class AdminError(Exception):
@@ -99,3 +119,132 @@ class Unsupported(BrokerError):
                 "Nothing to do but to upgrade the brokers; everything else works.",
             )
         )
+
+
+# Kafka's error codes (org.apache.kafka.common.protocol.Errors): names, which are worth another try, and remedies.
+
+NONE = 0
+NOT_LEADER_OR_FOLLOWER = 6
+REQUEST_TIMED_OUT = 7
+COORDINATOR_LOAD_IN_PROGRESS = 14
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+UNSUPPORTED_VERSION = 35
+NOT_CONTROLLER = 41
+SECURITY_DISABLED = 54
+GROUP_ID_NOT_FOUND = 69
+THROTTLING_QUOTA_EXCEEDED = 89
+
+_ACL_NEEDED = "Ask an administrator of the cluster for an ACL: {right}."
+_PASSES = "Usually over in seconds: try again."
+_COORDINATOR = "The group's coordinator is moving or loading; try again in a moment."
+
+REMEDIES: Mapping[str, str] = {
+    "UNKNOWN_SERVER_ERROR": "The broker failed in a way it did not foresee: its server.log at this time says how.",
+    "UNKNOWN_TOPIC_OR_PARTITION": (
+        "Check the name. A topic made or deleted just now takes a moment to be known everywhere; without the right "
+        "to DESCRIBE it, an existing topic answers so too."
+    ),
+    "LEADER_NOT_AVAILABLE": "A leader is being elected: try again; if it lasts, look for brokers that are down.",
+    "NOT_LEADER_OR_FOLLOWER": "Leadership has just moved: try again.",
+    "REQUEST_TIMED_OUT": (
+        "The brokers did not finish in the time given. It may still be carried out: look again before repeating it."
+    ),
+    "BROKER_NOT_AVAILABLE": "That broker is down or restarting: look at its process and its server.log.",
+    "REPLICA_NOT_AVAILABLE": "A replica is offline: look for brokers or log directories that are down.",
+    "NETWORK_EXCEPTION": "A broker could not reach another one: look at the network between them.",
+    "COORDINATOR_LOAD_IN_PROGRESS": _COORDINATOR,
+    "COORDINATOR_NOT_AVAILABLE": _COORDINATOR,
+    "NOT_COORDINATOR": _COORDINATOR,
+    "INVALID_TOPIC_EXCEPTION": (
+        "A topic's name has 1 to 249 of letters, digits, '.', '_' and '-', and must not differ from another's only in "
+        "'.' and '_'."
+    ),
+    "TOPIC_AUTHORIZATION_FAILED": _ACL_NEEDED.format(
+        right="the operation (DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS, CREATE, DELETE…) on TOPIC"
+    ),
+    "GROUP_AUTHORIZATION_FAILED": _ACL_NEEDED.format(right="DESCRIBE or READ on GROUP"),
+    "CLUSTER_AUTHORIZATION_FAILED": _ACL_NEEDED.format(
+        right="the operation (DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS, ALTER, CREATE) on CLUSTER kafka-cluster"
+    ),
+    "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _ACL_NEEDED.format(right="DESCRIBE or WRITE on TRANSACTIONAL_ID"),
+    "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _ACL_NEEDED.format(right="DESCRIBE on DELEGATION_TOKEN"),
+    "UNSUPPORTED_SASL_MECHANISM": "Set sasl.mechanism to one that the listener has.",
+    "ILLEGAL_SASL_STATE": "The listener takes no SASL: use the port of one that does.",
+    "SASL_AUTHENTICATION_FAILED": "Check user name and password.",
+    "UNSUPPORTED_VERSION": "These brokers do not have this feature, or not enabled: upgrade them, or do without.",
+    "TOPIC_ALREADY_EXISTS": "Choose another name, or alter the topic that is there.",
+    "INVALID_PARTITIONS": "A topic can only grow: give more partitions than it has, and at least one.",
+    "INVALID_REPLICATION_FACTOR": "Give at most as many replicas as brokers are alive, and at least one.",
+    "INVALID_REPLICA_ASSIGNMENT": "Name each broker once, only brokers that are alive, and as many for each partition.",
+    "INVALID_CONFIG": "Check the key's name and the value's type and range.",
+    "NOT_CONTROLLER": "The controller has just moved: try again.",
+    "INVALID_REQUEST": "The broker's message says which part it does not take.",
+    "POLICY_VIOLATION": "A policy of this cluster forbids it (alter.config.policy, create.topic.policy), or the batch "
+    "is larger than the controller takes: ask its administrators, or send less at once.",
+    "SECURITY_DISABLED": "No authorizer runs on the brokers: without authorizer.class.name there are no ACLs.",
+    "OPERATION_NOT_ATTEMPTED": "Something else in the same request failed first: correct that and send again.",
+    "KAFKA_STORAGE_ERROR": "A log directory failed: look at that broker's disk and its server.log.",
+    "LOG_DIR_NOT_FOUND": "The broker has no such log directory, or it is offline.",
+    "REASSIGNMENT_IN_PROGRESS": "Wait until the running reassignment of the partition is done, or cancel it.",
+    "NO_REASSIGNMENT_IN_PROGRESS": "There is nothing to cancel: the partition is not being moved.",
+    "DELEGATION_TOKEN_AUTH_DISABLED": "Delegation tokens are off: the brokers have no delegation.token.secret.key.",
+    "DELEGATION_TOKEN_NOT_FOUND": "The token is gone: it was cancelled or has expired. Make a new one.",
+    "DELEGATION_TOKEN_OWNER_MISMATCH": "Only the token's owner and its renewers may do this: connect as one of them.",
+    "DELEGATION_TOKEN_REQUEST_NOT_ALLOWED": "Ask for tokens over SASL or mTLS, not as somebody who used a token.",
+    "DELEGATION_TOKEN_EXPIRED": "The token has expired: make a new one.",
+    "INVALID_PRINCIPAL_TYPE": "Write the principal as User:name.",
+    "NON_EMPTY_GROUP": "The group has members: stop its consumers first.",
+    "GROUP_ID_NOT_FOUND": "No such group: check its name; a group without members and offsets is forgotten.",
+    "TOPIC_DELETION_DISABLED": "The brokers have delete.topic.enable=false.",
+    "PREFERRED_LEADER_NOT_AVAILABLE": "The preferred replica is down or out of sync: bring its broker back first.",
+    "ELIGIBLE_LEADERS_NOT_AVAILABLE": "No replica in sync is alive: bring one back, or accept loss with unclean.",
+    "ELECTION_NOT_NEEDED": "Nothing to do: the preferred replica leads already.",
+    "UNSTABLE_OFFSET_COMMIT": "A transaction of this group is not finished: try again in a moment.",
+    "THROTTLING_QUOTA_EXCEEDED": "A controller_mutation_rate quota holds it back: try again later, or raise the quota.",
+    "RESOURCE_NOT_FOUND": "There is no such user or credential: check the name and the mechanism.",
+    "DUPLICATE_RESOURCE": "The request names it twice: keep one.",
+    "UNACCEPTABLE_CREDENTIAL": "Give a user name, and between 4096 and 16384 iterations.",
+    "INVALID_UPDATE_VERSION": "The brokers do not support that feature level: see what each of them supports.",
+    "FEATURE_UPDATE_FAILED": "Not every broker can do that feature level: see the brokers' versions.",
+    "UNKNOWN_TOPIC_ID": "The topic was deleted meanwhile: refresh.",
+    "BROKER_ID_NOT_REGISTERED": "No broker of this id is registered: check the id.",
+    "INELIGIBLE_REPLICA": "A replica that was named can't be in sync now: its broker is down or shutting down.",
+    "UNKNOWN_CONTROLLER_ID": "The quorum has no controller of that id.",
+    "UNSUPPORTED_ENDPOINT_TYPE": "This address is a controller's: use a broker's listener.",
+    "MISMATCHED_ENDPOINT_TYPE": "This address is a controller's: use a broker's listener.",
+    "INVALID_REGULAR_EXPRESSION": "Correct the expression (RE2 syntax).",
+    "REBOOTSTRAP_REQUIRED": "The brokers known are out of date: connect anew.",
+}
+"""By name, for the errors that an administrator meets; the others of a kind that passes say so."""
+
+
+@cache
+def _names() -> dict[int, tuple[str, bool]]:
+    # kio is loaded by the time that an answer is there, so its enumeration costs nothing here.
+    from kio.schema.errors import ErrorCode
+
+    return {code.value: (code.name.upper(), code.retriable) for code in ErrorCode}
+
+
+def error_name(code: int) -> str:
+    """Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; of 0 it is ``NONE``."""
+    known = _names().get(code)
+    return known[0] if known else f"UNKNOWN({code})"
+
+
+def is_retriable(code: int) -> bool:
+    """Whether Kafka counts the error as passing (RetriableException): the same request may succeed a little later."""
+    known = _names().get(code)
+    return known is not None and known[1]
+
+
+def failure(code: int, message: str | None = None) -> Failure:
+    """The failure that a broker's error code stands for. message: the broker's own words, as they came."""
+    name = error_name(code)
+    remedy = REMEDIES.get(name, "")
+    if not remedy and is_retriable(code):
+        remedy = _PASSES
+    if not remedy and name.startswith("UNKNOWN("):
+        remedy = "This console does not know the error: the brokers are newer. Their documentation tells."
+    return Failure(name, message or "", remedy)

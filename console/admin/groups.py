@@ -1,21 +1,367 @@
-"""Groups: which there are and in which state; described and with their lag by the modules beside this one."""
+"""Groups: listed, described with their members whatever protocol they speak, and their lag."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from console.admin.error_codes import failure
-from console.admin.errors import AdminError, BrokerError
-from console.admin.group_describe import MOVING, SETTLE_SECONDS, describe_groups
-from console.admin.group_lag import group_lag
+from console.admin.errors import (
+    COORDINATOR_LOAD_IN_PROGRESS,
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_ID_NOT_FOUND,
+    NOT_COORDINATOR,
+    UNSUPPORTED_VERSION,
+    AdminError,
+    BrokerError,
+    failure,
+)
 from console.admin.link import Link
-from console.admin.retry import until_settled
-from console.admin.routing import broker
-from console.model.cluster import Group, GroupListing
+from console.admin.partitions import LATEST, Place, list_offsets
+from console.admin.routing import broker, until_settled
+from console.model.cluster import Group, GroupLag, GroupListing, GroupMember, PartitionLag
 from console.model.failure import Failure
+
+# Groups described by their coordinators: members and what they are assigned, whatever protocol a group speaks.
+
+SETTLE_SECONDS = 10.0
+"""How long a group whose coordinator moves or loads is asked again."""
+
+_VERSION_SIZE = 2
+MOVING = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
+_NOT_OF_THIS_KIND = frozenset({GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION})
+_DEAD = "Dead"
+
+Places = tuple[tuple[str, int], ...]
+"""(topic, partition) pairs."""
+
+log = logging.getLogger(__name__)
+
+
+async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str, int], dict[str, Failure]]:
+    """Group -> its coordinator's broker id, and why for groups that have none. Raises AdminError."""
+    wanted = tuple(dict.fromkeys(names))
+    if not wanted:
+        return {}, {}
+    found = await until_settled(
+        lambda: _coordinators(link, wanted),
+        lambda answer: any(code in MOVING for _, code, _ in answer.values()),
+        within=SETTLE_SECONDS,
+    )
+    return (
+        {name: node for name, (node, code, _) in found.items() if not code},
+        {name: failure(code, message) for name, (_, code, message) in found.items() if code},
+    )
+
+
+async def _coordinators(link: Link, names: tuple[str, ...]) -> dict[str, tuple[int, int, str | None]]:
+    """Group -> (broker id, error code, message); several at once from version 4 on (KIP-699)."""
+    if (await link.version("find_coordinator") or 0) >= 4:
+        response = await link.call("find_coordinator", lambda kio: kio.FindCoordinatorRequest(coordinator_keys=names))
+        return {c.key: (c.node_id, c.error_code, c.error_message) for c in response.coordinators}
+
+    async def one(name: str) -> tuple[int, int, str | None]:
+        response = await link.call("find_coordinator", lambda kio: kio.FindCoordinatorRequest(key=name))
+        return response.node_id, response.error_code, getattr(response, "error_message", None)
+
+    return dict(zip(names, await asyncio.gather(*map(one, names)), strict=True))
+
+
+async def describe_groups(link: Link, names: Sequence[str]) -> GroupListing:
+    """Each group with its members and what they are assigned, or why not. Raises AdminError.
+
+    A coordinator is asked by one protocol after the other, until one knows the group: consumer (KIP-848), classic,
+    share (KIP-932), streams (KIP-1071).
+    """
+    coordinators, failures = await find_coordinators(link, names)
+    by_broker: dict[int, list[str]] = {}
+    for name, broker_id in coordinators.items():
+        by_broker.setdefault(broker_id, []).append(name)
+    parts = await asyncio.gather(*(_describe_at(link, broker_id, mine) for broker_id, mine in by_broker.items()))
+    groups: dict[str, Group] = {}
+    for part in parts:
+        groups.update(part.groups)
+        failures.update(part.failures)
+    return GroupListing(groups, failures)
+
+
+async def _describe_at(link: Link, broker_id: int, names: list[str]) -> GroupListing:
+    """The groups of one coordinator."""
+    groups: dict[str, Group] = {}
+    failures: dict[str, Failure] = {}
+    left = names
+    for protocol in _PROTOCOLS:
+        if not left:
+            break
+        try:
+            answers = await _describe_by(link, protocol, broker_id, left)
+        except AdminError as error:
+            failures.update(dict.fromkeys(left, error.failure))
+            return GroupListing(groups, failures)
+        for described in answers:
+            if described.error_code in _NOT_OF_THIS_KIND or described.group_state == _DEAD:
+                continue
+            left = [name for name in left if name != described.group_id]
+            if described.error_code:
+                message = getattr(described, "error_message", None)
+                failures[described.group_id] = failure(described.error_code, message)
+            else:
+                groups[described.group_id] = protocol.group(described, broker_id)
+    failures.update(dict.fromkeys(left, failure(GROUP_ID_NOT_FOUND)))
+    return GroupListing(groups, failures)
+
+
+async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: Sequence[str]) -> Sequence[Any]:
+    """What the coordinator tells of these groups by one protocol; nothing where it does not have it."""
+    to = broker(broker_id)
+    if await link.version(protocol.api, to) is None:
+        return ()
+
+    def ask(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        request = getattr(kio, protocol.request)
+        return for_version(request, group_ids=tuple(names), groups=tuple(names), include_authorized_operations=False)
+
+    response = await until_settled(
+        lambda: link.call(protocol.api, ask, to=to),
+        lambda answer: any(group.error_code in MOVING for group in answer.groups),
+        within=SETTLE_SECONDS,
+    )
+    groups: Sequence[Any] = response.groups
+    return groups
+
+
+def consumer_group(described: Any, coordinator: int) -> Group:
+    """From a ConsumerGroupDescribe response's group."""
+    members = (
+        GroupMember(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            _assigned_places(member.assignment.topic_partitions),
+            member.instance_id,
+        )
+        for member in described.members
+    )
+    return Group(
+        described.group_id, described.group_state, "consumer", "consumer", coordinator, _members_by_client(members)
+    )
+
+
+def share_group(described: Any, coordinator: int) -> Group:
+    """From a ShareGroupDescribe response's group."""
+    members = (
+        GroupMember(
+            member.member_id, member.client_id, member.client_host, _assigned_places(member.assignment.topic_partitions)
+        )
+        for member in described.members
+    )
+    return Group(described.group_id, described.group_state, "share", "share", coordinator, _members_by_client(members))
+
+
+def streams_group(described: Any, coordinator: int) -> Group:
+    """From a StreamsGroupDescribe response's group: a task stands for that partition of all its source topics."""
+    topology = described.topology.subtopologies if described.topology else None
+    sources = {
+        part.subtopology_id: (*part.source_topics, *(topic.name for topic in part.repartition_source_topics))
+        for part in topology or ()
+    }
+    members = (
+        GroupMember(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            tuple(
+                sorted(
+                    (topic, partition)
+                    for tasks in member.assignment.active_tasks
+                    for topic in sources.get(tasks.subtopology_id, ())
+                    for partition in tasks.partitions
+                )
+            ),
+            member.instance_id,
+        )
+        for member in described.members
+    )
+    return Group(
+        described.group_id, described.group_state, "streams", "streams", coordinator, _members_by_client(members)
+    )
+
+
+def classic_group(described: Any, coordinator: int) -> Group:
+    """From a DescribeGroups response's group; only consumers' assignments have a form that is known."""
+    of_consumers = described.protocol_type == "consumer"
+    members = (
+        GroupMember(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            consumer_assignment(member.member_assignment) if of_consumers else (),
+            getattr(member, "group_instance_id", None),
+        )
+        for member in described.members
+    )
+    return Group(
+        described.group_id,
+        described.group_state,
+        "classic",
+        described.protocol_type,
+        coordinator,
+        _members_by_client(members),
+    )
+
+
+def consumer_assignment(data: bytes) -> Places:
+    """What the group's leader wrote for a member (ConsumerProtocolAssignment): a version and the partitions.
+
+    Brokers keep these bytes unread, so they may be anything; what is no assignment counts as none.
+    """
+    from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment
+    from kio.serial import entity_reader
+
+    from console.wire.bounds_check import check_message
+
+    if len(data) <= _VERSION_SIZE:
+        return ()
+    try:
+        # Later versions only append, so the first one reads them all.
+        check_message(ConsumerProtocolAssignment, data, _VERSION_SIZE)
+        assignment, _ = entity_reader(ConsumerProtocolAssignment)(data, _VERSION_SIZE)
+    except Exception:  # noqa: BLE001 kio raises several kinds
+        log.info("a member's assignment of %d bytes is not a consumer's", len(data))
+        return ()
+    return tuple(sorted((part.topic, number) for part in assignment.assigned_partitions for number in part.partitions))
+
+
+def _assigned_places(topic_partitions: Iterable[Any]) -> Places:
+    return tuple(sorted((topic.topic_name, number) for topic in topic_partitions for number in topic.partitions))
+
+
+def _members_by_client(members: Iterable[GroupMember]) -> tuple[GroupMember, ...]:
+    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
+
+
+class _Protocol(NamedTuple):
+    """How groups of one kind are described."""
+
+    api: str
+    request: str
+    group: Callable[[Any, int], Group]
+
+
+_PROTOCOLS = (
+    _Protocol("consumer_group_describe", "ConsumerGroupDescribeRequest", consumer_group),
+    _Protocol("describe_groups", "DescribeGroupsRequest", classic_group),
+    _Protocol("share_group_describe", "ShareGroupDescribeRequest", share_group),
+    _Protocol("streams_group_describe", "StreamsGroupDescribeRequest", streams_group),
+)
+
+
+# How far a group is behind: what it committed, against the ends of the partitions.
+
+_UNSTABLE_OFFSET_COMMIT = 88
+_BY_TOPIC_ID = 10
+_SEVERAL_GROUPS = 8
+
+
+async def group_lag(link: Link, name: str) -> GroupLag:
+    """The lag of a group by partition: all that it committed to or is assigned, sorted.
+
+    What could not be read of some partitions is in the failures; raises BrokerError where nothing could be, and other
+    AdminErrors.
+    """
+    coordinators, failures = await find_coordinators(link, [name])
+    if name not in coordinators:
+        raise BrokerError(failures[name])
+    (committed, problems), described = await asyncio.gather(
+        _committed_offsets(link, name, coordinators[name]), describe_groups(link, [name])
+    )
+    group = described.groups.get(name)
+    if group is None and not committed:
+        raise BrokerError(described.failures[name])
+    members = {place: member.member_id for member in (group and group.members) or () for place in member.assignment}
+    places = tuple(sorted(committed.keys() | members.keys()))
+    ends, more = await list_offsets(link, dict.fromkeys(places, LATEST))
+    return GroupLag(lags(places, committed, ends, members), (*problems, *more))
+
+
+def lags(
+    places: Places, committed: Mapping[Place, int], ends: Mapping[Place, int], members: Mapping[Place, str]
+) -> tuple[PartitionLag, ...]:
+    """A row for each partition; the lag is -1 where the commit or the end is not known, and never negative else."""
+    rows = []
+    for place in places:
+        at, end = committed.get(place, -1), ends.get(place, -1)
+        lag = max(0, end - at) if at >= 0 and end >= 0 else -1
+        rows.append(PartitionLag(*place, at, end, lag, members.get(place, "")))
+    return tuple(rows)
+
+
+async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[dict[Place, int], list[Failure]]:
+    """(topic, partition) -> the committed offset, and why for those that have none to tell."""
+    to = broker(coordinator)
+
+    def ask(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
+            one = for_version(kio.OffsetFetchRequestGroup, group_id=group, topics=None)
+            return kio.OffsetFetchRequest(groups=(one,), require_stable=False)
+        return for_version(kio.OffsetFetchRequest, group_id=group, topics=None, require_stable=False)
+
+    response = await until_settled(
+        lambda: link.call("offset_fetch", ask, to=to),
+        lambda answer: _group_error(answer) in {*MOVING, _UNSTABLE_OFFSET_COMMIT},
+        within=SETTLE_SECONDS,
+    )
+    code = _group_error(response)
+    if code:
+        raise BrokerError(failure(code))
+    found = response.groups[0] if hasattr(response, "groups") else response
+    names = await _topic_names(link, [topic.topic_id for topic in found.topics if hasattr(topic, "topic_id")])
+    committed: dict[Place, int] = {}
+    problems: list[Failure] = []
+    for topic in found.topics:
+        name = names.get(topic.topic_id, "") if hasattr(topic, "topic_id") else topic.name
+        for partition in topic.partitions:
+            if partition.error_code:
+                problem = failure(partition.error_code, f"{name or 'a deleted topic'}-{partition.partition_index}")
+                problems.append(problem)
+            elif partition.committed_offset >= 0 and name:
+                committed[name, partition.partition_index] = partition.committed_offset
+    return committed, problems
+
+
+def _group_error(response: Any) -> int:
+    code: int = response.groups[0].error_code if hasattr(response, "groups") else getattr(response, "error_code", 0)
+    return code
+
+
+async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
+    """Topic id -> name (KIP-848's OffsetFetch v10 tells ids); a topic that was deleted meanwhile is missing."""
+    if not topic_ids:
+        return {}
+
+    def ask(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        return for_version(
+            kio.MetadataRequest,
+            topics=tuple(kio.MetadataRequestTopic(topic_id=topic_id, name=None) for topic_id in topic_ids),
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+
+    response = await link.call("metadata", ask)
+    return {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
+
+
+# Groups: which there are and in which state; described and with their lag by the modules beside this one.
 
 __all__ = ["describe_groups", "group_lag", "list_groups", "listed_groups"]
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from console.admin.address import Address, show
 from console.admin.connections import BREADTH, Connections
-from console.admin.error_codes import NOT_CONTROLLER
 from console.admin.errors import (
+    NOT_CONTROLLER,
     AdminError,
     AuthenticationFailed,
     BadAnswer,
@@ -25,13 +24,12 @@ from console.admin.errors import (
     Unreachable,
     Unsupported,
 )
-from console.admin.retry import ATTEMPTS, delays
-from console.admin.routing import ANY, Route, Where, forwards_to_controller
-from console.admin.settings import ConnectionSettings
+from console.admin.routing import ANY, ATTEMPTS, Destination, Route, delays, forwards_to_controller
+from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
-    from console.wire.carried import Exchange, RawResponse
+    from console.wire.aiokafka_request import Exchange, RawResponse
     from console.wire.connection import Connection
 
 _LOOK_FIRST = "It may have been applied: look before repeating it."
@@ -83,7 +81,7 @@ class Link:
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
             response = decode(await self._send(api, build, to, deadline, change, proposed))
-            moved = to.where is Where.CONTROLLER and refused_by_non_controller(response)
+            moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
                 break
@@ -195,7 +193,7 @@ class Link:
                 if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > deadline:
                     raise
                 await asyncio.sleep(wait)
-                if to.where is not Where.ANY and isinstance(error, Unreachable):
+                if to.where is not Destination.ANY and isinstance(error, Unreachable):
                     await self.refresh()
         raise AssertionError("every attempt returns or raises")
 
@@ -203,14 +201,14 @@ class Link:
         self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
     ) -> RawResponse:
         async with AsyncExitStack() as held:
-            if to.where is Where.BROKER:
+            if to.where is Destination.BROKER:
                 await self._breadth(held, api, to, deadline)
             return await self._exchange(api, build, to, deadline, change, proposed)
 
     async def _reached(self, api: str, to: Route) -> Connection:
         """The connection to ask of which versions there are; nothing is sent."""
         async with AsyncExitStack() as held:
-            if to.where is Where.BROKER:
+            if to.where is Destination.BROKER:
                 await self._breadth(held, api, to, self._deadline(None))
             return await self._connection(to)
 
@@ -231,14 +229,16 @@ class Link:
     async def _exchange(
         self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
     ) -> RawResponse:
-        from console.wire.api_releases import FIRST_RELEASE
         from console.wire.frames import Unencodable
+        from console.wire.schemas import FIRST_RELEASE
 
         try:
             async with asyncio.timeout_at(deadline):
                 connection = await self._connection(to)
         except TimeoutError as error:
-            where = f"broker {to.broker_id}" if to.where is Where.BROKER else show(self.settings.bootstrap[0])
+            where = (
+                f"broker {to.broker_id}" if to.where is Destination.BROKER else show_address(self.settings.bootstrap[0])
+            )
             told = Failure("TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network.")
             raise RequestTimedOut(told) from error
         version = connection.version(api)
@@ -270,12 +270,12 @@ class Link:
         return answer
 
     async def _connection(self, to: Route) -> Connection:
-        if to.where is Where.BROKER:
+        if to.where is Destination.BROKER:
             connection = await self._to_broker(to.broker_id)
         else:
             known = self._nodes.brokers.values()
             connection = await self._connections.any_of(dict.fromkeys((*self.settings.bootstrap, *known)))
-            if to.where is Where.CONTROLLER and not forwards_to_controller(connection.versions):
+            if to.where is Destination.CONTROLLER and not forwards_to_controller(connection.versions):
                 connection = await self._to_broker((await self.nodes()).controller_id)
         return connection
 
@@ -314,7 +314,8 @@ class Link:
 
 def decode(raw: RawResponse) -> Any:
     """kio's response from its bytes, error codes as plain integers. Raises BadAnswer."""
-    from console.wire.frames import MalformedFrame, decode_body
+    from console.wire.bounds_check import MalformedFrame
+    from console.wire.frames import decode_body
     from console.wire.schemas import response_type
 
     try:
@@ -353,7 +354,9 @@ class TurnedAway(Disconnected):
 
 def _timed_out(api: str, connection: Connection, change: bool) -> Failure:
     remedy = _LOOK_FIRST if change else "Look at that broker's load, and try again."
-    return Failure("TIMED_OUT", f"{show((connection.host, connection.port))} did not answer {api} in time", remedy)
+    return Failure(
+        "TIMED_OUT", f"{show_address((connection.host, connection.port))} did not answer {api} in time", remedy
+    )
 
 
 def _flood(api: str, connection: Connection, error: Exception) -> Failure | None:
@@ -365,20 +368,22 @@ def _flood(api: str, connection: Connection, error: Exception) -> Failure | None
         return None
     return Failure(
         "ANSWER_TOO_LONG",
-        f"{show((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
+        f"{show_address((connection.host, connection.port))} answers {api} with {frame.size:,} bytes; "
         f"at most {MAX_FRAME:,} are read",
         "No broker answers so much: check who listens there; if it is the broker, ask for less at a time.",
     )
 
 
 def _no_answer(addresses: Sequence[Address], within: float) -> RequestTimedOut:
-    where = ", ".join(map(show, addresses[:3])) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")
+    where = ", ".join(map(show_address, addresses[:3])) + (
+        f" and {len(addresses) - 3} more" if len(addresses) > 3 else ""
+    )
     remedy = "The brokers hang, or the network drops what is sent to them: look at their logs and load."
     return RequestTimedOut(Failure("TIMED_OUT", f"no answer from {where} within {within:g} s", remedy))
 
 
 def _lost(api: str, connection: Connection, change: bool) -> Failure:
-    where = show((connection.host, connection.port))
+    where = show_address((connection.host, connection.port))
     return Failure(
         "DISCONNECTED", f"{where} was lost before it answered {api}", _LOOK_FIRST if change else "Try again."
     )
@@ -387,7 +392,7 @@ def _lost(api: str, connection: Connection, change: bool) -> Failure:
 def _turned_away(connection: Connection) -> Failure:
     return Failure(
         "AUTHENTICATION_FAILED",
-        f"{show((connection.host, connection.port))} closes the connection at the first request: it seems to want SASL",
+        f"{show_address((connection.host, connection.port))} closes the connection at the first request: it seems to want SASL",
         "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
     )
 

@@ -1,18 +1,23 @@
-"""Client quotas (KIP-546)."""
+"""Client quotas (KIP-546): described, in one request where the broker takes many filters, and altered."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from console.admin.bulk import collector_off
-from console.admin.error_codes import failure
-from console.admin.errors import BadAnswer, BrokerError, Unsupported
+from console.admin.delivery import Answer, deliver, refused
+from console.admin.errors import BadAnswer, BrokerError, Unsupported, failure
+from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
+from console.admin.routing import CONTROLLER
+from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
-from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
+from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity
+
+# Client quotas (KIP-546).
 
 EVERYTHING = QuotaFilter()
 BATCHED = 2
@@ -28,7 +33,7 @@ async def describe_quotas(
     Raises BrokerError where the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
     """
-    from console.wire.frames import MalformedFrame
+    from console.wire.bounds_check import MalformedFrame
     from console.wire.quota_decoder import QuotaError, decode_quotas
 
     await link.require("describe_client_quotas", 0, "2.6")
@@ -38,7 +43,7 @@ async def describe_quotas(
         return kio.DescribeClientQuotasRequest(components=_components(kio, wanted), strict=wanted.strict)
 
     raw = await link.call_raw("describe_client_quotas", ask)
-    with collector_off():
+    with gc_paused():
         try:
             quotas = decode_quotas(raw.version, bytes(raw.body))
         except MalformedFrame as error:
@@ -95,7 +100,7 @@ async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Quot
     if len(response.filter_results) != len(filters):
         raise BadAnswer(Failure("BAD_ANSWER", f"{len(response.filter_results)} results for {len(filters)} filters", ""))
     return [
-        failure(result.error_code, result.error_message) if result.error_code else _entities(result.entries or ())
+        failure(result.error_code, result.error_message) if result.error_code else _entities_of(result.entries or ())
         for result in response.filter_results
     ]
 
@@ -107,10 +112,84 @@ def _components(schema: ModuleType, wanted: QuotaFilter) -> tuple[Any, ...]:
     )
 
 
-def _entities(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
+def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
     return {
         QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): {
             value.key: value.value for value in entry.values
         }
         for entry in entries
     }
+
+
+# AlterClientQuotas (KIP-546).
+
+_FEW = 16
+
+
+async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome for each entity. Raises AdminError where nothing was sent."""
+    await link.require("alter_client_quotas", 0, "2.6", CONTROLLER)
+    outcomes = {
+        entity: outcome for entity, values in request.ops.items() if (outcome := _refusal(entity, values)) is not None
+    }
+
+    async def ask(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.AlterClientQuotasRequest(
+                entries=tuple(_altered_entry(kio, entity, request.ops[entity]) for entity in entities),
+                validate_only=validate_only,
+            )
+
+        response = await link.call("alter_client_quotas", build, to=CONTROLLER, change=not validate_only)
+        return {
+            QuotaEntity.of({part.entity_type: part.entity_name for part in entry.entity}): (
+                entry.error_code,
+                entry.error_message,
+            )
+            for entry in response.entries
+        }
+
+    async def look(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Status]:
+        if len(entities) <= _FEW:
+            known = await _quotas_of(link, entities)
+        else:
+            known = await describe_quotas(link)
+        return {entity: quota_verdict(request.ops[entity], known.get(entity, {})) for entity in entities}
+
+    sound = [entity for entity in request.ops if entity not in outcomes]
+    outcomes |= await deliver(sound, ask, look, validate_only=validate_only)
+    return tuple(outcomes[entity] for entity in request.ops)
+
+
+async def _quotas_of(link: Link, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues]:
+    known: dict[QuotaEntity, QuotaValues] = {}
+    for part in await describe_quotas_of(link, [filter_for_entity(entity) for entity in entities]):
+        if isinstance(part, Failure):
+            raise BrokerError(part)
+        known |= part
+    return known
+
+
+def quota_verdict(wanted: Mapping[str, float | None], seen: Mapping[str, float]) -> Status:
+    """Whether an entity's values are as wanted."""
+    return Status.APPLIED if all(seen.get(key) == value for key, value in wanted.items()) else Status.NOT_APPLIED
+
+
+def _refusal(entity: QuotaEntity, values: Mapping[str, float | None]) -> Outcome | None:
+    """Brokers take NaN and infinity, even in a check, and then limit nothing or everything."""
+    for key, value in values.items():
+        if value is not None and not math.isfinite(value):
+            return refused(entity, "INVALID_QUOTA", f"{key} can't be {value}", "Give a number greater than 0.")
+    if len({part.type for part in entity.parts}) < len(entity.parts):
+        return refused(entity, "INVALID_QUOTA", "the entity has two components of one type", "Name each type once.")
+    return None
+
+
+def _altered_entry(kio: ModuleType, entity: QuotaEntity, values: Mapping[str, float | None]) -> Any:
+    return kio.EntryData(
+        entity=tuple(kio.EntityData(entity_type=part.type, entity_name=part.name) for part in entity.parts),
+        ops=tuple(
+            kio.OpData(key=key, value=0.0 if value is None else float(value), remove=value is None)
+            for key, value in values.items()
+        ),
+    )

@@ -1,13 +1,17 @@
-"""Which broker a request goes to."""
+"""Which broker a request goes to, and when it is sent again: exponential backoff with full jitter."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Container, Iterator
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+# Which broker a request goes to.
 
 
-class Where(Enum):
+class Destination(Enum):
     """The kinds of destination."""
 
     ANY = auto()
@@ -18,17 +22,17 @@ class Where(Enum):
 class Route(NamedTuple):
     """A destination; `broker_id` counts with BROKER only."""
 
-    where: Where
+    where: Destination
     broker_id: int = -1
 
 
-ANY = Route(Where.ANY)
-CONTROLLER = Route(Where.CONTROLLER)
+ANY = Route(Destination.ANY)
+CONTROLLER = Route(Destination.CONTROLLER)
 
 
 def broker(broker_id: int) -> Route:
     """The route to one broker and no other."""
-    return Route(Where.BROKER, broker_id)
+    return Route(Destination.BROKER, broker_id)
 
 
 KRAFT_ONLY = (55, 64)
@@ -38,3 +42,47 @@ KRAFT_ONLY = (55, 64)
 def forwards_to_controller(api_keys: Container[int]) -> bool:
     """Whether a broker with these APIs forwards what is for the controller (KIP-500: every one in KRaft mode does)."""
     return any(key in api_keys for key in KRAFT_ONLY)
+
+
+# When to try again: exponential backoff with full jitter.
+
+T = TypeVar("T")
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 2.0
+ATTEMPTS = 5
+
+
+def delays(
+    first: float = FIRST_DELAY, longest: float = LONGEST_DELAY, jitter: Callable[[], float] = random.random
+) -> Iterator[float]:
+    """Seconds to wait before each further try: anything from nothing to a bound that doubles up to `longest`."""
+    bound = first
+    while True:
+        yield bound * jitter()
+        bound = min(bound * 2, longest)
+
+
+async def until_settled(
+    read: Callable[[], Awaitable[T]],
+    unsettled: Callable[[T], bool],
+    *,
+    within: float,
+    attempts: int = ATTEMPTS,
+    waits: Iterator[float] | None = None,
+) -> T:
+    """Reads until the answer is no longer `unsettled` (a retriable error code), and gives the last answer in any case.
+
+    within: seconds after which no further try is begun. waits: seconds before each further try, else `delays`.
+    For reads, and for changes that were refused; never for ones that may have been applied.
+    """
+    deadline = asyncio.get_running_loop().time() + within
+    waits = waits or delays()
+    answer = await read()
+    for _ in range(attempts - 1):
+        wait = next(waits)
+        if not unsettled(answer) or asyncio.get_running_loop().time() + wait > deadline:
+            break
+        await asyncio.sleep(wait)
+        answer = await read()
+    return answer

@@ -1,17 +1,29 @@
-"""SCRAM users (KIP-554): which credentials there are, never what is in them."""
+"""SCRAM users (KIP-554): which credentials there are, never what is in them; credentials set and deleted.
+
+The password itself never leaves this process.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
 from console.admin.cluster import describe_cluster
-from console.admin.error_codes import failure
-from console.admin.errors import BrokerError
+from console.admin.delivery import Answer, deliver, refused
+from console.admin.errors import AdminError, BrokerError, failure
 from console.admin.link import Link
+from console.admin.routing import CONTROLLER, until_settled
+from console.model.changes import AlterScram, Outcome, ScramUser, Status
 from console.model.cluster import ScramCredential
 from console.model.codes import ScramMechanism
+from console.model.secret import Secret
+
+# SCRAM users (KIP-554): which credentials there are, never what is in them.
 
 CLUSTER_AUTHORIZATION_FAILED = 31
 RESOURCE_NOT_FOUND = 91
@@ -61,4 +73,154 @@ def credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
         )
         for result in sorted(response.results, key=lambda result: result.user)
         if not result.error_code
+    }
+
+
+# AlterUserScramCredentials (KIP-554). It has no validate-only form; the password itself never leaves this process.
+
+SALT_BYTES = 24
+DESCRIBED_WITHIN = 5.0
+"""Seconds in which a credential that was set is expected to be described."""
+_DIGESTS: Mapping[int, str] = {1: "sha256", 2: "sha512"}
+
+
+async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome for each credential. Raises AdminError where nothing was sent.
+
+    Brokers take each user once in a request, so a user's second mechanism goes into a second one. Whether an upsert
+    whose answer was lost was applied can't always be seen, for brokers tell the iterations only.
+    """
+    await link.require("alter_user_scram_credentials", 0, "2.7, in KRaft mode 3.5", CONTROLLER)
+    targets = list(dict.fromkeys((*request.upserts, *request.deletions)))
+    outcomes = _refusals(request)
+    sound = [user for user in targets if user not in outcomes]
+    if validate_only:
+        outcomes |= {user: Outcome(user, Status.UNCHECKED) for user in sound}
+        return tuple(outcomes[user] for user in targets)
+    salted = {
+        user: await asyncio.to_thread(salt_password, user.mechanism, *request.upserts[user])
+        for user in sound
+        if user in request.upserts
+    }
+    before = await _iterations_before(link, sound, {user: request.upserts[user][0] for user in salted})
+
+    async def ask(users: Sequence[ScramUser]) -> Mapping[ScramUser, Answer]:
+        def build(kio: ModuleType) -> Any:
+            return kio.AlterUserScramCredentialsRequest(
+                deletions=tuple(
+                    kio.ScramCredentialDeletion(name=user.user, mechanism=user.mechanism)
+                    for user in users
+                    if user not in salted
+                ),
+                upsertions=tuple(
+                    kio.ScramCredentialUpsertion(
+                        name=user.user,
+                        mechanism=user.mechanism,
+                        iterations=request.upserts[user][0],
+                        salt=salted[user][0],
+                        salted_password=salted[user][1],
+                    )
+                    for user in users
+                    if user in salted
+                ),
+            )
+
+        response = await link.call("alter_user_scram_credentials", build, to=CONTROLLER, change=True)
+        by_name = {result.user: (result.error_code, result.error_message) for result in response.results}
+        return {user: by_name[user.user] for user in users if user.user in by_name}
+
+    async def look(users: Sequence[ScramUser]) -> Mapping[ScramUser, Status]:
+        now = await _iterations(link, users)
+        return {
+            user: scram_verdict(request.upserts[user][0] if user in salted else None, before.get(user), now.get(user))
+            for user in users
+        }
+
+    for users in by_rounds(sound):
+        outcomes |= await deliver(users, ask, look, validate_only=False)
+    await _until_described(
+        link, {user: request.upserts[user][0] for user in salted if outcomes[user].status is Status.APPLIED}
+    )
+    return tuple(outcomes[user] for user in targets)
+
+
+async def _until_described(link: Link, upserted: Mapping[ScramUser, int]) -> None:
+    """Brokers (3.9, 4.3) lose a credential that is set while the last other one of its mechanism is being deleted: a
+    deletion that comes next has to find these."""
+    if not upserted:
+        return
+
+    def missing(found: Mapping[ScramUser, int]) -> bool:
+        return any(found.get(user) != iterations for user, iterations in upserted.items())
+
+    with suppress(AdminError):
+        await until_settled(lambda: _iterations(link, list(upserted)), missing, within=DESCRIBED_WITHIN, attempts=20)
+
+
+def by_rounds(users: Sequence[ScramUser]) -> list[list[ScramUser]]:
+    """The credentials in as few parts as it takes for no user to be twice in one."""
+    parts: list[list[ScramUser]] = []
+    for user in users:
+        for part in parts:
+            if all(other.user != user.user for other in part):
+                part.append(user)
+                break
+        else:
+            parts.append([user])
+    return parts
+
+
+def scram_verdict(wanted: int | None, before: int | None, now: int | None) -> Status:
+    """wanted: the iterations of an upsert, None for a deletion. before, now: those of the credential, None: no such."""
+    if now != wanted:
+        return Status.NOT_APPLIED
+    if wanted is None or before != wanted:
+        return Status.APPLIED
+    return Status.UNKNOWN
+
+
+def salt_password(mechanism: ScramMechanism, iterations: int, password: Secret) -> tuple[bytes, bytes]:
+    """A new salt and the salted password (RFC 5802's Hi; as ScramFormatter, the password's UTF-8 as it is)."""
+    new = secrets.token_bytes(SALT_BYTES)
+    return new, hashlib.pbkdf2_hmac(_DIGESTS[mechanism], password.reveal().encode(), new, iterations)
+
+
+def _refusals(request: AlterScram) -> dict[ScramUser, Outcome]:
+    from console.wire.sasl import MAX_ITERATIONS, MIN_ITERATIONS
+
+    outcomes: dict[ScramUser, Outcome] = {}
+    for user, (iterations, password) in request.upserts.items():
+        if user.mechanism not in _DIGESTS:
+            message = f"no mechanism {user.mechanism}"
+            outcomes[user] = refused(user, "UNSUPPORTED_SASL_MECHANISM", message, "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
+        elif not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
+            outcomes[user] = refused(
+                user, "UNACCEPTABLE_CREDENTIAL", f"{iterations} iterations", "Give between 4096 and 16384 iterations."
+            )
+        elif not password.reveal():
+            outcomes[user] = refused(user, "UNACCEPTABLE_CREDENTIAL", "the password is empty", "Give a password.")
+    for user in (user for place, user in enumerate(request.deletions) if user in request.deletions[:place]):
+        outcomes[user] = refused(user, "DUPLICATE", "it is deleted twice", "Keep one of them.")
+    for user in request.upserts.keys() & set(request.deletions):
+        outcomes[user] = refused(user, "DUPLICATE", "it is both set and deleted", "Keep one of them.")
+    return outcomes
+
+
+async def _iterations_before(
+    link: Link, users: Sequence[ScramUser], assumed: dict[ScramUser, int]
+) -> dict[ScramUser, int]:
+    """The iterations of credentials before the change; `assumed` where the principal may alter but not describe, so
+    that nothing is concluded from them."""
+    try:
+        return await _iterations(link, users)
+    except BrokerError:
+        return assumed
+
+
+async def _iterations(link: Link, users: Sequence[ScramUser]) -> dict[ScramUser, int]:
+    known = await describe_scram(link, [user.user for user in users])
+    return {
+        ScramUser(name, credential.mechanism): credential.iterations
+        for name, credentials in known.items()
+        for credential in credentials
     }

@@ -8,6 +8,20 @@ from pathlib import Path
 
 from console.model.secret import Secret
 
+# A broker's address.
+
+Address = tuple[str, int]
+"""Host and port."""
+
+
+def show_address(address: Address) -> str:
+    """``host:port``, an IPv6 address in brackets."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+# How to reach a cluster: plain values, from a file, a context or a flag (console.contexts makes them).
+
 CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0

@@ -1,29 +1,41 @@
-"""Topics and their partitions, what is being moved, and waiting until every partition has a leader."""
+"""Topics and their partitions: described, created, deleted and grown (KIP-4, KIP-195, KIP-599), and the wait for leaders."""
 
 from __future__ import annotations
 
 import asyncio
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 from uuid import UUID
 
-from console.admin.bulk import collector_off
-from console.admin.error_codes import error_name, failure
-from console.admin.errors import BrokerError, Disconnected, RequestTimedOut, Unreachable
+from console.admin.delivery import Answer, DescribeAgain, deliver, refuse_duplicates
+from console.admin.errors import (
+    THROTTLING_QUOTA_EXCEEDED,
+    BrokerError,
+    Disconnected,
+    RequestTimedOut,
+    Unreachable,
+    error_name,
+    failure,
+)
+from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
-from console.admin.retry import delays
-from console.admin.routing import CONTROLLER
+from console.admin.routing import CONTROLLER, delays
+from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
 from console.model.failure import Failure
+from console.model.secret import Secret
+
+# Topics and their partitions, what is being moved, and waiting until every partition has a leader.
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 
-_FIRST_LOOK = 0.02
-_LONGEST_LOOK = 0.5
+_FIRST_POLL = 0.02
+_LONGEST_POLL = 0.5
 
 
 async def describe_topics(link: Link, names: Sequence[str] | None = None) -> TopicListing:
@@ -48,7 +60,7 @@ async def describe_topics(link: Link, names: Sequence[str] | None = None) -> Top
 
     if names is not None and not names:
         return TopicListing({})
-    with collector_off():
+    with gc_paused():
         response = await link.call("metadata", ask)
         code = getattr(response, "error_code", 0)
         if code:
@@ -140,7 +152,7 @@ async def wait_for_leaders(
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
-    waits = delays(_FIRST_LOOK, _LONGEST_LOOK)
+    waits = delays(_FIRST_POLL, _LONGEST_POLL)
     led: dict[str, tuple[int, int]] = {name: (0, expected or 1) for name, expected in names.items()}
     told = (-1, -1)
     while True:
@@ -165,3 +177,240 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
     """How many partitions have a leader, and how many there have to be."""
     led = sum(1 for partition in topic.partitions if partition.leader >= 0)
     return led, max(expected or 1, len(topic.partitions))
+
+
+# CreateTopics, DeleteTopics and CreatePartitions (KIP-4, KIP-195, KIP-599).
+
+ANSWER_SECONDS = 5.0
+"""How much longer than the broker's own limit an answer may take."""
+
+_BY_STATE_FROM = 6
+_DEFAULT_THROTTLE = 1.0
+_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+
+
+async def create_topics(
+    link: Link, request: CreateTopics, *, validate_only: bool, on_progress: Progress | None = None
+) -> tuple[Outcome, ...]:
+    """One outcome for each topic, once every partition of it has a leader. Raises AdminError where nothing was sent.
+
+    An APPLIED outcome with a failure says that leaders are still missing when the request's time was up.
+    """
+    topics = {topic.name: topic for topic in request.topics}
+
+    def build(kio: ModuleType, names: Sequence[str]) -> Any:
+        return kio.CreateTopicsRequest(
+            topics=tuple(_creatable(kio, topics[name]) for name in names),
+            timeout=timedelta(milliseconds=request.timeout_ms),
+            validate_only=validate_only,
+        )
+
+    seen: dict[str, str | None] = {}
+
+    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+        listing = await describe_topics(link, names)
+        seen.update((name, topic.topic_id) for name, topic in listing.topics.items())
+        return {name: created(topics[name], listing) for name in names}
+
+    secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
+    call = _ThrottledCall(link, "create_topics", build, request.timeout_ms, validate_only, secrets)
+    outcomes = refuse_duplicates([topic.name for topic in request.topics])
+    outcomes |= await call.deliver([name for name in topics if name not in outcomes], look)
+    if not validate_only:
+        wanted = {name: _wanted_partitions(topic) for name, topic in topics.items()}
+        outcomes |= await _with_leaders(link, outcomes, wanted, request.timeout_ms, on_progress)
+        made = {**seen, **call.topic_ids}
+        outcomes |= {
+            name: replace(outcome, topic_id=made.get(name))
+            for name, outcome in outcomes.items()
+            if outcome.status is Status.APPLIED
+        }
+    return tuple(outcomes[name] for name in topics)
+
+
+async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """One outcome for each topic; a check is UNCHECKED. Raises AdminError where nothing was sent."""
+    outcomes = refuse_duplicates(request.names)
+    sound = [name for name in request.names if name not in outcomes]
+    if validate_only:
+        outcomes |= {name: Outcome(name, Status.UNCHECKED) for name in sound}
+        return tuple(outcomes[name] for name in dict.fromkeys(request.names))
+
+    def build(kio: ModuleType, names: Sequence[str]) -> Any:
+        timeout = timedelta(milliseconds=request.timeout_ms)
+        if kio.DeleteTopicsRequest.__version__ >= _BY_STATE_FROM:
+            states = tuple(kio.DeleteTopicState(name=name, topic_id=None) for name in names)
+            return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
+        return kio.DeleteTopicsRequest(topic_names=tuple(names), timeout=timeout)
+
+    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+        listing = await describe_topics(link, names)
+        return {name: deleted(name, listing) for name in names}
+
+    outcomes |= await _ThrottledCall(link, "delete_topics", build, request.timeout_ms, validate_only).deliver(
+        sound, look
+    )
+    return tuple(outcomes[name] for name in dict.fromkeys(request.names))
+
+
+async def create_partitions(
+    link: Link, request: CreatePartitions, *, validate_only: bool, on_progress: Progress | None = None
+) -> tuple[Outcome, ...]:
+    """One outcome for each topic, once every partition of it has a leader. Raises AdminError where nothing was sent.
+
+    An APPLIED outcome with a failure says that leaders are still missing when the request's time was up.
+    """
+
+    def build(kio: ModuleType, names: Sequence[str]) -> Any:
+        return kio.CreatePartitionsRequest(
+            topics=tuple(
+                kio.CreatePartitionsTopic(name=name, count=request.counts[name], assignments=None) for name in names
+            ),
+            timeout=timedelta(milliseconds=request.timeout_ms),
+            validate_only=validate_only,
+        )
+
+    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+        listing = await describe_topics(link, names)
+        return {name: grown(request.counts[name], listing.topics.get(name)) for name in names}
+
+    call = _ThrottledCall(link, "create_partitions", build, request.timeout_ms, validate_only)
+    outcomes = await call.deliver(list(request.counts), look)
+    if not validate_only:
+        outcomes |= await _with_leaders(link, outcomes, request.counts, request.timeout_ms, on_progress)
+    return tuple(outcomes[name] for name in request.counts)
+
+
+def created(wanted: NewTopic, listing: TopicListing) -> Status:
+    """Whether the topic is there and of the wanted shape; one of another shape was there before."""
+    topic = listing.topics.get(wanted.name)
+    if topic is None:
+        return Status.NOT_APPLIED if _is_gone(wanted.name, listing) else Status.UNKNOWN
+    partitions = _wanted_partitions(wanted)
+    if partitions is not None and len(topic.partitions) != partitions:
+        return Status.NOT_APPLIED
+    if wanted.replication > 0 and topic.replication != wanted.replication:
+        return Status.NOT_APPLIED
+    return Status.APPLIED
+
+
+def deleted(name: str, listing: TopicListing) -> Status:
+    """Whether the topic is gone."""
+    if name in listing.topics:
+        return Status.NOT_APPLIED
+    return Status.APPLIED if _is_gone(name, listing) else Status.UNKNOWN
+
+
+def grown(count: int, topic: Topic | None) -> Status:
+    """Whether the topic has the new count; with more, somebody else has grown it since, from what can't be told."""
+    if topic is None or len(topic.partitions) > count:
+        return Status.UNKNOWN
+    return Status.APPLIED if len(topic.partitions) == count else Status.NOT_APPLIED
+
+
+def _is_gone(name: str, listing: TopicListing) -> bool:
+    failure = listing.failures.get(name)
+    return failure is not None and failure.name == _GONE
+
+
+def _wanted_partitions(topic: NewTopic) -> int | None:
+    """How many partitions the topic is to have, None where that is left to the broker."""
+    return len(topic.assignments) or (topic.partitions if topic.partitions > 0 else None)
+
+
+def _creatable(kio: ModuleType, topic: NewTopic) -> Any:
+    return kio.CreatableTopic(
+        name=topic.name,
+        num_partitions=-1 if topic.assignments else topic.partitions,
+        replication_factor=-1 if topic.assignments else topic.replication,
+        assignments=tuple(
+            kio.CreatableReplicaAssignment(partition_index=number, broker_ids=brokers)
+            for number, brokers in enumerate(topic.assignments)
+        ),
+        configs=tuple(
+            kio.CreatableTopicConfig(name=key, value=value.reveal() if isinstance(value, Secret) else value)
+            for key, value in topic.configs.items()
+        ),
+    )
+
+
+class _ThrottledCall:
+    """One of the three calls. What a controller_mutation_rate quota holds back is waited for and sent again, within the
+    request's own time: it was not applied (KIP-599). topic_ids: what the answers say of the topics (KIP-516)."""
+
+    def __init__(
+        self,
+        link: Link,
+        api: str,
+        build: Callable[[ModuleType, Sequence[str]], Any],
+        timeout_ms: int,
+        check: bool,
+        secrets: Sequence[Secret] = (),
+    ) -> None:
+        self._link = link
+        self._api = api
+        self._build = build
+        self._seconds = timeout_ms / 1000
+        self._check = check
+        self._secrets = secrets
+        self._throttle = 0.0
+        self.topic_ids: dict[str, str] = {}
+
+    async def deliver(self, names: Sequence[str], look: DescribeAgain[str]) -> dict[str, Outcome]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._seconds
+        outcomes: dict[str, Outcome] = {}
+        left = list(names)
+        while left:
+            outcomes |= await deliver(left, self._ask, look, validate_only=self._check, secrets=self._secrets)
+            left = [name for name in left if _is_throttled(outcomes[name])]
+            wait = self._throttle or _DEFAULT_THROTTLE
+            if loop.time() + wait > deadline:
+                break
+            if left:
+                await asyncio.sleep(wait)
+        return outcomes
+
+    async def _ask(self, names: Sequence[str]) -> Mapping[str, Answer]:
+        response = await self._link.call(
+            self._api,
+            lambda kio: self._build(kio, names),
+            to=CONTROLLER,
+            timeout=max(self._link.settings.request_timeout, self._seconds + ANSWER_SECONDS),
+            change=not self._check,
+        )
+        self._throttle = response.throttle_time.total_seconds()
+        results = next(
+            getattr(response, field) for field in ("topics", "results", "responses") if hasattr(response, field)
+        )
+        for result in results:
+            if not result.error_code and (topic_id := getattr(result, "topic_id", None)):
+                self.topic_ids[result.name] = topic_id_text(topic_id)
+        return {result.name: (result.error_code, getattr(result, "error_message", None)) for result in results}
+
+
+def _is_throttled(outcome: Outcome) -> bool:
+    return outcome.failure is not None and outcome.failure.name == error_name(THROTTLING_QUOTA_EXCEEDED)
+
+
+async def _with_leaders(
+    link: Link,
+    outcomes: Mapping[str, Outcome],
+    counts: Mapping[str, int | None],
+    timeout_ms: int,
+    on_progress: Progress | None,
+) -> dict[str, Outcome]:
+    """The applied ones again, with a failure where a partition has no leader when the time is up."""
+    applied = {name: counts[name] for name, outcome in outcomes.items() if outcome.status is Status.APPLIED}
+    if not applied:
+        return {}
+    waited = await wait_for_leaders(link, applied, timeout_ms / 1000, on_progress)
+    return {name: Outcome(name, Status.APPLIED, _leaderless(missing)) for name, missing in waited.missing.items()}
+
+
+def _leaderless(missing: int) -> Failure:
+    return Failure(
+        "LEADER_NOT_AVAILABLE",
+        f"done, but {missing} of its partitions {'has' if missing == 1 else 'have'} no leader yet",
+        "Look at the topic's partitions; if it lasts, look for brokers that are down.",
+    )

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from console.contexts import Context, Contexts
-from console.contexts.bootstrap import format_bootstrap
+from console.contexts.context import format_bootstrap
 from console.contexts.own_file import own_path
 from console.present.text import clean
 from console.terminal import put

@@ -99,7 +99,7 @@ def context_of(name: str, bootstrap: str, of: int) -> Context:
     """The context of one of so many clusters: a single one is the ``demo``."""
     from console.admin.settings import ConnectionSettings
     from console.contexts import Context
-    from console.contexts.bootstrap import parse_bootstrap
+    from console.contexts.context import parse_bootstrap
 
     alone = of == 1
     return Context(

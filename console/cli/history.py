@@ -100,7 +100,7 @@ def read_lake(options: argparse.Namespace, work: Callable[[Opened], int]) -> int
 
 def lake_of(options: argparse.Namespace, context: Context | None) -> str:
     """Where the lake is that the options, the environment and the context name."""
-    from console.contexts.lake_place import lake_place
+    from console.contexts.context import lake_place
 
     setting = context.lake if context is not None else None
     return lake_place(getattr(options, "lake", None), os.environ, setting, Path.home())

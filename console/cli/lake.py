@@ -140,7 +140,7 @@ _ratio = option(decimal_number, 0, 1)
 def lake_of_options(options: argparse.Namespace) -> str:
     """A path or URI: of ``--lake``, ``KAC_LAKE``, the named or current context's, else the folder for data."""
     from console.contexts import ContextError, load, resolve
-    from console.contexts.lake_place import LAKE, lake_place
+    from console.contexts.context import lake_place
 
     given = getattr(options, "lake", None)
     setting = None

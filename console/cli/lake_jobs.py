@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.lake import lake_of_options
 from console.cli.opening import DONE, FAILED, USAGE, open_log_file
-from console.contexts.lake_place import LAKE, lake_place
+from console.contexts.context import LAKE_VARIABLE, lake_place
 from console.model.numbers import json_text
 from console.terminal import complain, put
 
@@ -322,6 +322,6 @@ def _how_to_go_on(made: Demo) -> str:
     without = f"No real broker was recorded beside them: {made.unrecorded}.\n" if made.unrecorded else ""
     return (
         f"In {lake}, up to now: {clusters}.\n{without}To look at it:\n"
-        f"  {LAKE}={shell_line(lake)} {demo}\n"
+        f"  {LAKE_VARIABLE}={shell_line(lake)} {demo}\n"
         + "".join(f"  {shell_line('kac', verb, '--lake', lake)}\n" for verb in ("history", "drift", "usage"))
     )

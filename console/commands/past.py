@@ -94,7 +94,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
     """Look in the cluster for edits whose outcome is unknown, and write down those that are there, if the journal can
     be written. What is not there stays unknown: its request may still be held somewhere. Requests that were sent
     right before are waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError where the cluster is lost."""
-    from console.admin.retry import delays
+    from console.admin.routing import delays
 
     open_ = past.unfinished()
     if not open_:

@@ -81,8 +81,8 @@ async def _read_inheriting(session: Session) -> None:
 
 async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
     """Of each cut; of partitions beyond the most nothing is asked."""
-    from console.admin.list_offsets import log_spans
-    from console.admin.log_dirs import describe_log_dirs
+    from console.admin.cluster import describe_log_dirs
+    from console.admin.partitions import log_spans
 
     unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
     if unread:

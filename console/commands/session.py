@@ -346,7 +346,7 @@ class Session:
 
     async def read_log_dirs(self) -> None:
         """Disk use of every broker; one that does not answer is named in the failures."""
-        from console.admin import log_dirs
+        from console.admin import cluster as log_dirs
 
         listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
         if listing is not None:

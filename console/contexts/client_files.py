@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from console.admin.settings import ConnectionSettings
-from console.contexts.bootstrap import format_bootstrap
-from console.contexts.context import COMMAND_LINE, Context, ContextError, Place, Surroundings, printable
+from console.contexts.context import (
+    COMMAND_LINE,
+    Context,
+    ContextError,
+    Place,
+    Surroundings,
+    format_bootstrap,
+    printable,
+)
 from console.contexts.java_client import Addresses, java_connection
 from console.contexts.librdkafka import is_librdkafka, librdkafka_connection, parse_ini
-from console.contexts.properties import Property, parse_properties
-from console.contexts.values import Entry, Values
+from console.contexts.properties import Entry, Property, Values, parse_properties
 
 LARGEST = 1 << 20
 """Bytes of a file of properties; anything larger is something else."""

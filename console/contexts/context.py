@@ -1,7 +1,8 @@
-"""A context: a cluster by name, how to reach it, and what guards it."""
+"""A context: a cluster by name, how to reach it, what guards it, and where its lake is."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import NamedTuple
 
 from console.admin.settings import ConnectionSettings
 from widgets.cells import clean
+
+# A context: a cluster by name, how to reach it, and what guards it.
 
 OWN = "kac"
 COMMAND_LINE = "command line"
@@ -109,3 +112,72 @@ class Found:
     items: tuple[Context | BrokenContext, ...] = ()
     current: str | None = None
     problems: tuple[str, ...] = ()
+
+
+# Bootstrap addresses: ``host:port,host:port``, IPv6 in brackets (Kafka's ClientUtils).
+
+DEFAULT_PORT = 9092
+
+_ADDRESS = re.compile(
+    r"""(?:[A-Za-z0-9._-]*://)?                       # a listener's name, as Kafka prints it, counts for nothing
+        (?:\[(?P<six>[0-9A-Fa-f:.]+(?:%[\w.-]+)?)\]|(?P<host>[^\s\[\]:,/@]+))
+        (?::(?P<port>[0-9]+))?""",
+    re.VERBOSE,
+)
+
+
+def parse_bootstrap(text: str) -> tuple[tuple[str, int], ...]:
+    """Addresses in order, each once; the port is 9092 where none is given.
+
+    Raises ValueError that names the address and what is wrong with it.
+    """
+    if "@" in text:
+        # What stands before it may be a password, so none of it is repeated.
+        raise ValueError("an address has no @; a user and a password go into a file for --command-config")
+    addresses = tuple(dict.fromkeys(_address(part) for part in text.split(",") if part.strip()))
+    if not addresses:
+        raise ValueError("no address: give HOST:PORT, or several with commas between")
+    return addresses
+
+
+def format_bootstrap(addresses: tuple[tuple[str, int], ...]) -> str:
+    """The text that `parse_bootstrap` reads back."""
+    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in addresses)
+
+
+def _address(part: str) -> tuple[str, int]:
+    text = part.strip()
+    match = _ADDRESS.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not HOST:PORT{_address_hint(text)}")
+    host = match["six"] or match["host"]
+    port = int(match["port"]) if match["port"] else DEFAULT_PORT
+    if not 0 < port < 65536:
+        raise ValueError(f"{text!r}: the port has to be from 1 to 65535")
+    if not host.isprintable():
+        raise ValueError(f"{text!r}: a host name has no control characters")
+    return host, port
+
+
+def _address_hint(text: str) -> str:
+    if text.count(":") > 1 and "[" not in text:
+        return "; an IPv6 address goes in brackets: [::1]:9092"
+    if text.endswith(":") or re.search(r":[^0-9\]]", text):
+        return "; the port is a number"
+    return ""
+
+
+# Where the lake is that `kac lake` writes and the console reads.
+
+LAKE_VARIABLE = "KAC_LAKE"
+"""The environment variable that names one."""
+
+
+def lake_place(flag: str | None, environ: Mapping[str, str], setting: str | None, home: Path) -> str:
+    """A path or URI: of ``--lake``, of ``KAC_LAKE``, of the context's `lake`, else ``$XDG_DATA_HOME/kac/lake``."""
+    named = flag or environ.get(LAKE_VARIABLE) or setting
+    if named:
+        return str(home / named[2:]) if named.startswith("~/") else named
+    data = Path(environ.get("XDG_DATA_HOME", ""))
+    # Its specification wants an absolute path; another one is as none.
+    return str((data if data.is_absolute() else home / ".local" / "share") / "kac" / "lake")

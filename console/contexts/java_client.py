@@ -4,13 +4,291 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from console.admin.settings import CLIENT_ID, CONNECT_TIMEOUT, REQUEST_TIMEOUT, ConnectionSettings
-from console.contexts.bootstrap import parse_bootstrap
-from console.contexts.context import ContextError
-from console.contexts.java_names import NOT_APPLIED, near_miss
-from console.contexts.java_sasl import sasl_settings
-from console.contexts.java_tls import tls_settings
-from console.contexts.values import Values
+from console.admin.settings import (
+    CLIENT_ID,
+    CONNECT_TIMEOUT,
+    REQUEST_TIMEOUT,
+    ConnectionSettings,
+    SaslSettings,
+    Store,
+    TlsSettings,
+)
+from console.contexts.context import ContextError, parse_bootstrap
+from console.contexts.jaas import LoginModule, parse_jaas
+from console.contexts.properties import Values, whole_reference
+from console.model.secret import Secret
+
+# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and those that we can't honour.
+
+_JAVA_NAMES = """
+bootstrap.controllers bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
+default.api.timeout.ms enable.metrics.push metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms
+metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms request.timeout.ms retries retry.backoff.max.ms
+retry.backoff.ms sasl.client.callback.handler.class sasl.jaas.config sasl.kerberos.kinit.cmd
+sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name sasl.kerberos.ticket.renew.jitter
+sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class sasl.login.class
+sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
+sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
+sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism sasl.oauthbearer.assertion.algorithm
+sasl.oauthbearer.assertion.claim.aud sasl.oauthbearer.assertion.claim.exp.seconds
+sasl.oauthbearer.assertion.claim.iss sasl.oauthbearer.assertion.claim.jti.include
+sasl.oauthbearer.assertion.claim.nbf.seconds sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
+sasl.oauthbearer.assertion.private.key.file sasl.oauthbearer.assertion.private.key.passphrase
+sasl.oauthbearer.assertion.template.file sasl.oauthbearer.client.credentials.client.id
+sasl.oauthbearer.client.credentials.client.secret sasl.oauthbearer.clock.skew.seconds
+sasl.oauthbearer.expected.audience sasl.oauthbearer.expected.issuer sasl.oauthbearer.header.urlencode
+sasl.oauthbearer.jwks.endpoint.refresh.ms sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms sasl.oauthbearer.jwks.endpoint.url
+sasl.oauthbearer.jwt.retriever.class sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
+sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
+security.protocol security.providers send.buffer.bytes socket.connection.setup.timeout.max.ms
+socket.connection.setup.timeout.ms ssl.cipher.suites ssl.enabled.protocols ssl.endpoint.identification.algorithm
+ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
+ssl.keystore.location ssl.keystore.password ssl.keystore.type ssl.protocol ssl.provider
+ssl.secure.random.implementation ssl.trustmanager.algorithm ssl.truststore.certificates ssl.truststore.location
+ssl.truststore.password ssl.truststore.type auto.include.jmx.reporter
+"""
+
+JAVA_KEYS = frozenset(_JAVA_NAMES.split())
+
+GUARDED = tuple(sorted(key for key in JAVA_KEYS if key.startswith(("bootstrap.", "sasl.", "security.", "ssl."))))
+"""Keys whose misspelling changes who one is or whom one trusts."""
+
+NOT_APPLIED = {
+    "bootstrap.controllers": "is not used: kac asks brokers, named in bootstrap.servers",
+    "sasl.client.callback.handler.class": "names Java code, which kac can't run; what it would provide is missing",
+    "sasl.login.class": "names Java code, which kac can't run; what it would provide is missing",
+    "security.providers": "names Java code, which kac can't run; the providers of OpenSSL are used",
+    "ssl.cipher.suites": "is not applied: the cipher suites are OpenSSL's own choice",
+    "ssl.engine.factory.class": "names Java code, which kac can't run; TLS follows the other ssl.* keys",
+    "ssl.provider": "names Java code, which kac can't run; TLS is OpenSSL's",
+}
+"""Keys that matter and that we can't honour -> what happens instead."""
+
+
+def near_java_key(key: str) -> str | None:
+    """The key that this one, which is not Kafka's, looks like; None where it belongs to someone else."""
+    if key in JAVA_KEYS or not key.startswith(("boot", "sas", "sec", "ss")):
+        return None
+    from difflib import get_close_matches
+
+    found = get_close_matches(key, GUARDED, n=1, cutoff=0.88)
+    return found[0] if found else None
+
+
+# The keys ``ssl.*`` of Java's clients (SslConfigs, DefaultSslEngineFactory).
+
+STORE_TYPES = ("PEM", "JKS", "PKCS12")
+DEFAULT_STORE_TYPE = "JKS"
+
+
+def tls_settings(values: Values) -> TlsSettings:
+    """Stores and checks as the keys say. Raises ContextError."""
+    if values.text("ssl.keystore.key") and not values.text("ssl.keystore.certificate.chain"):
+        raise values.error("ssl.keystore.key", "it comes with ssl.keystore.certificate.chain, which is missing")
+    if values.text("ssl.keystore.certificate.chain") and not values.text("ssl.keystore.key"):
+        raise values.error("ssl.keystore.certificate.chain", "it comes with ssl.keystore.key, which is missing")
+    inline_key = values.secret("ssl.keystore.key")
+    return TlsSettings(
+        trust=_store(values, "truststore", "ssl.truststore.certificates"),
+        key_store=_store(values, "keystore", "ssl.keystore.certificate.chain"),
+        key_file=Store("PEM", inline=inline_key) if inline_key else None,
+        key_password=values.secret("ssl.key.password"),
+        verify_host=_verify_host(values),
+    )
+
+
+def _store(values: Values, which: str, inline_key: str) -> Store | None:
+    """The store at ``ssl.<which>.location``, or the one given inline."""
+    location, certificates = f"ssl.{which}.location", values.text(inline_key)
+    path = values.path(location)
+    if certificates:
+        if path is not None:
+            raise values.error(location, f"it is given, and {inline_key} too; one of them has to go")
+        return Store("PEM", inline=Secret(certificates))
+    if path is None:
+        return None
+    kind = (values.text(f"ssl.{which}.type") or DEFAULT_STORE_TYPE).upper()
+    if kind not in STORE_TYPES:
+        raise values.error(
+            f"ssl.{which}.type",
+            f"{kind} stores can't be read, only {', '.join(STORE_TYPES)}; "
+            "convert it with keytool -importkeystore -deststoretype PKCS12",
+        )
+    return Store(kind, path=path, password=values.secret(f"ssl.{which}.password"))
+
+
+def _verify_host(values: Values) -> bool:
+    algorithm = values.text("ssl.endpoint.identification.algorithm")
+    if algorithm and algorithm.lower() != "https":
+        raise values.error(
+            "ssl.endpoint.identification.algorithm",
+            f"it is https, or empty for no check of host names, not {algorithm!r}",
+        )
+    return algorithm != ""
+
+
+# The keys ``sasl.*`` of Java's clients, login modules included (SaslConfigs, JaasContext).
+
+DEFAULT_MECHANISM = "GSSAPI"
+DEFAULT_SERVICE = "kafka"
+
+_JAAS = "sasl.jaas.config"
+_MODULES = {
+    "PLAIN": "PlainLoginModule",
+    "SCRAM-SHA-256": "ScramLoginModule",
+    "SCRAM-SHA-512": "ScramLoginModule",
+    "OAUTHBEARER": "OAuthBearerLoginModule",
+    "GSSAPI": "Krb5LoginModule",
+}
+MECHANISMS = tuple(_MODULES)
+
+_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+_ENDPOINT_OPTIONS = {
+    "header.urlencode": "sasl.oauthbearer.header.urlencode",
+    "connect.timeout.ms": "sasl.login.connect.timeout.ms",
+    "read.timeout.ms": "sasl.login.read.timeout.ms",
+}
+_UNSECURED_SUBJECT = "unsecuredLoginStringClaim_sub"
+_KNOWN_CLASSES = {
+    "sasl.login.callback.handler.class": (
+        "OAuthBearerLoginCallbackHandler",
+        "OAuthBearerUnsecuredLoginCallbackHandler",
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        "DefaultJwtRetriever",
+        "ClientCredentialsJwtRetriever",
+        "FileJwtRetriever",
+    ),
+}
+
+
+def sasl_settings(values: Values) -> SaslSettings:
+    """Mechanism and credentials. Raises ContextError where something is missing or can't be used."""
+    module = _login_module(values)
+    mechanism = _mechanism(values, module)
+    options = values.below(_JAAS, module.options if module else {})
+    if module is not None and module.short_name not in _MODULES.values():
+        values.warn(
+            _JAAS,
+            f"names the login module {module.class_name}, Java code that kac can't run; only its options are used",
+        )
+    for key, known in _KNOWN_CLASSES.items():
+        named = values.text(key)
+        if named and named.rpartition(".")[2] not in known:
+            values.warn(key, "names Java code, which kac can't run; what it would provide is missing")
+    if mechanism == "OAUTHBEARER":
+        return _oauthbearer(values, options)
+    if mechanism == "GSSAPI":
+        return _gssapi(values, options)
+    return _user_and_password(values, options, mechanism)
+
+
+def _login_module(values: Values) -> LoginModule | None:
+    entry = values.raw(_JAAS)
+    if entry is None or not entry.text.strip():
+        return None
+    # A reference that is the whole value stands for the config; one inside is an option's value, quotes and all.
+    text = values.untrimmed(_JAAS) if whole_reference(entry.text) else entry.text
+    try:
+        modules = parse_jaas(text or "")
+    except ValueError as error:
+        raise values.error(_JAAS, str(error)) from None
+    if len(modules) > 1:
+        raise values.error(_JAAS, f"it has {len(modules)} login modules; a client has one")
+    return modules[0]
+
+
+def _mechanism(values: Values, module: LoginModule | None) -> str:
+    text = values.text("sasl.mechanism")
+    if text:
+        if text.upper() not in MECHANISMS:
+            raise values.error("sasl.mechanism", f"{text} is not supported; it is one of {', '.join(MECHANISMS)}")
+        return text.upper()
+    if module is not None and module.short_name != _MODULES[DEFAULT_MECHANISM]:
+        fitting = [name for name, wanted in _MODULES.items() if wanted == module.short_name]
+        raise values.error(
+            _JAAS,
+            f"without sasl.mechanism Kafka's clients take {DEFAULT_MECHANISM}, and this is {module.short_name}; "
+            f"add sasl.mechanism={' or '.join(fitting or ['PLAIN'])}",
+        )
+    return DEFAULT_MECHANISM
+
+
+def _user_and_password(values: Values, options: Values, mechanism: str) -> SaslSettings:
+    if (options.text("tokenauth") or "").lower() == "true":
+        raise options.error("tokenauth", "delegation tokens are not supported; give a user's own name and password")
+    # Login modules take these untrimmed.
+    username, password = options.untrimmed("username"), options.secret("password")
+    if username is None or password is None:
+        raise _missing_option(
+            values,
+            f"{'username' if username is None else 'password'} is missing",
+            f'{_MODULES[mechanism]} required username="…" password="${{env:KAFKA_PASSWORD}}";',
+        )
+    return SaslSettings(mechanism, username, password)
+
+
+def _missing_option(values: Values, what: str, wanted: str) -> ContextError:
+    hint = "" if _JAAS in values else " (java.security.auth.login.config, a setting of the JVM, is not read)"
+    return values.error(_JAAS, f"{what}{hint}; sasl.jaas.config wants: {wanted}")
+
+
+def _gssapi(values: Values, options: Values) -> SaslSettings:
+    if options.text("keyTab"):
+        values.warn(
+            _JAAS,
+            "names a keyTab, which kac leaves to Kerberos: run kinit -kt KEYTAB PRINCIPAL first, "
+            "or set KRB5_CLIENT_KTNAME",
+        )
+    service = values.text("sasl.kerberos.service.name") or options.text("serviceName") or DEFAULT_SERVICE
+    return SaslSettings("GSSAPI", options={"kerberos.service.name": service})
+
+
+def _oauthbearer(values: Values, options: Values) -> SaslSettings:
+    """Client credentials (KIP-768, and its keys of KIP-1139), a token in a file, or an unsecured token."""
+    extensions = {key: options.text(key) or "" for key in options if key.startswith("extension_")}
+    url = values.text(_TOKEN_URL)
+    if not url:
+        return _unsecured_token(values, options, extensions)
+    if url.lower().startswith("file:"):
+        return SaslSettings("OAUTHBEARER", options={"token.endpoint.url": url, **extensions})
+    client_id = values.text("sasl.oauthbearer.client.credentials.client.id") or options.untrimmed("clientId")
+    client_secret = values.secret("sasl.oauthbearer.client.credentials.client.secret") or options.secret("clientSecret")
+    if client_id is None or client_secret is None:
+        raise _missing_option(
+            values,
+            f"{'clientId' if client_id is None else 'clientSecret'} is missing (only client credentials are supported)",
+            'OAuthBearerLoginModule required clientId="…" clientSecret="${env:CLIENT_SECRET}";',
+        )
+    settings = {"token.endpoint.url": url, **extensions}
+    if scope := values.text("sasl.oauthbearer.scope") or options.text("scope"):
+        settings["scope"] = scope
+    for name, key in _ENDPOINT_OPTIONS.items():
+        if text := values.text(key):
+            settings[name] = text
+    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=settings, endpoint_tls=_endpoint_tls(options))
+
+
+def _unsecured_token(values: Values, options: Values, extensions: dict[str, str]) -> SaslSettings:
+    """What Kafka's own login does without a token endpoint: a token that nobody signed (KIP-255)."""
+    subject = options.text(_UNSECURED_SUBJECT)
+    if not subject:
+        raise values.error(
+            _TOKEN_URL if _TOKEN_URL in values else "sasl.mechanism",
+            f"OAUTHBEARER wants {_TOKEN_URL}, the https address where tokens are given out for client credentials",
+        )
+    values.warn(_JAAS, "asks for an unsecured token, which brokers take for tests only")
+    return SaslSettings("OAUTHBEARER", subject, options=extensions)
+
+
+def _endpoint_tls(options: Values) -> TlsSettings | None:
+    """TLS to the token endpoint is set among the options of the login module (JaasOptionsUtils)."""
+    return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
+
+
+# From the properties of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs) to what our client needs.
 
 Addresses = tuple[tuple[str, int], ...]
 
@@ -62,7 +340,7 @@ def _warn_of_the_rest(values: Values, protocol: str) -> None:
     for key in values:
         if reason := _not_applied(values, key):
             values.warn(key, reason)
-        elif near := near_miss(key):
+        elif near := near_java_key(key):
             values.warn(key, f"is no key of Kafka's clients; did you mean {near}?")
     unused = {"ssl.": not protocol.endswith("SSL"), "sasl.": not protocol.startswith("SASL_")}
     for prefix, counts_for_nothing in unused.items():

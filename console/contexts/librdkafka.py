@@ -15,11 +15,9 @@ from console.admin.settings import (
     Store,
     TlsSettings,
 )
-from console.contexts.bootstrap import parse_bootstrap
-from console.contexts.context import ContextError, Place
-from console.contexts.java_client import PROTOCOLS, Addresses
-from console.contexts.java_sasl import DEFAULT_SERVICE, MECHANISMS
-from console.contexts.values import Entry, Values
+from console.contexts.context import ContextError, Place, parse_bootstrap
+from console.contexts.java_client import DEFAULT_SERVICE, MECHANISMS, PROTOCOLS, Addresses
+from console.contexts.properties import Entry, Values
 from console.model.secret import Secret
 
 SECTION = "kafka"

@@ -16,7 +16,7 @@ lake = "~/lake"
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,79 @@ from typing import Any
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
 from console.contexts.context import OWN, BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
-from console.contexts.java_client import java_connection
-from console.contexts.java_names import KNOWN
+from console.contexts.java_client import JAVA_KEYS, java_connection
 from console.contexts.librdkafka import librdkafka_connection
-from console.contexts.toml_lines import KeyPath, key_lines, line_of
-from console.contexts.values import Entry, Values
+from console.contexts.properties import Entry, Values
+
+# On which line of a TOML file a key stands; tomllib does not tell.
+
+KeyPath = tuple[str, ...]
+
+
+def key_lines(text: str) -> Mapping[KeyPath, int]:
+    """Path of every table and key -> its line, from 1. The text is TOML that tomllib takes."""
+    lines = text.split("\n")
+    found: dict[KeyPath, int] = {}
+    table: KeyPath = ()
+    at = 0
+    while at < len(lines):
+        statement, size = _statement(lines, at)
+        paths = list(_paths(statement))
+        if lines[at].lstrip().startswith("["):
+            table = paths[-1] if paths else ()
+            paths = [path for path in paths if path]
+        else:
+            paths = [table + path for path in paths]
+        for path in paths:
+            found.setdefault(path, at + 1)
+        at += size
+    return found
+
+
+def line_of(path: KeyPath, lines: Mapping[KeyPath, int]) -> int | None:
+    """The line of a key, or of the nearest table around it; None for the file as a whole."""
+    for size in range(len(path), 0, -1):
+        if path[:size] in lines:
+            return lines[path[:size]]
+    return None
+
+
+def _statement(lines: list[str], start: int) -> tuple[Mapping[str, Any], int]:
+    """The value of the statement that starts at a line, and how many lines it takes: the fewest that are TOML."""
+    import tomllib
+
+    for size in range(1, len(lines) - start + 1):
+        try:
+            return tomllib.loads("\n".join(lines[start : start + size])), size
+        except tomllib.TOMLDecodeError:
+            continue
+    return {}, 1
+
+
+def _paths(value: Any) -> Iterator[KeyPath]:
+    """All paths of a tree of tables, each before those below it."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (key,)
+            for path in _paths(inner):
+                yield (key, *path)
+
+
+# Our own file, ``$XDG_CONFIG_HOME/kac/config.toml``: contexts under Java's property names, and ``[settings]``.
+#
+# current_context = "prod"
+#
+# [contexts.prod]
+# properties = "prod.properties"        # a file to start from; the keys here are over it
+# bootstrap.servers = "b1:9092,b2:9092"
+# security.protocol = "SASL_SSL"
+# color = "red"
+# read_only = true
+# confirm = true
+# cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
+# lake = "~/lake"
 
 CONFIG = "KAC_CONFIG"
 """The environment variable that names another file."""
@@ -67,7 +135,7 @@ def read_own_file(surroundings: Surroundings) -> OwnFile:
         return OwnFile(Found(problems=(f"{path}: it is not text in UTF-8",)))
     except ContextError as error:
         return OwnFile(Found(problems=(str(error),)))
-    return _Reader(path, table, key_lines(text), surroundings).read()
+    return _OwnFileReader(path, table, key_lines(text), surroundings).read()
 
 
 def _parsed(text: str, path: Path) -> Mapping[str, Any]:
@@ -83,7 +151,7 @@ def _parsed(text: str, path: Path) -> Mapping[str, Any]:
         ) from None
 
 
-class _Reader:
+class _OwnFileReader:
     """Reads one parsed file; every complaint names its line."""
 
     def __init__(
@@ -182,11 +250,11 @@ class _Reader:
         warnings: list[str] = []
         for path, value in _leaves(tree):
             key, place = ".".join(path), self._place("contexts", name, *path)
-            if "." not in key and key not in KNOWN:
+            if "." not in key and key not in JAVA_KEYS:
                 # A guard that is misspelt must not be a guard that is off: the context is not used.
                 raise ContextError(f"{place}: {unknown_key(key, _OWN_KEYS)}")
-            if key not in KNOWN:
-                warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(KNOWN)))}"))
+            if key not in JAVA_KEYS:
+                warnings.append(printable(f"{place}: {unknown_key(key, tuple(sorted(JAVA_KEYS)))}"))
                 continue
             found[key] = Entry(_property_text(key, value, place), place)
         return found, tuple(warnings)

@@ -1,10 +1,20 @@
-"""Java's ``.properties`` format, with the line of each entry (java.util.Properties#load)."""
+"""Properties of one cluster: Java's ``.properties`` format, references in values, and values read by key."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
+
+from console.contexts.context import ContextError, Place, Surroundings, printable
+from console.model.numbers import is_natural
+from console.model.secret import Secret
+
+# Java's ``.properties`` format, with the line of each entry (java.util.Properties#load).
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # Java ends a line there before it looks at a backslash, so that a lone one is an entry with an empty key.
@@ -93,3 +103,201 @@ def _join_surrogates(text: str, number: int) -> str:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
         raise ValueError(f"line {number}: \\ud800 to \\udfff come in pairs, and here is one alone") from None
+
+
+# ``${env:NAME}`` and ``${file:PATH}`` in values, the syntax of Kafka's config providers (KIP-297, KIP-887).
+
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]*)\}")
+MAX_SECRET_FILE = 1 << 20
+"""Bytes; a secret is not longer, and a device file never ends."""
+
+
+@dataclass(slots=True)
+class References:
+    """Resolves references in values. bases: where relative paths start, the first where there is such a file.
+
+    exposed: the files it read that others may read too.
+    """
+
+    surroundings: Surroundings
+    bases: tuple[Path, ...]
+    exposed: list[Path] = field(default_factory=list)
+
+    def expand(self, text: str) -> str:
+        """The text with its references replaced. Raises ValueError naming the variable or the file that is missing."""
+        if "${" not in text:
+            return text
+        return _REFERENCE.sub(lambda match: self._one(match[1], match[2]), text)
+
+    def _one(self, provider: str, target: str) -> str:
+        if provider == "file":
+            return self._file(target)
+        if target not in self.surroundings.environ:
+            raise ValueError(
+                f"the environment has no variable {target or '(empty name)'}; set it, or write another reference"
+            )
+        return self.surroundings.environ[target]
+
+    def _file(self, target: str) -> str:
+        """The content of a file without its last line end; with ``PATH:KEY``, one key of a properties file."""
+        whole = self.surroundings.path(target, self.bases)
+        name, colon, key = target.rpartition(":")
+        if whole.exists() or not colon:
+            return re.sub(r"\r?\n\Z", "", self._read(whole))
+        path = self.surroundings.path(name, self.bases)
+        found = {entry.key: entry.value for entry in parse_properties(self._read(path))}
+        if key not in found:
+            raise ValueError(f"{path} has no key {key}")
+        return found[key]
+
+    def _read(self, path: Path) -> str:
+        try:
+            if not path.is_file():
+                raise FileNotFoundError(2, "No such file")
+            if path.stat().st_size > MAX_SECRET_FILE:
+                raise ValueError(f"{path} is larger than {MAX_SECRET_FILE >> 20} MiB, which no secret is")
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} is not text in UTF-8") from None
+        except OSError as error:
+            raise ValueError(f"{path} can't be read: {error.strerror}") from None
+        if open_to_others(path):
+            self.exposed.append(path)
+        return text
+
+
+def is_reference(text: str) -> bool:
+    """Whether the text takes its secret from elsewhere."""
+    return _REFERENCE.search(text) is not None
+
+
+def whole_reference(text: str) -> bool:
+    """Whether the text is one reference and nothing else."""
+    return _REFERENCE.fullmatch(text.strip()) is not None
+
+
+def open_to_others(path: Path) -> bool:
+    """Whether the file's mode lets its group or others read, write or run it; False where there is no such file."""
+    try:
+        return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
+    except OSError:
+        return False
+
+
+# Properties of one cluster as they were read: resolved on demand, with errors that name key, file and line.
+
+
+class Entry(NamedTuple):
+    """A value as it stands in a file."""
+
+    text: str
+    place: Place
+
+
+class Values:
+    """Reads entries by key. `warnings` and `secrets_in` fill as values are read.
+
+    file: what an error about a missing key names. bases: where relative paths are looked up, in this order.
+    """
+
+    def __init__(
+        self, entries: Mapping[str, Entry], *, file: Path, bases: tuple[Path, ...], surroundings: Surroundings
+    ) -> None:
+        self._entries = entries
+        self._within = ""
+        self.file = file
+        self._references = References(surroundings, bases)
+        self.warnings: list[str] = []
+        self.secrets_in: dict[Path, None] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def below(self, key: str, options: Mapping[str, str]) -> Values:
+        """Values that stand inside that of a key (the options of a login module); warnings come together."""
+        own = self._entries.get(key)
+        place = self.place(key)
+        entries = {name: Entry(text, place) for name, text in options.items()}
+        references = self._references
+        inner = Values(entries, file=self.file, bases=references.bases, surroundings=references.surroundings)
+        inner._within = f"{key}: "
+        inner.warnings, inner._references = self.warnings, references
+        if own is not None and not whole_reference(own.text):
+            inner.secrets_in = self.secrets_in
+        return inner
+
+    def text(self, key: str) -> str | None:
+        """The value, trimmed as Kafka's ConfigDef does; None where the key is absent."""
+        entry = self._entries.get(key)
+        return None if entry is None else self._expanded(key, entry).strip()
+
+    def untrimmed(self, key: str) -> str | None:
+        """The value with the blanks around it, which may be part of a name; None where the key is absent."""
+        entry = self._entries.get(key)
+        return None if entry is None else self._expanded(key, entry)
+
+    def raw(self, key: str) -> Entry | None:
+        """The entry as it stands, references unresolved."""
+        return self._entries.get(key)
+
+    def secret(self, key: str) -> Secret | None:
+        """The value, untrimmed; None where the key is absent."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        if entry.text and not is_reference(entry.text):
+            self.secrets_in[entry.place.file] = None
+        return Secret(self._expanded(key, entry))
+
+    def path(self, key: str) -> Path | None:
+        """A path; None where the key is absent or empty."""
+        text = self.text(key)
+        references = self._references
+        return references.surroundings.path(text, references.bases) if text else None
+
+    def seconds(self, key: str) -> float | None:
+        """A number of milliseconds, as seconds."""
+        text = self.text(key)
+        if text is None:
+            return None
+        if not is_natural(text):
+            raise self.error(key, f"it is a number of milliseconds, not {text!r}")
+        return int(text) / 1000
+
+    def flag(self, key: str, default: bool) -> bool:
+        """``true`` or ``false``, in any case."""
+        text = self.text(key)
+        if text is None or text.lower() in ("true", "false"):
+            return default if text is None else text.lower() == "true"
+        raise self.error(key, f"it is true or false, not {text!r}")
+
+    def place(self, key: str) -> Place:
+        """Where the key stands; the file as a whole where it is absent."""
+        entry = self._entries.get(key)
+        return entry.place if entry else Place(self.file)
+
+    def error(self, key: str, text: str) -> ContextError:
+        """An error about one key, in one line."""
+        return ContextError(f"{self.place(key)}: {self._within}{key}: {text}")
+
+    def warn(self, key: str, text: str) -> None:
+        """Adds a warning about one key."""
+        self.warnings.append(printable(f"{self.place(key)}: {self._within}{key} {text}"))
+
+    def exposure(self) -> tuple[str, ...]:
+        """A warning for each file with secrets that others may read: those these came from, and those they refer to."""
+        files = dict.fromkeys([*self.secrets_in, *self._references.exposed])
+        return tuple(
+            f"{file} holds secrets and others may read it; chmod 600 {shlex.quote(str(file))}"
+            for file in files
+            if open_to_others(file)
+        )
+
+    def _expanded(self, key: str, entry: Entry) -> str:
+        try:
+            return self._references.expand(entry.text)
+        except ValueError as error:
+            raise self.error(key, str(error)) from None

@@ -7,8 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from console.admin.settings import ConnectionSettings
-from console.contexts.bootstrap import format_bootstrap, parse_bootstrap
-from console.contexts.context import COMMAND_LINE, BrokenContext, Context, ContextError
+from console.contexts.context import (
+    COMMAND_LINE,
+    BrokenContext,
+    Context,
+    ContextError,
+    format_bootstrap,
+    parse_bootstrap,
+)
 from console.contexts.load import Contexts
 
 CONTEXT = "KAC_CONTEXT"

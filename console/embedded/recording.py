@@ -14,7 +14,7 @@ from typing import NamedTuple
 from console.embedded.context import RequestContext
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, write_whole
-from console.wire.server_schemas import Messages
+from console.wire.schemas import Messages
 
 _WITH_SECRETS = frozenset({"sasl_handshake", "sasl_authenticate"})
 _SIZE = struct.Struct(">i")

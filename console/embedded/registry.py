@@ -13,7 +13,7 @@ from kio.schema.index import api_key_map
 from console.embedded import handlers
 from console.embedded.context import RequestContext
 from console.embedded.versions.release import Range, Release
-from console.wire.server_schemas import Messages, readable_versions
+from console.wire.schemas import Messages, readable_versions
 
 _PRODUCE = 0
 _TOLD_FROM_THE_FIRST = frozenset({_PRODUCE})

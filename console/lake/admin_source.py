@@ -16,7 +16,7 @@ commandConfig  with `bootstrap`: the path of a file of client properties on the 
 timeout        seconds for one cluster (120)
 
 A secret is never an option: options stand in Spark's logs and its UI. It is in the files of the executors, or those
-refer to it by `${env:NAME}` and `${file:PATH}` (console.contexts.references).
+refer to it by `${env:NAME}` and `${file:PATH}` (console.contexts.properties).
 """
 
 from __future__ import annotations

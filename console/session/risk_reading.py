@@ -128,7 +128,7 @@ async def _read(session: Reads, needs: RiskNeeds, staged: Sequence[Staged]) -> M
 
 async def _sizes(session: Reads, topics: Iterable[str]) -> dict[str, int]:
     """Bytes on all replicas of each topic of which every partition was found."""
-    from console.admin.log_dirs import describe_log_dirs
+    from console.admin.cluster import describe_log_dirs
 
     wanted: dict[str, list[int]] = {}
     holding: set[int] = set()

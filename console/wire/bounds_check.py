@@ -18,8 +18,23 @@ from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
-from console.wire.malformed import MalformedFrame
-from console.wire.unknown_tags import LENGTHS, SIZES
+from console.wire.tagged_fields import LENGTHS, SIZES
+
+# The error of bytes that can't be read.
+
+
+class MalformedFrame(ValueError):
+    """Bytes that are not what the protocol has at this place."""
+
+
+# Bounds of a message's bytes, checked before kio's native reader gets them.
+#
+# That reader reserves eight bytes for each element that an array claims, and the process is aborted if it can't; it also
+# accepts null for any array. So every message from a peer passes through here first, whatever its size: an array must not
+# claim more elements than the bytes that are left can hold.
+#
+# A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of texts and inner
+# arrays), so a layout that was walked is remembered, and elements like it are passed over by one comparison.
 
 Marks = list[int] | None
 """Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: not wanted."""
@@ -36,7 +51,7 @@ _FRUITLESS = 32
 """Elements of one array that no known layout fits, until the others are walked without looking for one."""
 
 
-class _Step(NamedTuple):
+class _FieldWalk(NamedTuple):
     """How to pass over a field: a walk, or None if its size is fixed. least: its size in bytes, or the smallest one.
     nests: whether it holds an array of entities."""
 
@@ -45,7 +60,7 @@ class _Step(NamedTuple):
     nests: bool = False
 
 
-class _Entity(NamedTuple):
+class _EntityWalk(NamedTuple):
     """The same of an entity, which always takes a walk."""
 
     walk: Walk
@@ -60,7 +75,7 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
     message: kio's class, or one of our own in its form. start: where the message begins.
     """
     try:
-        end = _entity(message).walk(payload, start, None)
+        end = _entity_walk(message).walk(payload, start, None)
     except (struct.error, IndexError) as error:
         raise MalformedFrame(f"{message.__name__} v{message.__version__} ends too early") from error
     if end > len(payload):
@@ -68,7 +83,7 @@ def check_message(message: Any, payload: bytes, start: int = 0) -> None:
 
 
 @cache
-def _entity(entity: Any) -> _Entity:
+def _entity_walk(entity: Any) -> _EntityWalk:
     flexible: bool = entity.__flexible__
     text = _request_text if entity.__module__.endswith(".request") else _compact_text
     walks: list[Walk] = []
@@ -76,7 +91,7 @@ def _entity(entity: Any) -> _Entity:
     nests = False
     tagged: dict[int, Walk] = {}
     for field in fields(entity):
-        step = _field(field, flexible, text)
+        step = _field_walk(field, flexible, text)
         if "tag" in field.metadata:
             tagged[field.metadata["tag"]] = step.walk or _nothing
             continue
@@ -92,20 +107,20 @@ def _entity(entity: Any) -> _Entity:
     if fixed:
         walks.append(_skip(fixed))
     if flexible:
-        walks.append(_tags(tagged))
+        walks.append(_tags_walk(tagged))
         least += 1
     if len(walks) == 1:
-        return _Entity(walks[0], least, nests)
+        return _EntityWalk(walks[0], least, nests)
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
         for each in walks:
             at = each(data, at, marks)
         return at
 
-    return _Entity(walk, least, nests)
+    return _EntityWalk(walk, least, nests)
 
 
-def _field(field: Field[Any], flexible: bool, text: Walk) -> _Step:
+def _field_walk(field: Field[Any], flexible: bool, text: Walk) -> _FieldWalk:
     """text: how to pass over a string in a flexible version."""
     type_: Any = field.type
     nullable = get_origin(type_) is UnionType
@@ -114,32 +129,32 @@ def _field(field: Field[Any], flexible: bool, text: Walk) -> _Step:
     if get_origin(type_) is tuple:
         element = get_args(type_)[0]
         if _is_entity(element):
-            of = _entity(element)
-            elements = _each(of.walk) if of.nests else _by_layout(of.walk)
+            of = _entity_walk(element)
+            elements = _each_element(of.walk) if of.nests else _by_layout(of.walk)
             least = of.least
         else:
-            one, least, _ = _primitive(field.metadata["kafka_type"], flexible, text)
-            elements = _fixed(least) if one is None else _each(one)
-        walk = _array(field.name, elements, least, nullable, flexible)
-        return _Step(walk, 1 if flexible else _INT32.size, nests=_is_entity(element))
+            one, least, _ = _primitive_walk(field.metadata["kafka_type"], flexible, text)
+            elements = _fixed_elements(least) if one is None else _each_element(one)
+        walk = _array_walk(field.name, elements, least, nullable, flexible)
+        return _FieldWalk(walk, 1 if flexible else _INT32.size, nests=_is_entity(element))
     if _is_entity(type_):
-        of = _entity(type_)
-        return _Step(_perhaps(of.walk), 1, of.nests) if nullable else _Step(*of)
-    return _primitive(field.metadata["kafka_type"], flexible, text)
+        of = _entity_walk(type_)
+        return _FieldWalk(_nullable_entity(of.walk), 1, of.nests) if nullable else _FieldWalk(*of)
+    return _primitive_walk(field.metadata["kafka_type"], flexible, text)
 
 
 def _is_entity(type_: Any) -> bool:
     return isinstance(type_, type) and is_dataclass(type_)
 
 
-def _primitive(kind: str, flexible: bool, text: Walk) -> _Step:
+def _primitive_walk(kind: str, flexible: bool, text: Walk) -> _FieldWalk:
     if kind in SIZES:
-        return _Step(None, SIZES[kind])
+        return _FieldWalk(None, SIZES[kind])
     if flexible:
-        return _Step(text if kind == "string" else _compact_text, 1)
+        return _FieldWalk(text if kind == "string" else _compact_text, 1)
     if LENGTHS[kind] == _INT16.format:
-        return _Step(_text, _INT16.size)
-    return _Step(_bytes, _INT32.size)
+        return _FieldWalk(_text, _INT16.size)
+    return _FieldWalk(_bytes, _INT32.size)
 
 
 def _skip(size: int) -> Walk:
@@ -183,7 +198,7 @@ def _request_text(data: bytes, at: int, marks: Marks) -> int:
     return end
 
 
-def _perhaps(inner: Walk) -> Walk:
+def _nullable_entity(inner: Walk) -> Walk:
     """An entity behind a byte that says whether it is there (KIP-893)."""
 
     def walk(data: bytes, at: int, marks: Marks) -> int:
@@ -198,11 +213,11 @@ Elements = Callable[[bytes, int, Marks, int], int]
 """(data, offset, marks, count) -> the offset behind so many elements."""
 
 
-def _fixed(size: int) -> Elements:
+def _fixed_elements(size: int) -> Elements:
     return lambda _data, at, _marks, count: at + count * size
 
 
-def _each(one: Walk) -> Elements:
+def _each_element(one: Walk) -> Elements:
     def walk(data: bytes, at: int, marks: Marks, count: int) -> int:
         for _ in range(count):
             at = one(data, at, marks)
@@ -251,11 +266,11 @@ def _by_layout(one: Walk) -> Elements:
                 at = learned(data, at)
         return at
 
-    plain = _each(one)
+    plain = _each_element(one)
     return walk
 
 
-def _array(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
+def _array_walk(name: str, elements: Elements, least: int, nullable: bool, flexible: bool) -> Walk:
     """least: the bytes that an element has at least."""
     least = max(least, 1)
 
@@ -285,7 +300,7 @@ def _array(name: str, elements: Elements, least: int, nullable: bool, flexible: 
     return walk
 
 
-def _tags(known: dict[int, Walk]) -> Walk:
+def _tags_walk(known: dict[int, Walk]) -> Walk:
     def walk(data: bytes, at: int, marks: Marks) -> int:
         if data[at] == 0:
             if marks is not None:

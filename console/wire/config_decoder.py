@@ -29,9 +29,8 @@ from kio.serial.readers import (
 
 from console.model.codes import ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
-from console.wire.bounds_check import check_message
-from console.wire.malformed import MalformedFrame
-from console.wire.unknown_tags import without_unknown_tags
+from console.wire.bounds_check import MalformedFrame, check_message
+from console.wire.tagged_fields import without_unknown_tags
 
 _FLEXIBLE_FROM = 4
 _KNOWN_SETS = 32

@@ -11,12 +11,12 @@ from enum import Enum, auto
 from typing import Any
 
 from console.wire.aiokafka_conn import import_aiokafka_conn
-from console.wire.bearer import BearerAuthenticator
-from console.wire.carried import Build, CarriedRequest, Exchange, RawResponse
-from console.wire.frames import MalformedFrame, decode_body
-from console.wire.proposals.api_keys import HIGHEST, LOWEST
+from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body
+from console.wire.proposals.formats import HIGHEST, LOWEST
+from console.wire.sasl import BearerAuthenticator, ScramAuthenticator
 from console.wire.schemas import api_key, response_type, version_range
-from console.wire.scram import ScramAuthenticator
 
 _conn = import_aiokafka_conn()
 
@@ -180,11 +180,11 @@ class Connection:
         lowest, highest = self.versions.get(api_key(api), (0, -1))
         return lowest <= version <= highest and any(LOWEST <= key <= HIGHEST for key in self.versions)
 
-    def prepare(self, api: str, version: int, build: Build) -> CarriedRequest:
+    def prepare(self, api: str, version: int, build: Build) -> AiokafkaRequest:
         """A request of this version, encoded and ready to send. Raises what `build` raises, and Unencodable."""
-        return CarriedRequest(api, version, build, self._record)
+        return AiokafkaRequest(api, version, build, self._record)
 
-    def send(self, request: CarriedRequest) -> Awaitable[RawResponse]:
+    def send(self, request: AiokafkaRequest) -> Awaitable[RawResponse]:
         """Writes the request at once; the result is its answer.
 
         Raises aiokafka's KafkaConnectionError where the connection is, or gets, lost. `request.sent` tells whether

@@ -1,24 +1,84 @@
-"""Frames without their length: request header and payload, response header and body (KIP-482 for the flexible ones)."""
+"""Frames without their length, encoded and decoded: both the client's side and the broker's.
+
+The client writes request headers and payloads and reads response headers and bodies; the broker's side, for the
+embedded cluster, does the reverse. KIP-482 for the flexible versions.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from copy import copy
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from types import GenericAlias, MappingProxyType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args, get_origin
 
 from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
+from kio.serial.errors import InvalidUnicode, SerialError
+from kio.static.primitive import i16
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from console.wire.bounds_check import check_message
-from console.wire.malformed import MalformedFrame as MalformedFrame
-from console.wire.open_codes import open_reader
-from console.wire.unknown_tags import without_unknown_tags
+from console.wire.bounds_check import MalformedFrame, check_message
+from console.wire.tagged_fields import without_unknown_tags
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
+
+
+# Responses whose error codes are plain integers.
+#
+# kio decodes an error code into its enumeration and raises ValueError on one that it does not know, which loses the whole
+# response. A broker may be newer than kio, so each response class gets a subclass with the same slots in which the fields
+# of kind ``error_code`` are declared ``int16``; kio's native reader goes by the declarations. Nothing is generated or
+# compiled, and reading costs the same.
+
+ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
+"""(buffer, offset) -> (entity, bytes read)."""
+
+
+@cache  # kio's reader caches by the class's address, so a class it has seen must live for ever
+def with_open_codes(entity: type) -> type:
+    """The entity's class with error codes as plain integers: a subclass, or the class itself where it has none."""
+    opened = {field.name: _opened(field) for field in fields(entity)}
+    if all(opened[field.name] is field for field in fields(entity)):
+        return entity
+    declared = {**entity.__dataclass_fields__, **opened}  # type: ignore[attr-defined]
+    return type(entity.__name__, (entity,), {"__slots__": (), "__dataclass_fields__": declared})
+
+
+def _opened(field: Field[Any]) -> Field[Any]:
+    is_code = field.metadata.get("kafka_type") == "error_code"
+    type_ = i16 if is_code else _opened_type(field.type)
+    if type_ == field.type:
+        return field
+    result = copy(field)
+    result.type = type_
+    if is_code:
+        result.metadata = MappingProxyType({**field.metadata, "kafka_type": "int16"})
+    return result
+
+
+def _opened_type(type_: Any) -> Any:
+    if get_origin(type_) is tuple:
+        return GenericAlias(tuple, (_opened_type(get_args(type_)[0]), ...))
+    if get_origin(type_) is UnionType:
+        first, *others = (_opened_type(part) for part in get_args(type_))
+        for other in others:
+            first = first | other
+        return first
+    return with_open_codes(type_) if isinstance(type_, type) and is_dataclass(type_) else type_
+
+
+@cache
+def open_reader(entity: type) -> ReadEntity:
+    """kio's native reader of the entity, with error codes as plain integers."""
+    reader: ReadEntity = entity_reader(with_open_codes(entity))
+    return reader
+
+
+# Frames without their length: request header and payload, response header and body (KIP-482 for the flexible ones).
 
 
 class Unencodable(ValueError):
@@ -26,7 +86,7 @@ class Unencodable(ValueError):
 
 
 @cache
-def _writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
+def _request_writer(entity: type[Entity]) -> Callable[[BytesIO, Entity], None]:
     return entity_writer(entity)
 
 
@@ -51,7 +111,7 @@ def encode_payload(payload: RequestPayload) -> bytes:
 
 def _encode(entity: Entity) -> bytes:
     buffer = BytesIO()
-    _writer(type(entity))(buffer, entity)
+    _request_writer(type(entity))(buffer, entity)
     return buffer.getvalue()
 
 
@@ -82,3 +142,130 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     except Exception as error:
         raise MalformedFrame(f"{response.__name__} v{response.__version__}: {error}") from error
     return entity
+
+
+# The broker's side of frames: request headers and payloads in, response frames out (KIP-482 for the flexible ones).
+
+_REQUEST_HEAD = struct.Struct(">hhi")
+_INT16 = struct.Struct(">h")
+_RESPONSE_HEAD = struct.Struct(">ii")
+NO_CLIENT_ID = ""
+
+
+class RequestHead(NamedTuple):
+    """What every request begins with, whatever its API (RequestHeader v1 without the client id)."""
+
+    key: int
+    version: int
+    correlation_id: int
+
+
+class EncodedBody(NamedTuple):
+    """A response body that is bytes already: for what would take too long to encode anew each time."""
+
+    data: bytes
+
+
+def read_head(frame: bytes) -> RequestHead:
+    """Key, version and correlation id; raises MalformedFrame where the frame is too short for them."""
+    if len(frame) < _REQUEST_HEAD.size:
+        raise MalformedFrame(f"a request of {len(frame)} bytes has no header")
+    return RequestHead(*_REQUEST_HEAD.unpack_from(frame))
+
+
+def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
+    """The client id, null as ``""``, and where the payload begins. Raises MalformedFrame."""
+    try:
+        (length,) = _INT16.unpack_from(frame, _REQUEST_HEAD.size)
+        offset = _REQUEST_HEAD.size + _INT16.size
+        if length > len(frame) - offset:
+            raise MalformedFrame(f"a client id of {length} bytes in a request of {len(frame)}")
+        client_id = frame[offset : offset + length].decode("utf-8", "replace") if length > 0 else NO_CLIENT_ID
+        offset += max(length, 0)
+        return client_id, _after_tags(frame, offset) if flexible else offset
+    except (struct.error, IndexError) as error:
+        raise MalformedFrame(f"the header of a request of {len(frame)} bytes ends too early") from error
+
+
+def _after_tags(frame: bytes, offset: int) -> int:
+    count, offset = _varint(frame, offset)
+    for _ in range(count):
+        _, offset = _varint(frame, offset)
+        size, offset = _varint(frame, offset)
+        offset += size
+    if offset > len(frame):
+        raise MalformedFrame("a tagged field ends behind the request")
+    return offset
+
+
+def _varint(frame: bytes, offset: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = frame[offset]
+        offset += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, offset
+        shift += 7
+        if shift > 28:
+            raise MalformedFrame("a varint of more than five bytes")
+
+
+def is_flexible(request: Any) -> bool:
+    """Whether requests of this class come with tagged fields, in the header too."""
+    return bool(request.__flexible__)
+
+
+def decode_request(request: Any, payload: bytes) -> Any:
+    """The request in the payload. Raises MalformedFrame.
+
+    As in Kafka, text that is not UTF-8 is read with replacement characters, and tagged fields that the version does
+    not have are passed over.
+    """
+    check_message(request, payload)
+    read = _request_reader(request)
+    try:
+        try:
+            entity, _ = read(payload, 0)
+        except (KeyError, InvalidUnicode):  # unknown tags; bytes that are no text
+            entity, _ = read(without_unknown_tags(request, payload, mend_text=True)[0], 0)
+    except Exception as error:  # kio raises several kinds
+        raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
+    return entity
+
+
+def varint(value: int) -> bytes:
+    """A number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+@cache
+def _request_reader(request: Any) -> Callable[[bytes, int], tuple[Any, int]]:
+    reader: Callable[[bytes, int], tuple[Any, int]] = entity_reader(request)
+    return reader
+
+
+@cache
+def _response_writer(entity: Any) -> Callable[[BytesIO, Any], None]:
+    # With open codes, so that a response may carry any number as its error code.
+    return entity_writer(with_open_codes(entity))
+
+
+def encode_body(response: Any, payload: Any) -> bytes:
+    """The payload as the response's version is written; error codes may be plain integers."""
+    if isinstance(payload, EncodedBody):
+        return payload.data
+    buffer = BytesIO()
+    _response_writer(response)(buffer, payload)
+    return buffer.getvalue()
+
+
+def response_frame(response: Any, correlation_id: int, body: bytes) -> bytes:
+    """Length, response header and body."""
+    tags = b"\x00" if response.__header_schema__.__flexible__ else b""
+    return _RESPONSE_HEAD.pack(4 + len(tags) + len(body), correlation_id) + tags + body

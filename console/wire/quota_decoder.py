@@ -21,7 +21,8 @@ from kio.serial.readers import (
 )
 
 from console.model.quota import QuotaEntity, QuotaPart, QuotaValues, part_order
-from console.wire.frames import MalformedFrame, decode_body
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body
 from console.wire.schemas import response_type
 
 _DOUBLE = Struct(">d")

@@ -1,33 +1,36 @@
 """Which messages there are: an API's key, its versions, and the module of one version, imported when first asked for.
 
-Kafka's are kio's; versions that no Kafka has may be a proposal's own (console.wire.proposals).
+The client looks them up by kio's API name, the broker's side by key and version as a request header names them. Kafka's
+are kio's; versions that no Kafka has may be a proposal's own (console.wire.proposals).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-if TYPE_CHECKING:
-    from console.wire.server_schemas import Messages
+# Which messages there are: an API's key, its versions, and the module of one version, imported when first asked for.
+#
+# Kafka's are kio's; versions that no Kafka has may be a proposal's own (console.wire.proposals).
 
 E = TypeVar("E")
 
 
 @cache
-def _keys() -> dict[str, int]:
+def _keys_by_name() -> dict[str, int]:
     return {name: key for key, name in api_key_map.items()}
 
 
 def api_key(api: str) -> int:
     """The key of an API by kio's package name ("describe_configs"); KeyError where kio has none of that name."""
-    return _keys()[api]
+    return _keys_by_name()[api]
 
 
 @cache
@@ -38,7 +41,7 @@ def version_range(api: str) -> tuple[int, int]:
 
 
 @cache
-def _proposed(api: str, version: int) -> Messages | None:
+def _proposed_messages(api: str, version: int) -> Messages | None:
     """The proposal's own messages, None for a version that is Kafka's. KeyError for one that is nobody's."""
     if version in schema_name_map[api]:
         return None
@@ -47,31 +50,31 @@ def _proposed(api: str, version: int) -> Messages | None:
     return PROPOSED[api_key(api), version]
 
 
-def _resolve(api: str, version: int, kind: EntityType) -> tuple[ModuleType, str]:
+def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, str]:
     path, _, name = schema_name_map[api][version][kind].partition(":")  # type: ignore[index]
     return import_module(path), name
 
 
 def request_module(api: str, version: int) -> ModuleType:
     """The module with the request of this version and the parts it is made of."""
-    if proposed := _proposed(api, version):
+    if proposed := _proposed_messages(api, version):
         return proposed.schema
-    return _resolve(api, version, EntityType.request)[0]
+    return _message_of(api, version, EntityType.request)[0]
 
 
 def request_type(api: str, version: int) -> type[RequestPayload]:
     """The class of the request of this version."""
-    if proposed := _proposed(api, version):
+    if proposed := _proposed_messages(api, version):
         return cast("type[RequestPayload]", proposed.request)
-    module, name = _resolve(api, version, EntityType.request)
+    module, name = _message_of(api, version, EntityType.request)
     return cast("type[RequestPayload]", getattr(module, name))
 
 
 def response_type(api: str, version: int) -> type[ResponsePayload]:
     """The class of the response of this version; where kio has it, error codes are a closed enumeration there."""
-    if proposed := _proposed(api, version):
+    if proposed := _proposed_messages(api, version):
         return cast("type[ResponsePayload]", proposed.response)
-    module, name = _resolve(api, version, EntityType.response)
+    module, name = _message_of(api, version, EntityType.response)
     return cast("type[ResponsePayload]", getattr(module, name))
 
 
@@ -83,3 +86,84 @@ def for_version(entity: type[E], **wanted: object) -> E:
     """
     known = entity.__dataclass_fields__  # type: ignore[attr-defined]
     return entity(**{name: value for name, value in wanted.items() if name in known})
+
+
+# The broker's side of the message index: by key and version, as a request header names them.
+
+
+class Messages(NamedTuple):
+    """Request and response of one version of one API. schema: the module that has the response and its parts.
+
+    proposed: a proposal's own format, which no Kafka release has.
+    """
+
+    api: str
+    key: int
+    version: int
+    request: type[Any]
+    response: type[Any]
+    schema: ModuleType
+    proposed: bool = False
+
+
+@cache
+def messages(key: int, version: int) -> Messages | None:
+    """The messages of a key and a version, None where there are none: a proposal's own, or kio's."""
+    from console.wire.proposals.table import PROPOSED
+
+    return PROPOSED.get((key, version)) or _kafka_messages(key, version)
+
+
+def _kafka_messages(key: int, version: int) -> Messages | None:
+    api = api_key_map.get(key)
+    if api is None or version not in schema_name_map[api]:
+        return None
+    request_path, _, request_name = schema_name_map[api][version][EntityType.request].partition(":")
+    path, _, name = schema_name_map[api][version][EntityType.response].partition(":")
+    schema = import_module(path)
+    return Messages(
+        api, key, version, getattr(import_module(request_path), request_name), getattr(schema, name), schema
+    )
+
+
+@cache
+def readable_versions(key: int) -> tuple[int, int] | None:
+    """The lowest and highest version of a Kafka API that can be read here, None for none."""
+    api = api_key_map.get(key)
+    if api is None:
+        return None
+    versions = schema_name_map[api]
+    return min(versions), max(versions)
+
+
+def api_name(key: int) -> str | None:
+    """kio's name for a Kafka API, None for a key it does not have."""
+    return api_key_map.get(key)
+
+
+# Which Kafka release first has an API, in a version that kio can speak.
+
+FIRST_RELEASE: Mapping[str, str] = {
+    "describe_acls": "2.0",
+    "create_acls": "2.0",
+    "delete_acls": "2.0",
+    "describe_configs": "1.1",
+    "alter_configs": "0.11",
+    "incremental_alter_configs": "2.3",
+    "create_partitions": "1.0",
+    "describe_log_dirs": "2.0",
+    "elect_leaders": "2.2",
+    "alter_partition_reassignments": "2.4",
+    "list_partition_reassignments": "2.4",
+    "describe_client_quotas": "2.6",
+    "alter_client_quotas": "2.6",
+    "describe_user_scram_credentials": "2.7",
+    "alter_user_scram_credentials": "2.7",
+    "update_features": "2.7",
+    "describe_cluster": "2.8",
+    "describe_quorum": "3.3 with KRaft",
+    "list_config_resources": "3.7",
+    "consumer_group_describe": "3.7",
+    "describe_topic_partitions": "3.8",
+}
+"""By kio's names. What every broker has had since 1.0 is left out."""

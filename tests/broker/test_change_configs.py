@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.admin.changes_configs import replace_configs
+from console.admin.configs import replace_configs
 from console.admin.link import Link
 from console.model.changes import (
     AlterConfigs,

@@ -11,7 +11,7 @@ from console.admin import acls, cluster, quotas, scram, topics
 from console.admin.changes import send
 from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link
-from console.admin.retry import until_settled
+from console.admin.routing import until_settled
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.acl import Acl
 from console.model.changes import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from console.admin.group_describe import describe_groups
+from console.admin.groups import describe_groups
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.embedded.groups.subscriptions import subscription

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.security.stores import client_identity, trusted_certificates
+from console.admin.key_stores import client_identity, trusted_certificates
 from console.admin.settings import Store, TlsSettings
 from console.contexts.jaas import parse_jaas
 from console.contexts.properties import parse_properties

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from console.admin import changes_delivery, topics
+from console.admin import delivery as changes_delivery
+from console.admin import topics
 from console.admin.changes import send
 from console.admin.errors import AdminError
 from console.admin.link import Link

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import acls, cluster, configs, groups, log_dirs, quotas, scram, topics
+from console.admin import acls, cluster, configs, groups, quotas, scram, topics
+from console.admin import cluster as log_dirs
 from console.admin.changes import send
 from console.admin.errors import Unsupported
 from console.admin.link import Link

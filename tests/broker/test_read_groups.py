@@ -12,10 +12,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-u
 
 from console.admin import groups
 from console.admin.errors import BrokerError
-from console.admin.group_describe import find_coordinators
+from console.admin.groups import find_coordinators
 from console.admin.link import Link
-from console.admin.retry import until_settled
-from console.admin.routing import broker
+from console.admin.routing import broker, until_settled
 from console.admin.settings import ConnectionSettings
 from console.model.cluster import PartitionLag
 from console.wire.schemas import for_version

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from console.admin import acls, cluster, configs, groups, log_dirs, quotas, scram, topics
+from console.admin import acls, cluster, configs, groups, quotas, scram, topics
+from console.admin import cluster as log_dirs
 from console.admin.errors import BrokerError
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import pytest
 from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
-from console.admin import changes, list_offsets, log_dirs
+from console.admin import changes
+from console.admin import cluster as log_dirs
+from console.admin import partitions as list_offsets
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.look import read_again

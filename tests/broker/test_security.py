@@ -20,7 +20,7 @@ import pytest
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed
 from console.admin.link import Link
-from console.admin.security.oauth import unsecured_token
+from console.admin.oauth import unsecured_token
 from console.contexts import Context, load, resolve
 from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster

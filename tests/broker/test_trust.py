@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from console.admin import changes_delivery, configs, quotas
+from console.admin import configs, quotas
+from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings

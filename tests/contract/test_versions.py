@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.wire.server_schemas import readable_versions
+from console.wire.schemas import readable_versions
 from tests.contract.differences import NOT_SERVED
 from tests.contract.target import Target
 

@@ -12,9 +12,8 @@ from console.embedded.clock import ManualClock
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.state.tables import View
 from console.model.codes import AclOperation, AclResourceType
-from console.wire.frames import encode_header, encode_payload, split_response
-from console.wire.open_codes import with_open_codes
-from console.wire.server_schemas import messages
+from console.wire.frames import encode_header, encode_payload, split_response, with_open_codes
+from console.wire.schemas import messages
 
 
 async def ask(cluster: EmbeddedCluster, request: Any, broker: int | None = None) -> Any:

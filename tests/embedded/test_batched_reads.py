@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.run import run_script
-from console.contexts.bootstrap import parse_bootstrap
-from console.contexts.context import Context
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from console.admin import changes_delivery
+from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.applying import ApplyReport

@@ -36,9 +36,8 @@ from console.embedded.recording import Recording, load, replay
 from console.embedded.registry import handled_apis
 from console.embedded.server.error_answers import error_answer
 from console.model.config import topic_resource
-from console.wire.frames import decode_body
-from console.wire.server_frames import encode_body
-from console.wire.server_schemas import messages
+from console.wire.frames import decode_body, encode_body
+from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
 from tests.wire.samples import sample

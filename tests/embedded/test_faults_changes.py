@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from console.admin import changes_delivery, topics
+from console.admin import delivery as changes_delivery
+from console.admin import topics
 from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings

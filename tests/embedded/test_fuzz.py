@@ -19,8 +19,8 @@ from console.embedded.server.dispatch import Dispatcher
 from console.embedded.server.session import Session
 from console.embedded.spec import ClusterSpec
 from console.embedded.versions.release import release
-from console.wire.server_frames import is_flexible
-from console.wire.server_schemas import messages
+from console.wire.frames import is_flexible
+from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.wire.samples import sample, written
 

@@ -22,8 +22,8 @@ from console.embedded.registry import advertised
 from console.embedded.server.dispatch import Dispatcher
 from console.embedded.spec import ClusterSpec
 from console.embedded.versions.release import release
-from console.wire.server_frames import is_flexible
-from console.wire.server_schemas import messages
+from console.wire.frames import is_flexible
+from console.wire.schemas import messages
 from tests.embedded.raw_client import header
 from tests.embedded.test_fuzz import dispatched
 from tests.wire.samples import written

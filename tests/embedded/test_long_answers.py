@@ -15,9 +15,8 @@ from console.embedded.quotas.encoding import encoded_entries
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
-from console.wire.frames import decode_body
+from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import response_type
-from console.wire.server_frames import encode_body
 from tests.embedded.raw_client import RawClient
 
 names = st.none() | st.text(st.characters(codec="utf-8"), max_size=8) | st.just("x" * 200)

@@ -11,8 +11,7 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.run import FAILED, HINTED, UNAPPLIED, run_script
-from console.contexts.bootstrap import parse_bootstrap
-from console.contexts.context import Context
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 
 FEW, MANY = 500, 2_000

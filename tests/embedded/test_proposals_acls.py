@@ -10,8 +10,8 @@ from console.embedded.cluster import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.wire.proposals import batched_acls
-from console.wire.proposals import kip4_acls as wire
+from console.wire.proposals import batched_describes as batched_acls
+from console.wire.proposals import kip4 as wire
 from tests.embedded.proposals_client import ON_CLUSTER, Rights, ask
 
 ALL = ("ALL", *ON_CLUSTER)

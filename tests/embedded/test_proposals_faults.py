@@ -11,11 +11,13 @@ import pytest
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.faults.text import parse_fault
 from console.embedded.server.error_answers import error_answer
-from console.wire.frames import decode_body
-from console.wire.proposals import batched_acls, kip4_acls, kip4_topics, kip133_configs, kip248_quotas
+from console.wire.frames import decode_body, encode_body
+from console.wire.proposals import batched_describes as batched_acls
+from console.wire.proposals import kip4 as kip4_acls
+from console.wire.proposals import kip4 as kip4_topics
+from console.wire.proposals import kip133_configs, kip248_quotas
 from console.wire.proposals.table import PROPOSED
-from console.wire.server_frames import encode_body
-from console.wire.server_schemas import Messages
+from console.wire.schemas import Messages
 from tests.embedded.proposals_client import ask
 
 CODE, MESSAGE = 9999, "so it was declared"

@@ -9,7 +9,7 @@ import pytest
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.state.values import ScramCredential, ScramKey
 from console.model.quota import QuotaEntity
-from console.wire.proposals import batched_quotas
+from console.wire.proposals import batched_describes as batched_quotas
 from console.wire.proposals import kip248_quotas as wire
 from tests.embedded.proposals_client import ON_CLUSTER, Rights, ask
 

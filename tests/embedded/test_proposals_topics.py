@@ -12,7 +12,7 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
-from console.wire.proposals.kip4_topics import (
+from console.wire.proposals.kip4 import (
     CreateTopicRequest,
     CreateTopicsRequest,
     DeleteTopicsRequest,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from console.admin import changes_delivery
+from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from console.answers.data_forms import yaml_text
 from console.cli.main import run
 from console.contexts.context import ContextError
-from console.contexts.foreign.shape import parse_yaml
+from console.contexts.foreign.tool_file import parse_yaml
 from console.files.errors import FileProblem, FileProblems
 from console.files.nodes import read_yaml
 from console.files.plan_file import read_plan

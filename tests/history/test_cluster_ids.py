@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
-from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.context import parse_bootstrap
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.scenarios.filling import add_topic

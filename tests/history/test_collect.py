@@ -17,7 +17,7 @@ import pytest
 
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import Context
-from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.context import parse_bootstrap
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.faults.effects import Delay
 from console.embedded.faults.faults import Fault

@@ -14,7 +14,7 @@ import pytest
 
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
-from console.contexts.bootstrap import parse_bootstrap
+from console.contexts.context import parse_bootstrap
 from console.embedded.in_thread import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.embedded.storage.state_file import read

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.in_thread import ThreadedCluster, run_in_thread
 from console.embedded.spec import LOOPBACK, ClusterSpec
-from console.wire.frames import decode_body
-from console.wire.schemas import api_key
-from console.wire.server_frames import encode_body
-from console.wire.server_schemas import messages
+from console.wire.frames import decode_body, encode_body
+from console.wire.schemas import api_key, messages
 
 _HEAD = struct.Struct(">hhi")
 _CORRELATION = 4

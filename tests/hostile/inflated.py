@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
-from console.admin.group_describe import consumer_assignment
+from console.admin.groups import consumer_assignment
 from console.embedded.groups.subscriptions import _topics
 from console.embedded.groups.subscriptions import assignment as assignment_of
 from console.embedded.groups.subscriptions import subscription as subscription_of
+from console.wire.bounds_check import MalformedFrame
 from console.wire.config_decoder import ConfigDecoder
-from console.wire.frames import MalformedFrame, decode_body
+from console.wire.frames import decode_body, decode_request, varint
 from console.wire.proposals.table import PROPOSED
 from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import request_type, response_type
-from console.wire.server_frames import decode_request, varint
 from tests.wire.samples import sample, written
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.changes_scram import alter_scram
 from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link, Nodes
+from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.embedded.sasl.credentials import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec, SaslSpec
@@ -21,7 +21,7 @@ from console.embedded.state.values import ScramKey
 from console.model.changes import AlterScram, Outcome, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
-from console.wire.scram import NotTheBroker, ScramAuthenticator
+from console.wire.sasl import NotTheBroker, ScramAuthenticator
 from tests.hostile.cluster import HostileCluster, hostile_cluster
 
 SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS = 36, 51

@@ -15,9 +15,8 @@ from textual.pilot import Pilot
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
-from console.contexts.bootstrap import parse_bootstrap
 from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import Context
+from console.contexts.context import Context, parse_bootstrap
 from console.embedded.in_thread import ThreadedCluster
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.changes_configs import replacement
-from console.admin.changes_partitions import elected, moved
-from console.admin.changes_scram import rounds
-from console.admin.changes_scram import verdict as scram_verdict
-from console.admin.changes_topics import created, deleted, grown
-from console.admin.changes_verdicts import configs_verdict, same_value
+from console.admin.configs import replacement
+from console.admin.delivery import configs_verdict, same_value
+from console.admin.partitions import elected, moved
+from console.admin.scram import by_rounds, scram_verdict
+from console.admin.topics import created, deleted, grown
 from console.model.changes import ConfigOp, NewTopic, Outcome, ScramUser, Status
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
 from console.model.codes import (
@@ -247,7 +246,7 @@ scram_users = st.builds(ScramUser, st.sampled_from("abc"), st.integers(1, 2).map
 
 @given(st.lists(scram_users, unique=True))
 def test_no_user_is_twice_in_a_request(users: list[ScramUser]) -> None:
-    parts = rounds(users)
+    parts = by_rounds(users)
     assert sorted(map(repr, users)) == sorted(repr(user) for part in parts for user in part)
     for part in parts:
         assert len({user.user for user in part}) == len(part) > 0

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from console.model.codes import ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
+from console.wire.bounds_check import MalformedFrame
 from console.wire.config_decoder import ConfigDecoder, Described, ResourceError
-from console.wire.frames import MalformedFrame, decode_body
+from console.wire.frames import decode_body
 from console.wire.schemas import response_type
 
 quick = settings(max_examples=settings().max_examples // 4)

@@ -16,17 +16,10 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+from console.admin.security import sasl_arguments
 
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.security import sasl_arguments
-from console.admin.security.oauth import (
-    LONGEST_LIFE,
-    Token,
-    TokenProvider,
-    _life_of_jwt,
-    token_provider,
-    unsecured_token,
-)
+from console.admin.oauth import LONGEST_LIFE, Token, TokenProvider, _life_of_jwt, token_provider, unsecured_token
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
 from tests.support.certificates import Authority
@@ -329,8 +322,8 @@ def test_kerberos_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ConnectionSettings(
         (), "SASL_SSL", SaslSettings("GSSAPI", options={"kerberos.service.name": "kafka-prod"})
     )
-    monkeypatch.setattr("console.admin.security.sasl.find_spec", lambda name: None)
+    monkeypatch.setattr("console.admin.connections.find_spec", lambda name: None)
     with pytest.raises(AuthenticationFailed, match="needs the Python package gssapi"):
         sasl_arguments(settings)
-    monkeypatch.setattr("console.admin.security.sasl.find_spec", lambda name: name)
+    monkeypatch.setattr("console.admin.connections.find_spec", lambda name: name)
     assert sasl_arguments(settings) == {"sasl_mechanism": "GSSAPI", "sasl_kerberos_service_name": "kafka-prod"}

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.contexts.bootstrap import format_bootstrap, parse_bootstrap
 from console.contexts.console_settings import ConsoleSettings, read_settings
-from console.contexts.context import Surroundings
+from console.contexts.context import Surroundings, format_bootstrap, parse_bootstrap
 from console.contexts.jaas import parse_jaas
-from console.contexts.references import References, open_to_others
-from console.contexts.toml_lines import key_lines, line_of
+from console.contexts.own_file import key_lines, line_of
+from console.contexts.properties import References, open_to_others
 
 HOSTS = st.from_regex(r"[a-z0-9]([a-z0-9.-]{0,20}[a-z0-9])?", fullmatch=True) | st.ip_addresses(v=6).map(str)
 PORTS = st.integers(1, 65535)

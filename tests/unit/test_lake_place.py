@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.contexts import ContextError, load, resolve
-from console.contexts.lake_place import lake_place
+from console.contexts.context import lake_place
 
 HOME = Path("/home/alice")
 

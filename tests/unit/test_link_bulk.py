@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from console.admin import bulk
-from console.admin.bulk import collector_off
+from console.admin import gc_pause as bulk
+from console.admin.gc_pause import gc_paused
 
 
 @pytest.fixture(autouse=True)
@@ -21,28 +21,28 @@ def as_it_was() -> Iterator[None]:
 
 
 def test_off_within_on_after() -> None:
-    with collector_off():
+    with gc_paused():
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_nested_only_the_outermost_turns_it_on() -> None:
-    with collector_off():
-        with collector_off():
+    with gc_paused():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_after_an_error_it_is_on() -> None:
-    with pytest.raises(ZeroDivisionError), collector_off():
+    with pytest.raises(ZeroDivisionError), gc_paused():
         _ = 1 / 0
     assert gc.isenabled()
 
 
 def test_who_had_it_off_keeps_it_off() -> None:
     gc.disable()
-    with collector_off():
+    with gc_paused():
         pass
     assert not gc.isenabled()
 
@@ -51,12 +51,12 @@ def test_threads_that_overlap_wait_for_the_last() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def other() -> None:
-        with collector_off():
+        with gc_paused():
             inside.set()
             leave.wait(10)
 
     thread = threading.Thread(target=other)
-    with collector_off():
+    with gc_paused():
         thread.start()
         assert inside.wait(10)
     assert not gc.isenabled()
@@ -67,7 +67,7 @@ def test_threads_that_overlap_wait_for_the_last() -> None:
 
 def test_what_lives_is_not_walked_again() -> None:
     gc.unfreeze()
-    with collector_off():
+    with gc_paused():
         kept = [[number] for number in range(1000)]
     assert gc.get_freeze_count() > len(kept)
 
@@ -86,12 +86,12 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
             gone.set()
 
     monkeypatch.setattr(bulk, "_freezes", 0)  # others froze before, and this might be the time that collects
-    with collector_off():
+    with gc_paused():
         Cycle()
     gc.collect()
     assert not gone.is_set()  # frozen: an ordinary collection does not see it
     for _ in range(max(bulk.FULL_COLLECTION_EVERY, gc.get_freeze_count() // bulk.OBJECTS_EACH) + 1):
-        with collector_off():
+        with gc_paused():
             pass
     assert gone.is_set()
 
@@ -108,7 +108,7 @@ def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest
     gc.callbacks.append(note)
     try:
         for _ in range(3 * bulk.FULL_COLLECTION_EVERY):
-            with collector_off():
+            with gc_paused():
                 pass
     finally:
         gc.callbacks.remove(note)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from console.admin.address import show
 from console.admin.connect_errors import connect_error, none_reached
 from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
-from console.admin.settings import ConnectionSettings
+from console.admin.settings import ConnectionSettings, show_address
 from console.model.failure import Failure
 
 
@@ -48,5 +47,5 @@ def test_what_is_wrong_with_the_settings_is_told_as_it_is() -> None:
 
 
 def test_addresses() -> None:
-    assert show(("a.example", 9092)) == "a.example:9092"
-    assert show(("::1", 9092)) == "[::1]:9092"
+    assert show_address(("a.example", 9092)) == "a.example:9092"
+    assert show_address(("::1", 9092)) == "[::1]:9092"

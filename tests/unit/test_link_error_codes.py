@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.error_codes import REMEDIES, error_name, failure, is_retriable
+from console.admin.errors import REMEDIES, error_name, failure, is_retriable
 
 KAFKA_ERRORS = Path(__file__).with_name("kafka_4_3_errors.txt")
 TABLE = {int(code): (name, kind) for code, name, kind in map(str.split, KAFKA_ERRORS.read_text().splitlines())}

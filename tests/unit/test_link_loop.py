@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.admin.client_loop import ClientLoop, by_turns
+from console.admin.happy_eyeballs import ClientLoop, by_turns
 
 V4, V6 = socket.AF_INET, socket.AF_INET6
 
@@ -90,7 +90,7 @@ def test_a_connection_given_up_at_any_moment_leaves_no_socket_open() -> None:
     """Cancelled after one turn of the loop, two, three…, with every warning an error."""
     code = """
         import asyncio, gc, socket
-        from console.admin.client_loop import ClientLoop
+        from console.admin.happy_eyeballs import ClientLoop
         async def give_up(address, turns):
             connecting = asyncio.ensure_future(
                 asyncio.get_running_loop().create_connection(asyncio.Protocol, *address))

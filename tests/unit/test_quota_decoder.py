@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.model.quota import QuotaEntity
-from console.wire.frames import MalformedFrame, decode_body
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body
 from console.wire.quota_decoder import QuotaError, Quotas, decode_quotas
 from console.wire.schemas import response_type
 from tests.unit.test_config_decoder import Wire, quick, uvarint

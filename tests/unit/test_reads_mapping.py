@@ -14,11 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.acls import acls
-from console.admin.cluster import broker_version, cluster_from_metadata, operations, quorum
-from console.admin.group_describe import classic_group, consumer_assignment
-from console.admin.group_lag import lags
-from console.admin.groups import listed_groups
-from console.admin.log_dirs import log_dirs
+from console.admin.cluster import broker_version, cluster_from_metadata, log_dirs, operations, quorum
+from console.admin.groups import classic_group, consumer_assignment, lags, listed_groups
 from console.admin.scram import credentials
 from console.admin.topics import leaders, reassignments, topic_listing
 from console.model.cluster import PartitionLag, QuorumReplica, Reassignment

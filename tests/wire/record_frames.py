@@ -18,7 +18,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.wire.carried import Exchange
+from console.wire.aiokafka_request import Exchange
 from console.wire.schemas import for_version
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import jars, java, major

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from console.wire.carried import Exchange
+from console.wire.aiokafka_request import Exchange
 from console.wire.frames import decode_body, split_response
 from console.wire.schemas import request_type, response_type
 

@@ -9,10 +9,9 @@ import pytest
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
-from console.wire.bounds_check import _entity, check_message
-from console.wire.frames import MalformedFrame
+from console.wire.bounds_check import MalformedFrame, _entity_walk, check_message
+from console.wire.frames import decode_request
 from console.wire.schemas import request_module, request_type
-from console.wire.server_frames import decode_request
 from tests.wire.samples import sample, written
 
 REQUESTS = [
@@ -30,7 +29,7 @@ def test_whole_requests_pass_to_their_last_byte(api: str) -> None:
             request = request_type(api, version)
             data = written(request, sample(request, 1))
             check_message(request, data + b"what follows")
-            assert _entity(request).walk(data, 0, None) == len(data)
+            assert _entity_walk(request).walk(data, 0, None) == len(data)
             for cut in range(len(data)):
                 with pytest.raises(MalformedFrame):
                     check_message(request, data[:cut])

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from console.wire.carried import CarriedRequest, Exchange
+from console.wire.aiokafka_request import AiokafkaRequest, Exchange
 from console.wire.connection import ConnectFailed, Connection, NotKafka, Stage, connect
 from console.wire.frames import decode_body
 from console.wire.schemas import for_version, response_type
@@ -23,7 +23,7 @@ async def opened(broker: FakeBroker, **options: object) -> Connection:
     return await connect(*broker.address, client_id="kac", limit=5, security=PLAIN, **options)  # type: ignore[arg-type]
 
 
-def metadata(connection: Connection) -> CarriedRequest:
+def metadata(connection: Connection) -> AiokafkaRequest:
     return connection.prepare(
         "metadata",
         connection.version("metadata") or 0,

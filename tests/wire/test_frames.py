@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
 
-from console.wire.frames import (
-    MalformedFrame,
-    Unencodable,
-    decode_body,
-    encode_header,
-    encode_payload,
-    split_response,
-)
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import Unencodable, decode_body, encode_header, encode_payload, split_response
 from console.wire.schemas import for_version, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)

@@ -9,8 +9,8 @@ from kio.schema.index import schema_name_map
 from kio.serial import entity_reader
 from kio.static.constants import EntityType
 
-from console.wire.frames import MalformedFrame, decode_body
-from console.wire.open_codes import open_reader, with_open_codes
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body, open_reader, with_open_codes
 from console.wire.schemas import response_type
 from tests.wire.samples import sample, written
 
@@ -44,7 +44,7 @@ def test_a_known_error_code_reads_as_kio_reads_it(api: str) -> None:
 
 
 def test_kio_itself_refuses_it() -> None:
-    """The reason for all this: where kio learns to keep unknown codes, console.wire.open_codes can go."""
+    """The reason for all this: where kio learns to keep unknown codes, console.wire.frames can go."""
     kio = response_type("describe_configs", 4)
     data = written(with_open_codes(kio), sample(with_open_codes(kio), NEWER_THAN_KIO))
     with pytest.raises(ValueError, match="9999 is not a valid ErrorCode"):

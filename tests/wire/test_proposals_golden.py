@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from kio.serial import entity_reader, entity_writer
 
-from console.wire.frames import encode_header
-from console.wire.open_codes import with_open_codes
-from console.wire.proposals import batched_quotas, kip4_topics
+from console.wire.frames import encode_header, with_open_codes
+from console.wire.proposals import batched_describes as batched_quotas
+from console.wire.proposals import kip4 as kip4_topics
 from console.wire.proposals.table import PROPOSED
 from tests.wire.proposals_golden import Bytes, batched, kip4, kip21, kip133, kip248
 

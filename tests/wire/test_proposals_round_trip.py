@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kio.schema.index import api_key_map
 from kio.serial import entity_reader, entity_writer
 
-from console.wire.proposals import api_keys
+from console.wire.proposals import formats as api_keys
 from console.wire.proposals.table import PROPOSED
 
 _INTEGERS = {"int8": 8, "int16": 16, "int32": 32}

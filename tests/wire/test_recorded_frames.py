@@ -13,16 +13,15 @@ import pytest
 from kio.serial import entity_reader
 
 import console.admin
-from console.admin.error_codes import error_name
+from console.admin.errors import error_name
 from console.model.codes import ConfigSource, ConfigType
 from console.model.config import ConfigResource, ConfigSet
 from console.model.quota import QuotaEntity
 from console.wire.config_decoder import ConfigDecoder
-from console.wire.frames import encode_header, encode_payload
-from console.wire.open_codes import open_reader
+from console.wire.frames import encode_header, encode_payload, open_reader
 from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import api_key, request_type, response_type
-from console.wire.unknown_tags import without_unknown_tags
+from console.wire.tagged_fields import without_unknown_tags
 from tests.wire.recordings import FOLDER, VERSIONS, Recorded, Recording, read
 
 ALL = [(kafka, recorded.step) for kafka in VERSIONS for recorded in read(kafka).exchanges]

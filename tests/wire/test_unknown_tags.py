@@ -8,10 +8,10 @@ import pytest
 from kio.schema.index import schema_name_map
 from kio.static.constants import EntityType
 
-from console.wire.frames import MalformedFrame, decode_body
-from console.wire.open_codes import with_open_codes
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_body, with_open_codes
 from console.wire.schemas import response_type
-from console.wire.unknown_tags import without_unknown_tags
+from console.wire.tagged_fields import without_unknown_tags
 from tests.wire.samples import sample, written
 
 VERSIONS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from console.admin.settings import ConnectionSettings, SaslSettings, TlsSettings
 from console.contexts.context import Context, Found, Surroundings
-from console.contexts.foreign.shape import Part, gather, named_items, parse_yaml, protocol
+from console.contexts.foreign.tool_file import Part, gather, named_items, parse_yaml, protocol
 
 TOOL = "kaf"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from console.admin.settings import CLIENT_ID, REQUEST_TIMEOUT, ConnectionSettings
 from console.contexts.context import Context, ContextError, Found, Surroundings
-from console.contexts.foreign.shape import Part, Table, gather, parse_yaml, protocol
+from console.contexts.foreign.tool_file import Part, Table, gather, parse_yaml, protocol
 
 TOOL = "kafkactl"
 CONFIG = "KAFKA_CTL_CONFIG"

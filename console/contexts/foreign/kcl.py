@@ -10,7 +10,7 @@ from typing import Any
 from console.admin.settings import CONNECT_TIMEOUT, ConnectionSettings
 from console.contexts.client_files import read_file
 from console.contexts.context import Context, ContextError, Found, Surroundings
-from console.contexts.foreign.shape import Part, Table, gather, protocol
+from console.contexts.foreign.tool_file import Part, Table, gather, protocol
 
 TOOL = "kcl"
 DEFAULT_SEEDS = "localhost:9092"

@@ -6,7 +6,7 @@ import sys
 
 from console.admin.settings import ConnectionSettings, TlsSettings
 from console.contexts.context import Context, Found, Surroundings
-from console.contexts.foreign.shape import Part, gather, named_items, parse_yaml, protocol
+from console.contexts.foreign.tool_file import Part, gather, named_items, parse_yaml, protocol
 
 TOOL = "rpk"
 DEFAULT_BROKERS = "127.0.0.1:9092"

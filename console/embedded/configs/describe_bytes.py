@@ -17,8 +17,8 @@ from console.embedded.configs.inheritance import NOTHING, BrokerLayers
 from console.embedded.configs.problems import NONE, ConfigProblem
 from console.embedded.context import RequestContext
 from console.model.config import ConfigEntry, ConfigResource
+from console.wire.frames import encode_body, varint
 from console.wire.schemas import for_version
-from console.wire.server_frames import encode_body, varint
 
 _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"

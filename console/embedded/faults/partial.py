@@ -8,7 +8,7 @@ from typing import Any
 
 from console.embedded.faults.effects import FailSome
 from console.embedded.server.error_answers import error_answer, error_items
-from console.wire.server_schemas import Messages
+from console.wire.schemas import Messages
 
 _NAMES = ("name", "resource_name", "topic", "group_id", "key", "entity_name")
 

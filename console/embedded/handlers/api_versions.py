@@ -8,8 +8,7 @@ from typing import Any
 
 from console.embedded.context import RequestContext
 from console.embedded.server.error_answers import error_answer
-from console.wire.schemas import for_version
-from console.wire.server_schemas import messages
+from console.wire.schemas import for_version, messages
 
 _NO_TIME = timedelta(0)
 _INVALID_REQUEST = 42

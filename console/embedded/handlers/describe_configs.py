@@ -13,8 +13,8 @@ from console.embedded.context import RequestContext
 from console.embedded.server.error_answers import error_answer
 from console.model.codes import TOPIC, ResourceType
 from console.model.config import ConfigResource
-from console.wire.server_frames import EncodedBody
-from console.wire.server_schemas import messages
+from console.wire.frames import EncodedBody
+from console.wire.schemas import messages
 
 _DESCRIBE_CONFIGS = 32
 

@@ -12,7 +12,7 @@ from console.embedded.context import RequestContext
 from console.embedded.state.values import Topic
 from console.embedded.topics.refusal import CLUSTER_AUTHORIZATION_FAILED
 from console.embedded.topics.sizes import disk_bytes, replica_bytes
-from console.wire.server_frames import EncodedBody
+from console.wire.frames import EncodedBody
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5
 _REPLICA = struct.Struct(">iqq?")

@@ -24,9 +24,8 @@ from console.embedded.state.topic_names import is_legal
 from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.embedded.topics.creating import Planner, WantedTopic, create
 from console.embedded.topics.refusal import Refusal
-from console.wire.schemas import for_version
-from console.wire.server_frames import EncodedBody, encode_body
-from console.wire.server_schemas import messages
+from console.wire.frames import EncodedBody, encode_body
+from console.wire.schemas import for_version, messages
 
 _UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _REPLICA_NOT_AVAILABLE = 3, 5, 9
 _INVALID_TOPIC, _TOPIC_AUTHORIZATION_FAILED, _UNKNOWN_TOPIC_ID = 17, 29, 100

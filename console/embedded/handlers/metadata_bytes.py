@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from console.embedded.state.values import Partition, Topic
-from console.wire.server_frames import encode_body, varint
+from console.wire.frames import encode_body, varint
 
 Describe = Callable[[Topic], Any]
 """From a topic to kio's entity of it."""

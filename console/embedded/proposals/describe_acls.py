@@ -22,8 +22,8 @@ from console.embedded.rights.messages import (
 from console.embedded.server.long_answers import each_encoded, long_answer, long_part
 from console.embedded.state.acl_table import Pattern
 from console.model.acl import Acl
-from console.wire.proposals import batched_acls as wire
-from console.wire.server_frames import EncodedBody, encode_body
+from console.wire.frames import EncodedBody, encode_body
+from console.wire.proposals import batched_describes as wire
 
 
 async def handle(request: wire.DescribeAclsRequest, context: RequestContext) -> EncodedBody:

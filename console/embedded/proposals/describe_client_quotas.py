@@ -8,8 +8,8 @@ from console.embedded.quotas.encoding import FLEXIBLE_FROM, encoded_entries
 from console.embedded.quotas.filters import BadFilter, Component, parsed
 from console.embedded.server.long_answers import long_answer, long_part
 from console.embedded.state.quota_table import candidates
-from console.wire.proposals import batched_quotas as wire
-from console.wire.server_frames import EncodedBody, encode_body
+from console.wire.frames import EncodedBody, encode_body
+from console.wire.proposals import batched_describes as wire
 
 
 async def handle(request: wire.DescribeClientQuotasRequest, context: RequestContext) -> EncodedBody:

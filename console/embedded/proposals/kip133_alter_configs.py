@@ -17,7 +17,7 @@ from console.embedded.proposals.kip133_resources import QUOTA_PARTS, config_reso
 from console.embedded.proposals.quota_values import READ_ONLY, parsed
 from console.model.codes import BROKER
 from console.wire.proposals import kip133_configs as wire
-from console.wire.proposals.api_keys import UNSUPPORTED_OPERATION
+from console.wire.proposals.formats import UNSUPPORTED_OPERATION
 
 WRITE_CONFIGS = "ALTER_CONFIGS"
 """The proposal's WriteConfigs has the number, 11, that Kafka has given to this name."""

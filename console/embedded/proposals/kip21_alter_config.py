@@ -10,7 +10,7 @@ from console.embedded.proposals.quota_values import parsed
 from console.model.codes import BROKER
 from console.model.quota import QuotaEntity
 from console.wire.proposals import kip21_configs as wire
-from console.wire.proposals.api_keys import INVALID_ENTITY, INVALID_ENTITY_CONFIG
+from console.wire.proposals.formats import INVALID_ENTITY, INVALID_ENTITY_CONFIG
 
 Changes = dict[str, str | None]
 

@@ -10,7 +10,7 @@ from console.embedded.proposals.kip21_entities import entity
 from console.embedded.proposals.quota_values import described as described_quotas
 from console.model.quota import QuotaEntity
 from console.wire.proposals import kip21_configs as wire
-from console.wire.proposals.api_keys import INVALID_ENTITY
+from console.wire.proposals.formats import INVALID_ENTITY
 
 Result = tuple[int, dict[str, str]]
 

@@ -15,7 +15,7 @@ from console.embedded.proposals.common import (
 from console.embedded.rights.acl_filters import LITERAL
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, Permission
-from console.wire.proposals import kip4_acls as wire
+from console.wire.proposals import kip4 as wire
 
 _TYPES = frozenset(wire.ResourceType) - {wire.ResourceType.ALL}
 _OPERATIONS = frozenset(wire.Operation)

@@ -19,7 +19,7 @@ from console.embedded.proposals.common import (
 from console.embedded.topics.creating import PlannedTopic, Planner, WantedTopic, create
 from console.embedded.topics.leaders import wait_for_leaders
 from console.embedded.topics.refusal import Refusal
-from console.wire.proposals.kip4_topics import (
+from console.wire.proposals.kip4 import (
     NOT_GIVEN,
     CreateTopicRequest,
     CreateTopicsRequest,

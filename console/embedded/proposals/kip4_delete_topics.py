@@ -12,7 +12,7 @@ from console.embedded.proposals.common import (
     finished,
     is_misrouted,
 )
-from console.wire.proposals.kip4_topics import DeleteTopicsRequest, DeleteTopicsResponse, TopicErrorCode
+from console.wire.proposals.kip4 import DeleteTopicsRequest, DeleteTopicsResponse, TopicErrorCode
 
 
 async def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:

@@ -8,7 +8,7 @@ from console.embedded.rights.acl_filters import LITERAL
 from console.embedded.rights.acl_filters import found as find
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclResourceType, Permission
-from console.wire.proposals import kip4_acls as wire
+from console.wire.proposals import kip4 as wire
 
 _ALLOW = Permission.parse("ALLOW")
 

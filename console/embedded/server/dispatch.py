@@ -10,16 +10,9 @@ from console.embedded.registry import handler_of
 from console.embedded.server.closing import CloseConnection
 from console.embedded.server.error_answers import error_answer
 from console.embedded.server.session import Session
-from console.wire.frames import MalformedFrame
-from console.wire.server_frames import (
-    decode_request,
-    encode_body,
-    is_flexible,
-    read_client_id,
-    read_head,
-    response_frame,
-)
-from console.wire.server_schemas import Messages, api_name, messages
+from console.wire.bounds_check import MalformedFrame
+from console.wire.frames import decode_request, encode_body, is_flexible, read_client_id, read_head, response_frame
+from console.wire.schemas import Messages, api_name, messages
 
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, get_args, get_origin
 
 from kio.static.constants import EntityType
 
-from console.wire.server_schemas import Messages
+from console.wire.schemas import Messages
 
 ITSELF = ""
 """Stands for an array with the one item that the answer has something for."""

@@ -29,9 +29,8 @@ from console.embedded.server.closing import CloseConnection
 from console.embedded.server.error_answers import error_answer
 from console.embedded.server.not_controller import CONTROLLER_APIS, not_controller
 from console.embedded.throttling.run_time import Timed
-from console.wire.frames import decode_body
-from console.wire.server_frames import EncodedBody, encode_body, response_frame
-from console.wire.server_schemas import Messages
+from console.wire.frames import EncodedBody, decode_body, encode_body, response_frame
+from console.wire.schemas import Messages
 
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import Any, TypeVar
 
-from console.wire.server_frames import EncodedBody, encode_body
+from console.wire.frames import EncodedBody, encode_body
 
 T = TypeVar("T")
 

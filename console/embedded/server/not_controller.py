@@ -8,7 +8,7 @@ from typing import Any
 
 from console.embedded.faults.faults import NOT_CONTROLLER
 from console.embedded.server.error_answers import error_answer
-from console.wire.server_schemas import Messages
+from console.wire.schemas import Messages
 
 CONTROLLER_APIS = frozenset(
     {

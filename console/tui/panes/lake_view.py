@@ -17,7 +17,7 @@ from textual.app import ComposeResult
 from textual.worker import Worker
 
 from console.answers.lake_tables import LakeFilter, lake_filter
-from console.contexts.lake_place import lake_place
+from console.contexts.context import lake_place
 from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural

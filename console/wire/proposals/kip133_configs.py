@@ -10,8 +10,7 @@ from typing import ClassVar
 
 from kio.static.primitive import i16
 
-from console.wire.proposals.api_keys import ALTER_CONFIGS, LIST_CONFIGS
-from console.wire.proposals.entity import Part, Request, Response
+from console.wire.proposals.formats import ALTER_CONFIGS, LIST_CONFIGS, Part, Request, Response
 
 
 class ResourceType(IntEnum):

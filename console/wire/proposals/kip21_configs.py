@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from kio.static.primitive import i16
 
-from console.wire.proposals.api_keys import ALTER_CONFIG, DESCRIBE_CONFIG
-from console.wire.proposals.entity import Part, Request, Response
+from console.wire.proposals.formats import ALTER_CONFIG, DESCRIBE_CONFIG, Part, Request, Response
 
 TOPIC = "topic"
 CLIENT = "client"

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from kio.static.primitive import i16
 
-from console.wire.proposals.api_keys import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS
-from console.wire.proposals.entity import Part, Request, Response
+from console.wire.proposals.formats import ALTER_QUOTAS, DESCRIBE_QUOTAS, LIST_QUOTAS, Part, Request, Response
 
 DEFAULT_NAME = "<default>"
 """As a resource's name: the default of its type."""

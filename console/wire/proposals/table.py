@@ -6,16 +6,12 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from console.wire.proposals import (
-    batched_acls,
-    batched_quotas,
-    kip4_acls,
-    kip4_topics,
-    kip21_configs,
-    kip133_configs,
-    kip248_quotas,
-)
-from console.wire.server_schemas import Messages
+from console.wire.proposals import batched_describes as batched_acls
+from console.wire.proposals import batched_describes as batched_quotas
+from console.wire.proposals import kip4 as kip4_acls
+from console.wire.proposals import kip4 as kip4_topics
+from console.wire.proposals import kip21_configs, kip133_configs, kip248_quotas
+from console.wire.schemas import Messages
 
 
 def _messages(api: str, schema: ModuleType, request: type[Any], response: type[Any]) -> Messages:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from console.wire.proposals import (
-    batched_acls,
-    batched_quotas,
-)
+from console.wire.proposals import batched_describes as batched_acls
+from console.wire.proposals import batched_describes as batched_quotas
 from tests.wire.proposals_golden import Cases
 
 CASES: Cases = [

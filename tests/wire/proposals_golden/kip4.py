@@ -9,10 +9,8 @@ from kio.schema.metadata.v0.response import MetadataResponse as MetadataResponse
 from kio.schema.metadata.v1 import request as metadata_v1_request
 from kio.schema.metadata.v1 import response as metadata_v1
 
-from console.wire.proposals import (
-    kip4_acls,
-    kip4_topics,
-)
+from console.wire.proposals import kip4 as kip4_acls
+from console.wire.proposals import kip4 as kip4_topics
 from tests.wire.proposals_golden import Bytes, Cases
 
 _V1: Any = metadata_v1  # kio's numbers have types of their own

@@ -1,4 +1,4 @@
-"""A change on its way: sent once, and where its answer was lost, looked for in the cluster before anything is said."""
+"""What all changes share: sent once, and where the answer was lost, looked for in the cluster before an outcome is given."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from console.admin.error_codes import REQUEST_TIMED_OUT, failure
-from console.admin.errors import AdminError, OutcomeUnknown
-from console.admin.retry import delays
-from console.model.changes import Outcome, Status, Target
+from console.admin.errors import REQUEST_TIMED_OUT, AdminError, OutcomeUnknown, failure
+from console.admin.routing import delays
+from console.model.changes import ConfigOp, Outcome, Status, Target
+from console.model.codes import APPEND, BROKER_LOGGER, DELETE, SET, ConfigType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
 from console.model.secret import Secret
+
+# A change on its way: sent once, and where its answer was lost, looked for in the cluster before anything is said.
 
 T = TypeVar("T", bound=Target)
 
 Answer = tuple[int, str | None]
 """A broker's error code for one target, 0 for success, and its message."""
 
-Ask = Callable[[Sequence[T]], Awaitable[Mapping[T, Answer]]]
+Send = Callable[[Sequence[T]], Awaitable[Mapping[T, Answer]]]
 """Sends the request for these targets; the answer by target."""
 
-Look = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
+DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
 """Describes these targets: APPLIED where the cluster is as the request wants it, NOT_APPLIED where it is not, UNKNOWN
 where that can't be seen."""
 
@@ -43,8 +46,8 @@ log = logging.getLogger(__name__)
 
 async def deliver(
     targets: Iterable[T],
-    ask: Ask[T],
-    look: Look[T],
+    ask: Send[T],
+    look: DescribeAgain[T],
     *,
     validate_only: bool,
     secrets: Iterable[Secret] = (),
@@ -89,7 +92,7 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
-async def settle(targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, Outcome]:
+async def settle(targets: Sequence[T], look: DescribeAgain[T], why: Failure) -> dict[T, Outcome]:
     """What became of a change whose answer was lost. why: how it was lost.
 
     APPLIED as soon as the cluster is as wanted, else UNKNOWN: that the cluster does not have the change yet is no proof
@@ -118,7 +121,7 @@ async def settle(targets: Sequence[T], look: Look[T], why: Failure) -> dict[T, O
     }
 
 
-async def until_visible(targets: Sequence[T], look: Look[T]) -> None:
+async def until_visible(targets: Sequence[T], look: DescribeAgain[T]) -> None:
     """Waits a moment until what was applied shows where it is described; gives up in silence."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + VISIBLE_SECONDS
@@ -149,3 +152,72 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
             twice[target] = refused(target, "DUPLICATE", "the request names it twice", "Keep one of them.")
         once.add(target)
     return twice
+
+
+# Whether a resource's configs are as a change wanted them, seen from what a broker describes. Pure.
+
+
+def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:
+    """All keys of a resource are applied or none, so one that can be seen speaks for those that can't (a secret).
+
+    A plan holds no edit that changes nothing, so a value that is as wanted was not so before. Where some are and others
+    are not, somebody else has been there: UNKNOWN.
+    """
+    if known is None:
+        return Status.UNKNOWN
+    seen = {op_verdict(resource, op, known.get(op.key)) for op in ops} - {Status.UNKNOWN}
+    return seen.pop() if len(seen) == 1 else Status.UNKNOWN
+
+
+def op_verdict(resource: ConfigResource, op: ConfigOp, entry: ConfigEntry | None) -> Status:
+    """The same for one key. entry: how it is described now, None where it is not listed."""
+    own = own_value(entry, resource)
+    if op.op == DELETE:
+        if resource.type == BROKER_LOGGER:  # every logger is described as if it were set
+            return Status.UNKNOWN
+        return _applied_if(own is None)
+    if entry is None or own is None:
+        return Status.NOT_APPLIED
+    if own.value is None:
+        return Status.UNKNOWN
+    wanted = op.value.reveal() if isinstance(op.value, Secret) else op.value or ""
+    if op.op == SET:
+        return _applied_if(same_value(entry.type, wanted, own.value, ignore_case=resource.type == BROKER_LOGGER))
+    now, items = set(list_items(own.value)), set(list_items(wanted))
+    return _applied_if(items <= now if op.op == APPEND else not items & now)
+
+
+def same_value(type_: ConfigType, one: str, other: str, *, ignore_case: bool = False) -> bool:
+    """Whether two texts are the same value of this type: brokers describe what they parsed, ``1`` for ``01``."""
+    if one == other or (ignore_case and one.lower() == other.lower()):
+        return True
+    parse = _PARSERS.get(type_.name)
+    if parse is None:
+        return one.strip() == other.strip()
+    try:
+        return parse(one) == parse(other)
+    except ValueError:
+        return False
+
+
+def list_items(value: str | None) -> list[str]:
+    """The items of a LIST value; none where it is empty or absent."""
+    return [item.strip() for item in value.split(",")] if value else []
+
+
+def _casefolded(text: str) -> str:
+    return text.strip().lower()
+
+
+_PARSERS: Mapping[str, Callable[[str], object]] = {
+    "BOOLEAN": _casefolded,
+    "INT": int,
+    "SHORT": int,
+    "LONG": int,
+    "DOUBLE": float,
+    "LIST": list_items,
+}
+
+
+def _applied_if(is_so: bool) -> Status:
+    return Status.APPLIED if is_so else Status.NOT_APPLIED

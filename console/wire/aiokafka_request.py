@@ -42,7 +42,7 @@ class _ResponseHeader(NamedTuple):
     correlation_id: int
 
 
-class CarriedRequest:
+class AiokafkaRequest:
     """One request at one version, encoded. `sent` turns True right before its bytes are written.
 
     It stands for aiokafka's ``Request``, ``RequestStruct`` and response class at once. Its textual form tells the API
@@ -62,7 +62,7 @@ class CarriedRequest:
     def __repr__(self) -> str:
         return f"<{self.api} v{self.version}>"
 
-    def prepare(self, _versions: object) -> CarriedRequest:
+    def prepare(self, _versions: object) -> AiokafkaRequest:
         """The version is chosen already."""
         return self
 
@@ -86,7 +86,7 @@ class CarriedRequest:
         return _ResponseHeader(correlation_id)
 
     @property
-    def RESPONSE_TYPE(self) -> CarriedRequest:  # noqa: N802
+    def RESPONSE_TYPE(self) -> AiokafkaRequest:  # noqa: N802
         """aiokafka's name for what decodes the response."""
         return self
 

@@ -16,8 +16,8 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from aiokafka.abc import AbstractTokenProvider  # type: ignore[import-untyped]
 
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
-from console.admin.security.tls import client_context
 from console.admin.settings import SaslSettings, TlsSettings
+from console.admin.tls import client_context
 from console.model.failure import Failure
 from console.model.numbers import is_natural, json_text
 
@@ -138,7 +138,7 @@ def request_token(sasl: SaslSettings, url: str, limit: float = ENDPOINT_TIMEOUT)
     except (OSError, HTTPException) as error:
         raise _unreachable(shown, error) from None
     except ValueError:
-        raise _failed(f"{shown} is no URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
+        raise _no_token(f"{shown} is no URL", "Set sasl.oauthbearer.token.endpoint.url.") from None
     return _token_in(body, shown)
 
 
@@ -186,7 +186,9 @@ def _token_in(body: bytes, shown: str) -> Token:
         answer = None
     text = answer.get("access_token") or answer.get("id_token") if isinstance(answer, dict) else None
     if not isinstance(text, str):
-        raise _failed(f"the token endpoint {shown} answered without an access_token", "Is it the token endpoint's URL?")
+        raise _no_token(
+            f"the token endpoint {shown} answered without an access_token", "Is it the token endpoint's URL?"
+        )
     life = _seconds(answer.get("expires_in"))
     return Token(_checked(text, "the token"), life if life is not None else _life_of_jwt(text))
 
@@ -217,14 +219,14 @@ def _from_file(path: Path) -> Token:
     try:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        raise _failed(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
+        raise _no_token(f"the token in {path} can't be read", "Check sasl.oauthbearer.token.endpoint.url.") from None
     return Token(_checked(text, f"the token in {path}"), None)
 
 
 def _checked(token: str, what: str) -> str:
     """A token that can't end its message early (RFC 7628, section 3.1)."""
     if not _TOKEN.fullmatch(token):
-        raise _failed(f"{what} is empty or has characters that no token has", "Get a new one.")
+        raise _no_token(f"{what} is empty or has characters that no token has", "Get a new one.")
     return token
 
 
@@ -236,23 +238,23 @@ def _refuse_clear_text(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(url)):
         return
-    raise _failed(
+    raise _no_token(
         f"the token endpoint {_without_credentials(url)} is not https: the client's secret would go there in the clear",
         "Set sasl.oauthbearer.token.endpoint.url to its https address.",
     )
 
 
 def _refused(shown: str, status: int, body: bytes, sasl: SaslSettings) -> AdminError:
-    told = _told(body)
+    told = _endpoint_error(body)
     if sasl.password is not None and sasl.password.reveal():
         told = told.replace(sasl.password.reveal(), "······")
     message = f"the token endpoint {shown} answered {status}" + (f": {told}" if told else "")
     if status >= 500 or status == 429:
         return Unreachable(Failure("UNREACHABLE", message, "Try again; then ask who runs the identity provider."))
-    return _failed(message, "Check the client's id, its secret and the scope.")
+    return _no_token(message, "Check the client's id, its secret and the scope.")
 
 
-def _told(body: bytes) -> str:
+def _endpoint_error(body: bytes) -> str:
     """What the endpoint says went wrong (RFC 6749, section 5.2), made printable."""
     try:
         answer = json.loads(body)
@@ -294,5 +296,5 @@ def _base64url(value: Mapping[str, Any]) -> str:
     return base64.urlsafe_b64encode(json_text(value).encode("ascii")).decode("ascii").rstrip("=")
 
 
-def _failed(message: str, remedy: str) -> AuthenticationFailed:
+def _no_token(message: str, remedy: str) -> AuthenticationFailed:
     return AuthenticationFailed(Failure("AUTHENTICATION_FAILED", message, remedy))

@@ -1,9 +1,12 @@
-"""What kio's reader and writer ask of a message class beside its fields, for the formats that kio does not have.
+"""What the proposals' own formats are made of: their API keys and error numbers, and the classes that kio's reader and
+writer need.
 
 A module of formats has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import ClassVar, Final
 
 from kio.schema.request_header.v1.header import RequestHeader
 from kio.schema.request_header.v2.header import RequestHeader as FlexibleRequestHeader
@@ -11,6 +14,44 @@ from kio.schema.response_header.v0.header import ResponseHeader
 from kio.schema.response_header.v1.header import ResponseHeader as FlexibleResponseHeader
 from kio.static.constants import EntityType
 from kio.static.primitive import i16
+
+# The API keys and error codes of the proposals' own formats: 10,000 to 10,099, far above those of Kafka.
+#
+# The batched describes keep Kafka's keys, in versions that no Kafka has: they extend formats that exist.
+
+LOWEST: Final = 10_000
+HIGHEST: Final = 10_099
+
+# KIP-4
+CREATE_TOPICS: Final = 10_000
+DELETE_TOPICS: Final = 10_001
+LIST_ACLS: Final = 10_002
+ALTER_ACLS: Final = 10_003
+# KIP-21
+DESCRIBE_CONFIG: Final = 10_010
+ALTER_CONFIG: Final = 10_011
+# KIP-133
+LIST_CONFIGS: Final = 10_020
+ALTER_CONFIGS: Final = 10_021
+# KIP-248
+LIST_QUOTAS: Final = 10_030
+DESCRIBE_QUOTAS: Final = 10_031
+ALTER_QUOTAS: Final = 10_032
+
+# Kafka's own, for the batched describes.
+DESCRIBE_ACLS: Final = 29
+DESCRIBE_CLIENT_QUOTAS: Final = 48
+
+# KIP-21 names two errors and gives them no numbers.
+INVALID_ENTITY_CONFIG: Final = 10_000
+INVALID_ENTITY: Final = 10_001
+# KIP-133 names an error that Kafka has no number for.
+UNSUPPORTED_OPERATION: Final = 10_002
+
+
+# What kio's reader and writer ask of a message class beside its fields, for the formats that kio does not have.
+#
+# A module of formats has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 
 
 class Part:

@@ -1,20 +1,23 @@
-"""ElectLeaders (KIP-183, KIP-460) and AlterPartitionReassignments (KIP-455). Neither has a validate-only form."""
+"""Partitions: leader elections (KIP-183, KIP-460), reassignments (KIP-455) and offsets by time (KIP-79)."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from console.admin.changes_delivery import Answer, deliver, refuse_duplicates
-from console.admin.changes_topics import ANSWER_SECONDS
-from console.admin.error_codes import failure
+from console.admin.delivery import Answer, deliver, refuse_duplicates
+from console.admin.errors import NOT_LEADER_OR_FOLLOWER, AdminError, failure
 from console.admin.link import Link
-from console.admin.routing import CONTROLLER
-from console.admin.topics import describe_topics, list_reassignments
+from console.admin.routing import CONTROLLER, broker
+from console.admin.topics import ANSWER_SECONDS, describe_topics, list_reassignments
 from console.model.changes import AlterReassignments, ElectLeaders, Outcome, Status
-from console.model.cluster import Partition, Reassignment
+from console.model.cluster import LogSpan, Partition, Reassignment
+from console.model.failure import Failure
+
+# ElectLeaders (KIP-183, KIP-460) and AlterPartitionReassignments (KIP-455). Neither has a validate-only form.
 
 Place = tuple[str, int]
 
@@ -48,7 +51,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
                 timeout=timedelta(milliseconds=request.timeout_ms),
             )
 
-        response = await _call(link, "elect_leaders", build, request.timeout_ms)
+        response = await _call_controller(link, "elect_leaders", build, request.timeout_ms)
         code = getattr(response, "error_code", 0)
         if code:
             return dict.fromkeys(places, (code, None))
@@ -64,7 +67,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
         return answers
 
     async def look(places: Sequence[Place]) -> Mapping[Place, Status]:
-        known = await _partitions(link, places)
+        known = await _described(link, places)
         return {place: elected(known.get(place), request.unclean) for place in places}
 
     outcomes |= await deliver(sound, ask, look, validate_only=False)
@@ -97,7 +100,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
                 ),
             )
 
-        response = await _call(link, "alter_partition_reassignments", build, request.timeout_ms)
+        response = await _call_controller(link, "alter_partition_reassignments", build, request.timeout_ms)
         if response.error_code:
             return dict.fromkeys(places, (response.error_code, response.error_message))
         return {
@@ -107,7 +110,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
         }
 
     async def look(places: Sequence[Place]) -> Mapping[Place, Status]:
-        known = await _partitions(link, places)
+        known = await _described(link, places)
         moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
         return {place: moved(request.moves[place], known.get(place), moving.get(place)) for place in places}
 
@@ -143,13 +146,131 @@ def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
     return found
 
 
-async def _call(link: Link, api: str, build: Any, timeout_ms: int) -> Any:
+async def _call_controller(link: Link, api: str, build: Any, timeout_ms: int) -> Any:
     timeout = max(link.settings.request_timeout, timeout_ms / 1000 + ANSWER_SECONDS)
     return await link.call(api, build, to=CONTROLLER, timeout=timeout, change=True)
 
 
-async def _partitions(link: Link, places: Iterable[Place]) -> dict[Place, Partition]:
+async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partition]:
     listing = await describe_topics(link, [topic for topic, _ in places])
     return {
         (topic.name, partition.number): partition for topic in listing.topics.values() for partition in topic.partitions
     }
+
+
+# Offsets of partitions by time (KIP-79), each asked of its leader.
+
+LATEST, EARLIEST = -1, -2
+"""Timestamps that ask for the end and for the first record of a partition."""
+
+WAIT_SECONDS = 10.0
+"""How long a leader may wait for what it needs to answer (v10, tiered storage)."""
+
+_LEADER_NOT_AVAILABLE = 5
+_LEADER_MOVED = frozenset({_LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER})
+
+
+async def log_spans(
+    link: Link, since: Mapping[Place, int], began: Mapping[Place, int]
+) -> tuple[dict[Place, LogSpan], list[Failure]]:
+    """(topic, partition) -> its span with the first records at or after two moments (ms since the epoch), and why for
+    those that have none to tell. Four requests to each leader, at once."""
+    (first, missing), (end, no_end), (found, unknown), (before, no_before) = await asyncio.gather(
+        list_offsets(link, dict.fromkeys(since, EARLIEST)),
+        list_offsets(link, dict.fromkeys(since, LATEST)),
+        list_offsets(link, since),
+        list_offsets(link, began),
+    )
+    spans = {
+        place: LogSpan(
+            first[place], end[place], *(at[place] if at[place] >= 0 else end[place] for at in (found, before))
+        )
+        for place in since
+        if all(place in each for each in (first, end, found, before))
+    }
+    return spans, list(dict.fromkeys((*missing, *no_end, *unknown, *no_before)))
+
+
+async def list_offsets(link: Link, wanted: Mapping[Place, int]) -> tuple[dict[Place, int], list[Failure]]:
+    """(topic, partition) -> the first offset at or after a timestamp (ms, `LATEST` or `EARLIEST`), -1 where no record
+    is as young; and why for those that have none to tell. One request to each leader."""
+    found: dict[Place, int] = {}
+    problems: list[Failure] = []
+    left = tuple(wanted)
+    for last in (False, True):  # a leader that has just moved is looked for once more
+        if not left:
+            break
+        leaders, leaderless = await _leaders(link, left)
+        answers = await asyncio.gather(
+            *(
+                _offsets_of_leader(link, leader, {place: wanted[place] for place in mine})
+                for leader, mine in leaders.items()
+            )
+        )
+        left = ()
+        for answer in answers:
+            if isinstance(answer, Failure):
+                problems.append(answer)
+                continue
+            for place, (code, offset) in answer.items():
+                if not code:
+                    found[place] = offset
+                elif code in _LEADER_MOVED and not last:
+                    left = (*left, place)
+                else:
+                    problems.append(_failure_of(place, code))
+        problems += leaderless
+    return found, problems
+
+
+async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[Place]], list[Failure]]:
+    """Leader -> the partitions that it leads, and a failure for those without one."""
+    listing = await describe_topics(link, list(dict.fromkeys(topic for topic, _ in places)))
+    leading = {
+        (topic.name, partition.number): partition.leader
+        for topic in listing.topics.values()
+        for partition in topic.partitions
+    }
+    by_leader: dict[int, list[Place]] = {}
+    problems = []
+    for place in places:
+        leader = leading.get(place, -1)
+        if leader >= 0:
+            by_leader.setdefault(leader, []).append(place)
+        else:
+            problems.append(listing.failures.get(place[0]) or _failure_of(place, _LEADER_NOT_AVAILABLE))
+    return by_leader, list(dict.fromkeys(problems))
+
+
+async def _offsets_of_leader(
+    link: Link, leader: int, wanted: Mapping[Place, int]
+) -> dict[Place, tuple[int, int]] | Failure:
+    """(topic, partition) -> (error code, offset), or why the leader could not be asked."""
+
+    def ask(kio: ModuleType) -> Any:
+        from console.wire.schemas import for_version
+
+        by_topic: dict[str, list[Any]] = {}
+        for (topic, number), timestamp in wanted.items():
+            partition = for_version(kio.ListOffsetsPartition, partition_index=number, timestamp=timestamp)
+            by_topic.setdefault(topic, []).append(partition)
+        return for_version(
+            kio.ListOffsetsRequest,
+            replica_id=-1,
+            isolation_level=0,
+            topics=tuple(kio.ListOffsetsTopic(name=name, partitions=tuple(mine)) for name, mine in by_topic.items()),
+            timeout=timedelta(seconds=WAIT_SECONDS),
+        )
+
+    try:
+        response = await link.call("list_offsets", ask, to=broker(leader))
+    except AdminError as error:
+        return error.failure
+    return {
+        (topic.name, p.partition_index): (p.error_code, p.offset) for topic in response.topics for p in topic.partitions
+    }
+
+
+def _failure_of(place: Place, code: int) -> Failure:
+    topic, number = place
+    return failure(code, f"{topic}-{number}")

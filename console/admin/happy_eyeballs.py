@@ -1,16 +1,87 @@
-"""The event loop of the client's thread: names are looked up without holding anything up, hosts tried side by side."""
+"""Several addresses, one connection: the first that answers, without waiting for those that hang (after RFC 8305).
+
+`first_to_open` tries addresses in a staggered race; `ClientLoop` is the event loop of the client's thread, which does so
+with all addresses of a host and looks names up without blocking.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
-from console.admin.race import first_to_open
+# Several addresses, one connection: the first that answers, without waiting for those that hang (after RFC 8305).
+
+A = TypeVar("A")
+C = TypeVar("C")
+
+STAGGER = 0.3
+"""Seconds that an address has before the next one is tried beside it."""
+
+
+async def first_to_open(
+    addresses: Sequence[A],
+    open_one: Callable[[A], Awaitable[C]],
+    discard: Callable[[C], Awaitable[None]],
+    *,
+    final: Callable[[BaseException], bool],
+    stagger: float = STAGGER,
+) -> C | list[Exception]:
+    """The connection of the first address to open, or why each of them failed, in their order.
+
+    An address is tried when all before it have failed or had `stagger` seconds. A failure for which `final` holds ends
+    the race. What loses is cancelled, or discarded where it had opened already; so is everything when the caller is
+    cancelled.
+    """
+    tasks: list[asyncio.Task[C]] = []
+    winner: asyncio.Task[C] | None = None
+    try:
+        winner = await _staggered(tasks, addresses, open_one, final, stagger)
+        await _discard_losers([task for task in tasks if task is not winner], discard)
+    except BaseException:
+        await _discard_losers(tasks, discard)
+        raise
+    if winner is not None:
+        return winner.result()
+    return [error for task in tasks if not task.cancelled() and isinstance(error := task.exception(), Exception)]
+
+
+async def _staggered(
+    tasks: list[asyncio.Task[C]],
+    addresses: Sequence[A],
+    open_one: Callable[[A], Awaitable[C]],
+    final: Callable[[BaseException], bool],
+    stagger: float,
+) -> asyncio.Task[C] | None:
+    """Fills `tasks` in the addresses' order; the one that won, or None when all have failed or one did for good."""
+    waiting: set[asyncio.Task[C]] = set()
+    while waiting or len(tasks) < len(addresses):
+        if len(tasks) < len(addresses):
+            tasks.append(asyncio.ensure_future(open_one(addresses[len(tasks)])))
+            waiting.add(tasks[-1])
+        patience = stagger if len(tasks) < len(addresses) else None
+        done, waiting = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            if task in done and task.exception() is None:
+                return task
+        if any((error := task.exception()) is not None and final(error) for task in done):
+            return None
+    return None
+
+
+async def _discard_losers(tasks: Sequence[asyncio.Task[C]], discard: Callable[[C], Awaitable[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if not isinstance(result, BaseException):
+            await discard(result)
+
+
+# The event loop of the client's thread: names are looked up without holding anything up, hosts tried side by side.
 
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds that one address of a host has before the next is tried beside it (RFC 8305)."""
@@ -47,7 +118,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
             except OSError as failed:
                 found, error = None, failed
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                self.call_soon_threadsafe(_settle, answer, found, error)
+                self.call_soon_threadsafe(_set_answer, answer, found, error)
 
         threading.Thread(target=look_up, name=f"look up {host}", daemon=True).start()
         return await answer
@@ -56,7 +127,7 @@ class ClientLoop(asyncio.SelectorEventLoop):
         opened = await first_to_open(
             by_turns(await self._addresses(host, port)),
             self._connect_socket,
-            _close,
+            _close_socket,
             final=lambda _: False,
             stagger=HAPPY_EYEBALLS_DELAY,
         )
@@ -93,11 +164,11 @@ def by_turns(addresses: Sequence[AddressInfo]) -> list[AddressInfo]:
     return [info for info in chain.from_iterable(zip_longest(first, others)) if info is not None]
 
 
-async def _close(opened: socket.socket) -> None:
+async def _close_socket(opened: socket.socket) -> None:
     opened.close()
 
 
-def _settle(answer: asyncio.Future[Any], found: Any, error: OSError | None) -> None:
+def _set_answer(answer: asyncio.Future[Any], found: Any, error: OSError | None) -> None:
     if answer.done():
         return
     if error is not None:

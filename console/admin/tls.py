@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from console.admin.errors import TlsFailed
-from console.admin.security.stores import ClientIdentity, client_identity, trusted_certificates
+from console.admin.key_stores import ClientIdentity, client_identity, trusted_certificates
 from console.admin.settings import ConnectionSettings, TlsSettings
 from console.model.failure import Failure
 

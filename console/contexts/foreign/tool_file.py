@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from console.admin.settings import SaslSettings, Store, TlsSettings
-from console.contexts.bootstrap import parse_bootstrap
 from console.contexts.client_files import read_file
-from console.contexts.context import BrokenContext, Context, ContextError, Found, Place, Surroundings, printable
-from console.contexts.references import open_to_others
+from console.contexts.context import (
+    BrokenContext,
+    Context,
+    ContextError,
+    Found,
+    Place,
+    Surroundings,
+    parse_bootstrap,
+    printable,
+)
+from console.contexts.properties import open_to_others
 from console.history.bounded_yaml import UnsafeYaml, events, expanded
 from console.model.secret import Secret
 

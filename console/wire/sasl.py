@@ -1,9 +1,4 @@
-"""The client's side of SCRAM (RFC 5802) as aiokafka does it, with the server's messages checked.
-
-A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
-with two billion the client computes for an hour, and without the right signature at the end the peer does not know the
-password's keys: it is not a broker that holds this user.
-"""
+"""SASL as aiokafka does it, with the server's messages checked: SCRAM (RFC 5802) and OAUTHBEARER (RFC 7628)."""
 
 from __future__ import annotations
 
@@ -14,14 +9,20 @@ import re
 
 from console.wire.aiokafka_conn import import_aiokafka_conn
 
+# The client's side of SCRAM (RFC 5802) as aiokafka does it, with the server's messages checked.
+#
+# A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
+# with two billion the client computes for an hour, and without the right signature at the end the peer does not know the
+# password's keys: it is not a broker that holds this user.
+
 _conn = import_aiokafka_conn()
 
 MIN_ITERATIONS, MAX_ITERATIONS = 4096, 1_000_000
 """Kafka sets 4,096 to 16,384 (ScramMechanism); RFC 7677 asks for 4,096 at least. A million takes about a second."""
 _EXTENSIONS = r"(?:,[a-hj-qt-zA-Z]=[^,]*)*"
-_FIRST = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
+_SERVER_FIRST = re.compile(r"r=([\x21-\x2b\x2d-\x7e]+),s=([A-Za-z0-9+/]+={0,2}),i=([1-9][0-9]{0,9})" + _EXTENSIONS)
 """server-first-message; an extension that one must know (m=) would come first."""
-_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
+_SERVER_FINAL = re.compile(r"v=([A-Za-z0-9+/]+={0,2})(?:,.*)?")
 
 
 class NotTheBroker(Exception):
@@ -33,7 +34,7 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
 
     def process_server_first_message(self, server_first: str) -> None:
         """Checks nonce, salt and iterations; computes the proof."""
-        found = _FIRST.fullmatch(server_first)
+        found = _SERVER_FIRST.fullmatch(server_first)
         if found is None:
             raise NotTheBroker("its first message is not one of SCRAM")
         nonce, salt, iterations = found.groups()
@@ -42,15 +43,15 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         asked = int(iterations)
         if not MIN_ITERATIONS <= asked <= MAX_ITERATIONS:
             raise NotTheBroker(f"it asks for {asked:,} iterations, not {MIN_ITERATIONS:,} to {MAX_ITERATIONS:,}")
-        _decoded(salt, "salt")
+        _from_base64(salt, "salt")
         super().process_server_first_message(server_first)
 
     def process_server_final_message(self, server_final: str) -> None:
         """Checks the server's signature."""
-        found = _FINAL.fullmatch(server_final)
+        found = _SERVER_FINAL.fullmatch(server_final)
         if found is None:
             raise NotTheBroker("it did not sign its last message")
-        if not hmac.compare_digest(_decoded(found[1], "signature"), self._server_signature):
+        if not hmac.compare_digest(_from_base64(found[1], "signature"), self._server_signature):
             raise NotTheBroker("its signature is wrong: it does not know this user's password")
 
     def _step(self, payload: bytes | None) -> tuple[bytes, bool] | None:
@@ -62,8 +63,30 @@ class ScramAuthenticator(_conn.ScramAuthenticator):  # type: ignore[misc,name-de
         return step
 
 
-def _decoded(text: str, what: str) -> bytes:
+def _from_base64(text: str, what: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
         raise NotTheBroker(f"its {what} is not base 64") from None
+
+
+# SASL/OAUTHBEARER as aiokafka does it, with the broker's refusal heard.
+
+SaslStep = tuple[bytes, bool] | None
+"""Bytes to send and whether an answer is expected; None at the end."""
+
+
+class BearerAuthenticator(_conn.OAuthAuthenticator):  # type: ignore[misc,name-defined]
+    """aiokafka's authenticator, which takes any answer to the token for a yes.
+
+    A broker that does not accept the token answers with a JSON text, waits for one byte, and says then that
+    authentication failed (RFC 7628, section 3.2.3; OAuthBearerSaslServer). Without that byte the next request is
+    refused instead, as one that came in the middle of authentication.
+    """
+
+    async def step(self, answer: bytes | None) -> SaslStep:
+        """The next bytes for the broker after its answer."""
+        if answer:
+            return b"\x01", True
+        step: SaslStep = await super().step(answer)
+        return step

@@ -24,7 +24,7 @@ _freezes = 0
 
 
 @contextmanager
-def collector_off() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No cyclic collection within, in any thread; afterwards what lives is frozen: not walked again.
 
     May be nested, may overlap in several threads and may be held over an ``await``: the last to leave turns it on.

@@ -1,0 +1,168 @@
+"""DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, a result for each by position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from kio.static.primitive import i16
+
+from console.wire.proposals.formats import (
+    DESCRIBE_ACLS,
+    DESCRIBE_CLIENT_QUOTAS,
+    FlexiblePart,
+    FlexibleRequest,
+    FlexibleResponse,
+)
+
+# DescribeAcls v4: many filters in one request, a result for each by position.
+
+
+class _AclsPart(FlexiblePart):
+    __slots__ = ()
+    __version__: ClassVar[i16] = i16(4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsFilter(_AclsPart):
+    """As the one filter of v3; null matches any."""
+
+    resource_type_filter: int = field(metadata={"kafka_type": "int8"})
+    resource_name_filter: str | None = field(metadata={"kafka_type": "string"})
+    pattern_type_filter: int = field(metadata={"kafka_type": "int8"}, default=3)
+    principal_filter: str | None = field(metadata={"kafka_type": "string"})
+    host_filter: str | None = field(metadata={"kafka_type": "string"})
+    operation: int = field(metadata={"kafka_type": "int8"})
+    permission_type: int = field(metadata={"kafka_type": "int8"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsRequest(FlexibleRequest):
+    """The proposal adds `filters` behind the fields of v3, which it leaves in place; nobody looks at those in v4."""
+
+    __version__: ClassVar[i16] = i16(4)
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
+    resource_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
+    resource_name_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
+    pattern_type_filter: int = field(metadata={"kafka_type": "int8"}, default=1)
+    principal_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
+    host_filter: str | None = field(metadata={"kafka_type": "string"}, default=None)
+    operation: int = field(metadata={"kafka_type": "int8"}, default=1)
+    permission_type: int = field(metadata={"kafka_type": "int8"}, default=1)
+    filters: tuple[DescribeAclsFilter, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AclDescription(_AclsPart):
+    """Who may, or may not, do what from where."""
+
+    principal: str = field(metadata={"kafka_type": "string"})
+    host: str = field(metadata={"kafka_type": "string"})
+    operation: int = field(metadata={"kafka_type": "int8"})
+    permission_type: int = field(metadata={"kafka_type": "int8"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsResource(_AclsPart):
+    """The ACLs of one resource pattern."""
+
+    resource_type: int = field(metadata={"kafka_type": "int8"})
+    resource_name: str = field(metadata={"kafka_type": "string"})
+    pattern_type: int = field(metadata={"kafka_type": "int8"}, default=3)
+    acls: tuple[AclDescription, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsFilterResult(_AclsPart):
+    """What one filter found, or its error."""
+
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    error_message: str | None = field(metadata={"kafka_type": "string"})
+    resources: tuple[DescribeAclsResource, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeAclsResponse(FlexibleResponse):
+    """filter_results[i] belongs to filters[i]."""
+
+    __version__: ClassVar[i16] = i16(4)
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_ACLS)
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
+    filter_results: tuple[DescribeAclsFilterResult, ...]
+
+
+# DescribeClientQuotas v2: many filters in one request, a result for each by position; strict is for all of them.
+
+
+class _QuotasPart(FlexiblePart):
+    __slots__ = ()
+    __version__: ClassVar[i16] = i16(2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentData(_QuotasPart):
+    """match_type: 0 exact, 1 default, 2 any."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    match_type: int = field(metadata={"kafka_type": "int8"})
+    match: str | None = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClientQuotasFilter(_QuotasPart):
+    """What an entity must have."""
+
+    components: tuple[ComponentData, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClientQuotasRequest(FlexibleRequest):
+    """strict: entities with other components than a filter's are not found by it."""
+
+    __version__: ClassVar[i16] = i16(2)
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
+    strict: bool = field(metadata={"kafka_type": "bool"})
+    filters: tuple[DescribeClientQuotasFilter, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityData(_QuotasPart):
+    """A component of an entity; a null name is the default."""
+
+    entity_type: str = field(metadata={"kafka_type": "string"})
+    entity_name: str | None = field(metadata={"kafka_type": "string"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueData(_QuotasPart):
+    """A quota."""
+
+    key: str = field(metadata={"kafka_type": "string"})
+    value: float = field(metadata={"kafka_type": "float64"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryData(_QuotasPart):
+    """An entity and its quotas."""
+
+    entity: tuple[EntityData, ...]
+    values: tuple[ValueData, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClientQuotasFilterResult(_QuotasPart):
+    """What one filter found, or its error; entries are null after an error."""
+
+    error_code: int = field(metadata={"kafka_type": "int16"})
+    error_message: str | None = field(metadata={"kafka_type": "string"})
+    entries: tuple[EntryData, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeClientQuotasResponse(FlexibleResponse):
+    """filter_results[i] belongs to filters[i]."""
+
+    __version__: ClassVar[i16] = i16(2)
+    __api_key__: ClassVar[i16] = i16(DESCRIBE_CLIENT_QUOTAS)
+    throttle_time_ms: int = field(metadata={"kafka_type": "int32"})
+    filter_results: tuple[DescribeClientQuotasFilterResult, ...]
