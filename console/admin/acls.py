@@ -17,8 +17,6 @@ from console.model.changes import CreateAcls, DeleteAcls, Outcome, Status
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.failure import Failure
 
-# Access control lists (KIP-140, KIP-290).
-
 _EVERYTHING = AclFilter()
 BATCHED = 4
 """The version of DescribeAcls that takes many filters: a proposal's, which no released Kafka has."""
@@ -116,7 +114,7 @@ def acls(response: Any) -> tuple[Acl, ...]:
     return tuple(sorted(found))
 
 
-# CreateAcls and DeleteAcls (KIP-140). Neither has a validate-only form.
+# CreateAcls and DeleteAcls have no validate-only form.
 
 _FEW = 16
 _NOT_THERE = Failure("NOT_FOUND", "there is no such ACL", "Nothing to do: it is gone already.")

@@ -25,7 +25,7 @@ from console.model.cluster import (
 from console.model.codes import AclOperation
 from console.model.failure import Failure
 
-# Which Kafka release a broker is, from what its ApiVersions answer says; brokers never tell it outright.
+# Which release a broker is: ApiVersions gives it only indirectly.
 
 METADATA_VERSION = "metadata.version"
 
@@ -90,8 +90,6 @@ def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[
             return release
     return f"< {_FIRST_WITH[-1][1]}"
 
-
-# The cluster itself: brokers, what they speak, and the KRaft quorum.
 
 QUORUM_TOPIC = "__cluster_metadata"
 _OPERATIONS_OMITTED = -(2**31)

@@ -1,7 +1,7 @@
 """Configs of every kind of resource: described in chunks, several in flight, and altered.
 
-DescribeConfigs (KIP-133, KIP-226, KIP-569) goes straight into the model while the next chunk is on its way. Changes go by
-IncrementalAlterConfigs (KIP-339), and by AlterConfigs (KIP-133) where a broker has nothing else.
+DescribeConfigs (KIP-133, KIP-226, KIP-569) is decoded straight into the model while the next chunk is on its way.
+Changes go by IncrementalAlterConfigs (KIP-339), and by AlterConfigs (KIP-133) where a broker has nothing else.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ from console.model.secret import Secret
 if TYPE_CHECKING:
     from console.wire.config_decoder import ConfigDecoder
 
-
-# Configs of every kind of resource: large reads in chunks, several in flight, decoded while the next is on its way.
 
 CHUNK = 100
 """Resources in one request: a few milliseconds of a broker's time, so that others get theirs."""
@@ -296,7 +294,7 @@ def _names_broker(resource: ConfigResource) -> bool:
     return resource.is_cluster_default or named_broker(resource) is not None
 
 
-# IncrementalAlterConfigs (KIP-339), and AlterConfigs (KIP-133) where a broker has nothing else.
+# Changes.
 
 _FEW_KEYS = 50
 

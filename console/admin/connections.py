@@ -1,4 +1,4 @@
-"""The open connections of one client: one to each broker that was asked for, and one to the broker that answered first."""
+"""The open connections of one client: one to each broker in use, and one to the first address that answered."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from console.wire.aiokafka_request import Exchange
     from console.wire.connection import Connection
 
-
-# The open connections of one client: one to each broker that was asked for, and one to whoever answered first.
 
 REFUSAL_SECONDS = 30.0
 """How long refused credentials are not tried again: a console that refreshes must not lock an account."""
@@ -188,14 +186,14 @@ async def security_arguments(settings: ConnectionSettings) -> dict[str, Any]:
     """What aiokafka's connections take for these settings. Reads key stores and trust stores. Raises AdminError."""
     arguments: dict[str, Any] = {"security_protocol": settings.security_protocol}
     if settings.security_protocol != "PLAINTEXT":
-        from console.admin.security import sasl_arguments, ssl_context
+        from console.admin.tls import ssl_context
 
         arguments["ssl_context"] = await asyncio.to_thread(ssl_context, settings)
         arguments.update(sasl_arguments(settings))
     return arguments
 
 
-# SASL: what aiokafka's connections take for a mechanism and its credentials.
+# SASL: what aiokafka's connections need for a mechanism and its credentials.
 
 TOKEN_SHARE = 0.8
 """Share of the time to connect that a token may take, so that a slow endpoint is told as such."""

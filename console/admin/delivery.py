@@ -1,4 +1,4 @@
-"""What all changes share: sent once, and where the answer was lost, looked for in the cluster before an outcome is given."""
+"""What all changes share: a change is sent once; where its answer is lost, the cluster is described again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from console.model.codes import APPEND, BROKER_LOGGER, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
 from console.model.failure import Failure
 from console.model.secret import Secret
-
-# A change on its way: sent once, and where its answer was lost, looked for in the cluster before anything is said.
 
 T = TypeVar("T", bound=Target)
 
@@ -154,7 +152,7 @@ def refuse_duplicates(targets: Iterable[T]) -> dict[T, Outcome]:
     return twice
 
 
-# Whether a resource's configs are as a change wanted them, seen from what a broker describes. Pure.
+# Verdicts: whether what a broker describes is what a change wanted.
 
 
 def configs_verdict(resource: ConfigResource, ops: Iterable[ConfigOp], known: ConfigSet | None) -> Status:

@@ -23,23 +23,6 @@ from functools import cache
 
 from console.model.failure import Failure
 
-# What can go wrong on the way to an answer.
-#
-# AdminError                 everything below; `.failure` says it in plain words
-# ├── Unreachable            no connection: unknown host, refused, timed out while connecting
-# ├── TlsFailed              the TLS handshake failed, or one side speaks TLS and the other does not
-# ├── AuthenticationFailed   the broker refused the credentials or the mechanism
-# ├── NotKafkaBroker         something answered that is no Kafka broker
-# ├── RequestTimedOut        sent, not answered in time (a read)
-# ├── Disconnected           the connection was lost before the answer came (a read)
-# ├── OutcomeUnknown         a change was sent and its answer never came: it may have been applied
-# ├── BrokerError            a broker answered, and refused the request as a whole; everything else goes on
-# │   └── Unsupported        it does not have the API, or not the version needed
-# ├── UnknownBroker          no broker of this id is in the cluster
-# ├── ReadOnly               the client was told to change nothing; nothing was sent
-# ├── NotSendable            the request holds what its format cannot carry; nothing was sent
-# └── BadAnswer              the answer could not be read
-
 
 class AdminError(Exception):
     """Something that kept a request from being answered. `failure` is what to show."""
@@ -121,7 +104,7 @@ class Unsupported(BrokerError):
         )
 
 
-# Kafka's error codes (org.apache.kafka.common.protocol.Errors): names, which are worth another try, and remedies.
+# Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator stand here.
 
 NONE = 0
 NOT_LEADER_OR_FOLLOWER = 6

@@ -25,8 +25,6 @@ from console.admin.routing import broker, until_settled
 from console.model.cluster import Group, GroupLag, GroupListing, GroupMember, PartitionLag
 from console.model.failure import Failure
 
-# Groups described by their coordinators: members and what they are assigned, whatever protocol a group speaks.
-
 SETTLE_SECONDS = 10.0
 """How long a group whose coordinator moves or loads is asked again."""
 
@@ -261,7 +259,7 @@ _PROTOCOLS = (
 )
 
 
-# How far a group is behind: what it committed, against the ends of the partitions.
+# Lag: the offsets that a group committed, against the ends of the partitions.
 
 _UNSTABLE_OFFSET_COMMIT = 88
 _BY_TOPIC_ID = 10
@@ -361,7 +359,7 @@ async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
     return {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
 
 
-# Groups: which there are and in which state; described and with their lag by the modules beside this one.
+# Listing.
 
 __all__ = ["describe_groups", "group_lag", "list_groups", "listed_groups"]
 

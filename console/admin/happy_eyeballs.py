@@ -1,7 +1,7 @@
 """Several addresses, one connection: the first that answers, without waiting for those that hang (after RFC 8305).
 
-`first_to_open` tries addresses in a staggered race; `ClientLoop` is the event loop of the client's thread, which does so
-with all addresses of a host and looks names up without blocking.
+`first_to_open` tries addresses in a staggered race. `ClientLoop`, the event loop of the client's thread, does so with
+all addresses of a host, and looks names up without blocking.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import Any, TypeVar
-
-# Several addresses, one connection: the first that answers, without waiting for those that hang (after RFC 8305).
 
 A = TypeVar("A")
 C = TypeVar("C")
@@ -81,7 +79,7 @@ async def _discard_losers(tasks: Sequence[asyncio.Task[C]], discard: Callable[[C
             await discard(result)
 
 
-# The event loop of the client's thread: names are looked up without holding anything up, hosts tried side by side.
+# The event loop of the client's thread.
 
 HAPPY_EYEBALLS_DELAY = 0.25
 """Seconds that one address of a host has before the next is tried beside it (RFC 8305)."""

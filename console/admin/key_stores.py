@@ -14,7 +14,7 @@ from console.admin.settings import Store, TlsSettings
 from console.model.failure import Failure
 from console.model.secret import Secret
 
-# PEM blocks in text, as leniently as Kafka's DefaultSslEngineFactory reads them: blanks count for nothing.
+# PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
 
 _PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
 _CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
@@ -63,7 +63,7 @@ def _pem_block(label: str, body: str) -> PemBlock:
     return PemBlock(label, f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n")
 
 
-# Java's own key store format, JKS (sun.security.provider.JavaKeyStore, sun.security.provider.KeyProtector).
+# JKS, Java's own format (sun.security.provider.JavaKeyStore, sun.security.provider.KeyProtector).
 
 _JKS_MAGIC = b"\xfe\xed\xfe\xed"
 
@@ -203,7 +203,7 @@ class _Der:
         return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
 
 
-# Trust stores and key stores of all three kinds, as PEM.
+# Stores.
 
 PEM, JKS, PKCS12 = "PEM", "JKS", "PKCS12"
 

@@ -392,7 +392,8 @@ def _lost(api: str, connection: Connection, change: bool) -> Failure:
 def _turned_away(connection: Connection) -> Failure:
     return Failure(
         "AUTHENTICATION_FAILED",
-        f"{show_address((connection.host, connection.port))} closes the connection at the first request: it seems to want SASL",
+        f"{show_address((connection.host, connection.port))} closes the connection at the first request: "
+        "it seems to want SASL",
         "Set security.protocol=SASL_SSL or SASL_PLAINTEXT, and sasl.mechanism with its credentials.",
     )
 

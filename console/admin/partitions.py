@@ -17,7 +17,7 @@ from console.model.changes import AlterReassignments, ElectLeaders, Outcome, Sta
 from console.model.cluster import LogSpan, Partition, Reassignment
 from console.model.failure import Failure
 
-# ElectLeaders (KIP-183, KIP-460) and AlterPartitionReassignments (KIP-455). Neither has a validate-only form.
+# Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
 Place = tuple[str, int]
 
@@ -158,7 +158,7 @@ async def _described(link: Link, places: Iterable[Place]) -> dict[Place, Partiti
     }
 
 
-# Offsets of partitions by time (KIP-79), each asked of its leader.
+# Offsets by time, each from the partition's leader.
 
 LATEST, EARLIEST = -1, -2
 """Timestamps that ask for the end and for the first record of a partition."""

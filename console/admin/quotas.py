@@ -17,8 +17,6 @@ from console.model.changes import AlterQuotas, Outcome, Status
 from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues, filter_for_entity
 
-# Client quotas (KIP-546).
-
 EVERYTHING = QuotaFilter()
 BATCHED = 2
 """The version of DescribeClientQuotas that takes many filters: a proposal's, which no released Kafka has."""
@@ -121,7 +119,7 @@ def _entities_of(entries: Iterable[Any]) -> dict[QuotaEntity, QuotaValues]:
     }
 
 
-# AlterClientQuotas (KIP-546).
+# AlterClientQuotas.
 
 _FEW = 16
 

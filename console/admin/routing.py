@@ -8,8 +8,6 @@ from collections.abc import Awaitable, Callable, Container, Iterator
 from enum import Enum, auto
 from typing import NamedTuple, TypeVar
 
-# Which broker a request goes to.
-
 
 class Destination(Enum):
     """The kinds of destination."""
@@ -44,7 +42,7 @@ def forwards_to_controller(api_keys: Container[int]) -> bool:
     return any(key in api_keys for key in KRAFT_ONLY)
 
 
-# When to try again: exponential backoff with full jitter.
+# Retries.
 
 T = TypeVar("T")
 

@@ -23,8 +23,6 @@ from console.model.cluster import ScramCredential
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 
-# SCRAM users (KIP-554): which credentials there are, never what is in them.
-
 CLUSTER_AUTHORIZATION_FAILED = 31
 RESOURCE_NOT_FOUND = 91
 DESCRIBE = "DESCRIBE"
@@ -76,7 +74,7 @@ def credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
     }
 
 
-# AlterUserScramCredentials (KIP-554). It has no validate-only form; the password itself never leaves this process.
+# AlterUserScramCredentials has no validate-only form.
 
 SALT_BYTES = 24
 DESCRIBED_WITHIN = 5.0

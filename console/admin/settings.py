@@ -8,8 +8,6 @@ from pathlib import Path
 
 from console.model.secret import Secret
 
-# A broker's address.
-
 Address = tuple[str, int]
 """Host and port."""
 
@@ -19,8 +17,6 @@ def show_address(address: Address) -> str:
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-
-# How to reach a cluster: plain values, from a file, a context or a flag (console.contexts makes them).
 
 CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0

@@ -1,4 +1,4 @@
-"""Topics and their partitions: described, created, deleted and grown (KIP-4, KIP-195, KIP-599), and the wait for leaders."""
+"""Topics: described, created, deleted and grown (KIP-4, KIP-195, KIP-599), and the wait for their leaders."""
 
 from __future__ import annotations
 
@@ -28,8 +28,6 @@ from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, 
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.secret import Secret
-
-# Topics and their partitions, what is being moved, and waiting until every partition has a leader.
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
@@ -179,7 +177,7 @@ def leaders(topic: Topic, expected: int | None) -> tuple[int, int]:
     return led, max(expected or 1, len(topic.partitions))
 
 
-# CreateTopics, DeleteTopics and CreatePartitions (KIP-4, KIP-195, KIP-599).
+# CreateTopics, DeleteTopics and CreatePartitions.
 
 ANSWER_SECONDS = 5.0
 """How much longer than the broker's own limit an answer may take."""

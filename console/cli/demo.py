@@ -42,7 +42,7 @@ def run_demo(options: argparse.Namespace) -> int:
     """Until the console is left; its exit code, 1 where the cluster can't start, 2 for options that can't be, and
     without a terminal for the screen."""
     from console.cli.screen import show
-    from console.contexts.choice import Given
+    from console.contexts.configured import Given
     from console.embedded.in_process import ClusterProcessFailed
     from console.embedded.storage.state_file import StateFileError
 

@@ -140,11 +140,11 @@ _ratio = option(decimal_number, 0, 1)
 def lake_of_options(options: argparse.Namespace) -> str:
     """A path or URI: of ``--lake``, ``KAC_LAKE``, the named or current context's, else the folder for data."""
     from console.contexts import ContextError, load, resolve
-    from console.contexts.context import lake_place
+    from console.contexts.context import LAKE_VARIABLE, lake_place
 
     given = getattr(options, "lake", None)
     setting = None
-    if not given and not os.environ.get(LAKE):
+    if not given and not os.environ.get(LAKE_VARIABLE):
         try:
             named = getattr(options, "context", None)
             setting = resolve(load(os.environ, Path.home()), name=named, environ=os.environ).lake

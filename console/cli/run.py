@@ -64,7 +64,7 @@ def _interactive(context: Context, options: argparse.Namespace) -> int:
     from console.commands.history_file import history_file
     from console.commands.session import Session
     from console.contexts import load
-    from console.contexts.choice import Configured
+    from console.contexts.configured import Configured
     from console.shell.line import Line
     from console.shell.shell import Shell, greeting
 

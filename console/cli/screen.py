@@ -15,7 +15,7 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.contexts.choice import Choice
+    from console.contexts.configured import Choice
 
 
 _DUMB = ("", "dumb", "unknown")
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     context = context_of(options)
     if context is None:
         return USAGE
-    from console.contexts.choice import Configured
+    from console.contexts.configured import Configured
 
     open_log_file()
     return show(context, Configured(os.environ, Path.home()), getattr(options, "lake", None))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
+from console.contexts.configured import Contexts, load, resolve
 from console.contexts.context import BrokenContext, Context, ContextError
-from console.contexts.load import Contexts, load
-from console.contexts.resolve import resolve
 
 __all__ = ["BrokenContext", "Context", "ContextError", "Contexts", "load", "resolve"]

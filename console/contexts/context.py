@@ -11,8 +11,6 @@ from typing import NamedTuple
 from console.admin.settings import ConnectionSettings
 from widgets.cells import clean
 
-# A context: a cluster by name, how to reach it, and what guards it.
-
 OWN = "kac"
 COMMAND_LINE = "command line"
 
@@ -166,8 +164,6 @@ def _address_hint(text: str) -> str:
         return "; the port is a number"
     return ""
 
-
-# Where the lake is that `kac lake` writes and the console reads.
 
 LAKE_VARIABLE = "KAC_LAKE"
 """The environment variable that names one."""

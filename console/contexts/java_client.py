@@ -18,7 +18,7 @@ from console.contexts.jaas import LoginModule, parse_jaas
 from console.contexts.properties import Values, whole_reference
 from console.model.secret import Secret
 
-# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and those that we can't honour.
+# The keys of Java's AdminClient, Kafka 4.3 and 3.9 (AdminClientConfig.configNames), and those that kac can't apply.
 
 _JAVA_NAMES = """
 bootstrap.controllers bootstrap.servers client.dns.lookup client.id config.providers connections.max.idle.ms
@@ -144,7 +144,7 @@ _MODULES = {
 }
 MECHANISMS = tuple(_MODULES)
 
-_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"
+_TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 a key
 _ENDPOINT_OPTIONS = {
     "header.urlencode": "sasl.oauthbearer.header.urlencode",
     "connect.timeout.ms": "sasl.login.connect.timeout.ms",
@@ -288,7 +288,7 @@ def _endpoint_tls(options: Values) -> TlsSettings | None:
     return tls_settings(options) if any(key.startswith("ssl.") for key in options) else None
 
 
-# From the properties of Java's clients (AdminClientConfig, SaslConfigs, SslConfigs) to what our client needs.
+# All of them together.
 
 Addresses = tuple[tuple[str, int], ...]
 

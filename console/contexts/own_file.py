@@ -28,7 +28,7 @@ from console.contexts.java_client import JAVA_KEYS, java_connection
 from console.contexts.librdkafka import librdkafka_connection
 from console.contexts.properties import Entry, Values
 
-# On which line of a TOML file a key stands; tomllib does not tell.
+# Line numbers of keys: tomllib does not give them.
 
 KeyPath = tuple[str, ...]
 
@@ -83,20 +83,6 @@ def _paths(value: Any) -> Iterator[KeyPath]:
             for path in _paths(inner):
                 yield (key, *path)
 
-
-# Our own file, ``$XDG_CONFIG_HOME/kac/config.toml``: contexts under Java's property names, and ``[settings]``.
-#
-# current_context = "prod"
-#
-# [contexts.prod]
-# properties = "prod.properties"        # a file to start from; the keys here are over it
-# bootstrap.servers = "b1:9092,b2:9092"
-# security.protocol = "SASL_SSL"
-# color = "red"
-# read_only = true
-# confirm = true
-# cluster_id = "MkU3OEVBNTcwNTJENDM2Qk"
-# lake = "~/lake"
 
 CONFIG = "KAC_CONFIG"
 """The environment variable that names another file."""

@@ -32,7 +32,7 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.contexts.choice import Choice
+    from console.contexts.configured import Choice
 
 log = logging.getLogger(__name__)
 

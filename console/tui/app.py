@@ -21,7 +21,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 
 from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
-from console.contexts.choice import Choice, Configured
+from console.contexts.configured import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
 from console.log_file import INTERNAL

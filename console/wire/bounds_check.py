@@ -20,21 +20,10 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from console.wire.tagged_fields import LENGTHS, SIZES
 
-# The error of bytes that can't be read.
-
 
 class MalformedFrame(ValueError):
     """Bytes that are not what the protocol has at this place."""
 
-
-# Bounds of a message's bytes, checked before kio's native reader gets them.
-#
-# That reader reserves eight bytes for each element that an array claims, and the process is aborted if it can't; it also
-# accepts null for any array. So every message from a peer passes through here first, whatever its size: an array must not
-# claim more elements than the bytes that are left can hold.
-#
-# A message is walked by its schema. Elements of an array mostly have the same layout (equal lengths of texts and inner
-# arrays), so a layout that was walked is remembered, and elements like it are passed over by one comparison.
 
 Marks = list[int] | None
 """Collects the offsets of all bytes that the walk depends on: lengths, counts, markers. None: not wanted."""

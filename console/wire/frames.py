@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from kio.static.primitive import i32
 
 
-# Responses whose error codes are plain integers.
+# Error codes as plain integers.
 #
-# kio decodes an error code into its enumeration and raises ValueError on one that it does not know, which loses the whole
-# response. A broker may be newer than kio, so each response class gets a subclass with the same slots in which the fields
-# of kind ``error_code`` are declared ``int16``; kio's native reader goes by the declarations. Nothing is generated or
-# compiled, and reading costs the same.
+# kio decodes an error code into its enumeration and raises ValueError on an unknown one: the whole response is lost.
+# A broker may be newer than kio, so each response class gets a subclass with the same slots in which the fields of kind
+# ``error_code`` are declared ``int16``; kio's native reader goes by the declarations. Reading costs the same.
 
 ReadEntity = Callable[[bytes | memoryview, int], tuple[Any, int]]
 """(buffer, offset) -> (entity, bytes read)."""
@@ -78,7 +77,7 @@ def open_reader(entity: type) -> ReadEntity:
     return reader
 
 
-# Frames without their length: request header and payload, response header and body (KIP-482 for the flexible ones).
+# The client's side.
 
 
 class Unencodable(ValueError):
@@ -144,7 +143,7 @@ def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> An
     return entity
 
 
-# The broker's side of frames: request headers and payloads in, response frames out (KIP-482 for the flexible ones).
+# The broker's side.
 
 _REQUEST_HEAD = struct.Struct(">hhi")
 _INT16 = struct.Struct(">h")

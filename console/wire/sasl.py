@@ -9,10 +9,10 @@ import re
 
 from console.wire.aiokafka_conn import import_aiokafka_conn
 
-# The client's side of SCRAM (RFC 5802) as aiokafka does it, with the server's messages checked.
+# SCRAM.
 #
 # A server other than the broker may answer at its address. With few iterations the client's proof is cheap to crack,
-# with two billion the client computes for an hour, and without the right signature at the end the peer does not know the
+# with two billion the client computes for an hour. Without the right signature at the end the peer does not have the
 # password's keys: it is not a broker that holds this user.
 
 _conn = import_aiokafka_conn()
@@ -70,7 +70,7 @@ def _from_base64(text: str, what: str) -> bytes:
         raise NotTheBroker(f"its {what} is not base 64") from None
 
 
-# SASL/OAUTHBEARER as aiokafka does it, with the broker's refusal heard.
+# OAUTHBEARER.
 
 SaslStep = tuple[bytes, bool] | None
 """Bytes to send and whether an answer is expected; None at the end."""

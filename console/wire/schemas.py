@@ -16,10 +16,6 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload, ResponsePayload
 
-# Which messages there are: an API's key, its versions, and the module of one version, imported when first asked for.
-#
-# Kafka's are kio's; versions that no Kafka has may be a proposal's own (console.wire.proposals).
-
 E = TypeVar("E")
 
 
@@ -88,7 +84,7 @@ def for_version(entity: type[E], **wanted: object) -> E:
     return entity(**{name: value for name, value in wanted.items() if name in known})
 
 
-# The broker's side of the message index: by key and version, as a request header names them.
+# The broker's side: by key and version.
 
 
 class Messages(NamedTuple):
@@ -141,7 +137,7 @@ def api_name(key: int) -> str | None:
     return api_key_map.get(key)
 
 
-# Which Kafka release first has an API, in a version that kio can speak.
+# Releases.
 
 FIRST_RELEASE: Mapping[str, str] = {
     "describe_acls": "2.0",

@@ -25,7 +25,7 @@ from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
 from console.commands.asking import Terminal
 from console.commands.session import Session
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
 from console.embedded.cluster import EmbeddedCluster

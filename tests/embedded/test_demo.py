@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.cli.demo import context_of
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.command import add_options, argv_of
 from console.embedded.scenarios.scenario import NAMES

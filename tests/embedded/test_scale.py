@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.commands.session import Session
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.counters import Count
 from console.embedded.in_thread import ThreadedCluster, run_in_thread

@@ -27,7 +27,7 @@ from console.commands.history_file import HistoryFile
 from console.commands.session import Session
 from console.commands.snapshot import read_everything
 from console.contexts import Context
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.spec import ClusterSpec, SaslSpec

@@ -20,7 +20,7 @@ from console.admin.settings import ConnectionSettings
 from console.commands.history_file import HistoryFile
 from console.commands.session import Session
 from console.contexts import Context
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.embedded.faults.effects import Delay
 from console.embedded.faults.faults import Fault
 from console.embedded.in_thread import ThreadedCluster, run_in_thread

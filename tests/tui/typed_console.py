@@ -18,7 +18,7 @@ from textual.binding import Binding, BindingType
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.commands.session import Session
-from console.contexts.choice import Given
+from console.contexts.configured import Given
 from console.embedded.in_thread import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.plan.diff import diff

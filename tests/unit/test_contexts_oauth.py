@@ -16,8 +16,8 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from console.admin.security import sasl_arguments
 
+from console.admin.connections import sasl_arguments
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed, Unreachable
 from console.admin.oauth import LONGEST_LIFE, Token, TokenProvider, _life_of_jwt, token_provider, unsecured_token
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings

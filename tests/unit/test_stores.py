@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console.admin.security import ssl_context
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -24,6 +23,7 @@ from hypothesis import strategies as st
 from console.admin.errors import TlsFailed
 from console.admin.key_stores import JksError, JksPasswordError, read_jks, unprotect
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
+from console.admin.tls import ssl_context
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
 

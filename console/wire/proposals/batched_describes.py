@@ -1,7 +1,5 @@
 """DescribeAcls v4 and DescribeClientQuotas v2: many filters in one request, a result for each by position."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -15,7 +13,7 @@ from console.wire.proposals.formats import (
     FlexibleResponse,
 )
 
-# DescribeAcls v4: many filters in one request, a result for each by position.
+# DescribeAcls v4.
 
 
 class _AclsPart(FlexiblePart):
@@ -91,7 +89,7 @@ class DescribeAclsResponse(FlexibleResponse):
     filter_results: tuple[DescribeAclsFilterResult, ...]
 
 
-# DescribeClientQuotas v2: many filters in one request, a result for each by position; strict is for all of them.
+# DescribeClientQuotas v2; strict is for all filters of a request.
 
 
 class _QuotasPart(FlexiblePart):

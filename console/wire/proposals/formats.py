@@ -4,8 +4,6 @@ writer need.
 A module of formats has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Final
 
 from kio.schema.request_header.v1.header import RequestHeader
@@ -47,11 +45,6 @@ INVALID_ENTITY_CONFIG: Final = 10_000
 INVALID_ENTITY: Final = 10_001
 # KIP-133 names an error that Kafka has no number for.
 UNSUPPORTED_OPERATION: Final = 10_002
-
-
-# What kio's reader and writer ask of a message class beside its fields, for the formats that kio does not have.
-#
-# A module of formats has no ``from __future__ import annotations``: kio reads the fields' types as objects.
 
 
 class Part:

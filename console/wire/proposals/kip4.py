@@ -4,8 +4,6 @@ The proposal gives numbers to none of its enumerations but for -1, all resources
 operations that it knows have the numbers that KIP-140 gives them; of the actions, deleting comes first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import ClassVar
@@ -13,8 +11,6 @@ from typing import ClassVar
 from kio.static.primitive import i16
 
 from console.wire.proposals.formats import ALTER_ACLS, CREATE_TOPICS, DELETE_TOPICS, LIST_ACLS, Part, Request, Response
-
-# CreateTopics and DeleteTopics v0 as KIP-4 has them.
 
 NOT_GIVEN = -1
 """As num_partitions and replication_factor: replica_assignment says it."""
@@ -89,10 +85,7 @@ class DeleteTopicsResponse(Response):
     topic_error_codes: tuple[TopicErrorCode, ...]
 
 
-# ListAcls and AlterAcls v0 as KIP-4 has them.
-#
-# The proposal gives numbers to none of its enumerations but for -1, all resources. The resource types, permissions and
-# operations that it knows have the numbers that KIP-140 gives them; of the actions, deleting comes first.
+# ListAcls and AlterAcls v0.
 
 
 class ResourceType(IntEnum):

@@ -1,0 +1,241 @@
+"""The contexts that are configured on this machine, and which of them a command uses.
+
+A flag beats the environment, which beats our own file, which beats what other tools have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from console.admin.settings import ConnectionSettings
+from console.contexts.context import (
+    COMMAND_LINE,
+    BrokenContext,
+    Context,
+    ContextError,
+    Found,
+    Surroundings,
+    format_bootstrap,
+    parse_bootstrap,
+)
+
+if TYPE_CHECKING:
+    from console.contexts.console_settings import ConsoleSettings
+    from console.contexts.own_file import OwnFile
+
+CONTEXT = "KAC_CONTEXT"
+BOOTSTRAP = "KAC_BOOTSTRAP"
+"""The environment variables that stand for ``--context`` and ``-b``; looked at only where no flag names a cluster."""
+
+
+class Contexts:
+    """What is configured: our own contexts first, then those of other tools, each under a name of its own.
+
+    A name that is ours, or that several tools have, is another tool's with the tool before it: ``kafkactl/prod``.
+    Files are read when they are first needed, so that a start with ``-b`` reads none, and none of other tools where
+    our own file has the context.
+    """
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self.surroundings = surroundings
+
+    @property
+    def contexts(self) -> tuple[Context, ...]:
+        """All that can be used."""
+        return tuple(item for item in self._all if isinstance(item, Context))
+
+    @property
+    def broken(self) -> tuple[BrokenContext, ...]:
+        """Those that are named somewhere and can't be used, with the reason."""
+        return tuple(item for item in self._all if isinstance(item, BrokenContext))
+
+    @property
+    def settings(self) -> ConsoleSettings:
+        """The table ``[settings]`` of our own file, or the defaults."""
+        return self._own.settings
+
+    @property
+    def own_problems(self) -> tuple[str, ...]:
+        """What is wrong with our own file, its settings too; other tools' files are not read for it."""
+        return self._own.found.problems
+
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with files, a line each; the rest of what they hold is used."""
+        own = self._own.found
+        theirs = (problem for found in self._discovered for problem in found.problems)
+        if own.current is not None and self.find(own.current) is None:
+            return (*own.problems, f"current_context is {own.current!r}, and there is no such context", *theirs)
+        return (*own.problems, *theirs)
+
+    @cached_property
+    def current(self) -> str | None:
+        """The context to use where nobody names one: our own file's, else the one that a single other tool is set to.
+
+        None where that is not certain: several contexts of our own, or several tools with one each.
+        """
+        own = self._own.found
+        if own.current is not None or own.items:
+            return own.current
+        chosen = [item for found in self._discovered for item in found.items if item.name == found.current]
+        if len(chosen) != 1:
+            return None
+        taken = sum(item.name == chosen[0].name for found in self._discovered for item in found.items)
+        return chosen[0].name if taken == 1 else f"{chosen[0].tool}/{chosen[0].name}"
+
+    def find(self, name: str) -> Context | BrokenContext | None:
+        """The context of this name; other tools' also answer to ``tool/name``. None where there is none."""
+        for item in self._own.found.items:
+            if item.name == name:
+                return item
+        return next((item for item in self._all if name in (item.name, f"{item.tool}/{item.name}")), None)
+
+    @cached_property
+    def _own(self) -> OwnFile:
+        from console.contexts.own_file import read_own_file
+
+        return read_own_file(self.surroundings)
+
+    @cached_property
+    def _discovered(self) -> tuple[Found, ...]:
+        return _of_other_tools(self.surroundings)
+
+    @cached_property
+    def _all(self) -> tuple[Context | BrokenContext, ...]:
+        own = self._own.found.items
+        others = [item for found in self._discovered for item in found.items]
+        taken = Counter(item.name for item in (*own, *others))
+        named = [replace(item, name=f"{item.tool}/{item.name}") if taken[item.name] > 1 else item for item in others]
+        return (*own, *named)
+
+
+def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Contexts:
+    """What is configured for this environment and home folder. Reads nothing yet."""
+    return Contexts(Surroundings(environ, home, Path.cwd() if cwd is None else cwd))
+
+
+def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
+    """What each tool has configured. A file that can't be read is one line; the rest goes on."""
+    from console.contexts.foreign import kaf, kafkactl, kcl, rpk
+
+    found: list[Found] = []
+    for tool in (kafkactl, kcl, kaf, rpk):
+        try:
+            found.append(tool.read(surroundings))
+        except ContextError as error:
+            found.append(Found(problems=(f"{error} ({tool.TOOL})",)))
+    return tuple(found)
+
+
+def resolve(
+    contexts: Contexts,
+    *,
+    name: str | None = None,
+    bootstrap: str | None = None,
+    command_config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Context:
+    """The context that these flags name; without any, the environment's, else the current one.
+
+    name: ``--context``. bootstrap: ``-b``, alone or instead of the addresses of the other two. command_config:
+    ``--command-config``. Raises ContextError, one line.
+    """
+    if name is not None and command_config is not None:
+        raise ContextError("--context and --command-config both say how to connect; give one of them")
+    source = "-b"
+    if name is None and bootstrap is None and command_config is None:
+        environ = contexts.surroundings.environ if environ is None else environ
+        name, bootstrap, source = environ.get(CONTEXT) or None, environ.get(BOOTSTRAP) or None, BOOTSTRAP
+    try:
+        addresses = None if bootstrap is None else parse_bootstrap(bootstrap)
+    except ValueError as error:
+        raise ContextError(f"{source}: {error}") from None
+    if command_config is not None:
+        from console.contexts.client_files import from_command_config
+
+        return from_command_config(command_config, contexts.surroundings, addresses)
+    if name is not None:
+        context = _named(contexts, name)
+        return (
+            context if addresses is None else replace(context, settings=replace(context.settings, bootstrap=addresses))
+        )
+    if addresses is not None:
+        origin = COMMAND_LINE if source == "-b" else f"environment ({BOOTSTRAP})"
+        return Context(format_bootstrap(addresses[:1]), origin, ConnectionSettings(addresses), tool=COMMAND_LINE)
+    return _current(contexts)
+
+
+def _current(contexts: Contexts) -> Context:
+    if contexts.current is not None:
+        return _named(contexts, contexts.current)
+    known = [context.name for context in contexts.contexts]
+    if known:
+        raise ContextError(f"which cluster? give --context with one of {', '.join(known)}, or -b HOST:PORT")
+    because = f" ({contexts.problems[0]})" if contexts.problems else ""
+    raise ContextError(f"which cluster? give -b HOST:PORT, or --command-config FILE{because}")
+
+
+def _named(contexts: Contexts, name: str) -> Context:
+    found = contexts.find(name)
+    if isinstance(found, Context):
+        return found
+    if isinstance(found, BrokenContext):
+        raise ContextError(f"the context {name} can't be used: {found.problem}")
+    from difflib import get_close_matches
+
+    known = [*(item.name for item in contexts.contexts), *(item.name for item in contexts.broken)]
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else "; `kac contexts` lists what there is" if known else ""
+    because = f" ({contexts.problems[0]})" if contexts.problems else ""
+    raise ContextError(f"there is no context {name!r}{hint}{because}")
+
+
+class Choice(Protocol):
+    """Contexts by name."""
+
+    def names(self) -> list[str]:
+        """The names, for completion."""
+        ...
+
+    def get(self, name: str) -> Context:
+        """The context of a name. Raises ContextError, one line."""
+        ...
+
+
+class Configured:
+    """What is configured on this machine, read anew each time: the files may change while the screen is open."""
+
+    def __init__(self, environ: Mapping[str, str], home: Path) -> None:
+        self._environ = environ
+        self._home = home
+
+    def names(self) -> list[str]:
+        """The names of all that can be used."""
+        return [context.name for context in load(self._environ, self._home).contexts]
+
+    def get(self, name: str) -> Context:
+        """The context of a name. Raises ContextError."""
+        return resolve(load(self._environ, self._home), name=name, environ=self._environ)
+
+
+class Given:
+    """These and no others."""
+
+    def __init__(self, contexts: Iterable[Context]) -> None:
+        self._contexts = {context.name: context for context in contexts}
+
+    def names(self) -> list[str]:
+        """Their names, in their order."""
+        return list(self._contexts)
+
+    def get(self, name: str) -> Context:
+        """The context of a name. Raises ContextError."""
+        found = self._contexts.get(name)
+        if found is None:
+            raise ContextError(f"there is no context {name!r} here, only {', '.join(self._contexts)}")
+        return found
