@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.broker_rules import check_broker_values
 from console.embedded.configs.changes import Change, Outcome, answered, rights_problem
@@ -25,15 +27,7 @@ from console.embedded.configs.operations import (
     altered_by_controller,
     check_operations,
 )
-from console.embedded.configs.problems import (
-    INVALID_CONFIG,
-    INVALID_REQUEST,
-    INVALID_TOPIC,
-    POLICY_VIOLATION,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    ConfigProblem,
-)
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.configs.topic_rules import check_topic, inherited_configs
 from console.embedded.context import RequestContext
 from console.embedded.state.topic_names import is_legal
@@ -67,9 +61,9 @@ class KraftAltering:
         outcomes: list[Outcome | None] = []
         for change in changes:
             if times[change.resource] > 1:
-                outcomes.append(Outcome(change.resource, INVALID_REQUEST, TWICE))
+                outcomes.append(Outcome(change.resource, ErrorCode.invalid_request, TWICE))
                 continue
-            refused = answered(change.resource, partial(self._by_broker, change), INVALID_REQUEST)
+            refused = answered(change.resource, partial(self._by_broker, change), ErrorCode.invalid_request)
             done = refused.code or change.resource.type == BROKER_LOGGER
             outcomes.append(refused if done else None)
         rest = [place for place, outcome in enumerate(outcomes) if outcome is None]
@@ -95,15 +89,15 @@ class KraftAltering:
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._said, own=bool(resource.name))
         elif resource.type == BROKER_LOGGER or resource.type not in describable(self._cluster.release.name):
-            raise ConfigProblem(INVALID_REQUEST, f"Unknown resource type {int(resource.type)}")
+            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
     def _check_is_own(self, name: str, wrong: str) -> None:
         """Whether a resource is this very broker. wrong: what to say to another's id."""
         number = broker_number(name)
         if number is None:
-            raise ConfigProblem(INVALID_REQUEST, self._said.broker_not_number.format(name=name))
+            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
         if number != self._context.broker_id:
-            raise ConfigProblem(INVALID_REQUEST, wrong.format(own=self._context.broker_id, name=name))
+            raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=self._context.broker_id, name=name))
 
     def _by_controller(self, changes: Sequence[Change]) -> list[Outcome]:
         outcomes: list[Outcome] = []
@@ -111,14 +105,14 @@ class KraftAltering:
         try:
             for change in changes:
                 records: Records = {}
-                outcome = answered(change.resource, partial(self._record, change, records), INVALID_CONFIG)
+                outcome = answered(change.resource, partial(self._record, change, records), ErrorCode.invalid_config)
                 outcomes.append(outcome)
                 if not outcome.code:
                     written.append((change.resource, records))
         except ControllerFailure:
-            return [Outcome(change.resource, UNKNOWN_SERVER_ERROR) for change in changes]
+            return [Outcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
         if sum(len(records) for _, records in written) > MOST_RECORDS:
-            return [Outcome(change.resource, POLICY_VIOLATION, TOO_LARGE) for change in changes]
+            return [Outcome(change.resource, ErrorCode.policy_violation, TOO_LARGE) for change in changes]
         if not self._validate_only:
             for resource, records in written:
                 if records:
@@ -139,7 +133,7 @@ class KraftAltering:
         self._check_elr(resource, {**records, **gone})
         self._check(resource, after)
         if resource.type == TOPIC and resource.name not in self._state.topics:
-            raise ConfigProblem(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
+            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
         if self._cluster.spec.alter_config_policy is not None:
             self._cluster.spec.alter_config_policy.validate(resource, records)
         written.update(records | gone)
@@ -154,25 +148,29 @@ class KraftAltering:
         if resource.type != BROKER or MIN_ISR not in records or not self._state.features.get(ELR):
             return
         if resource.name:
-            raise ConfigProblem(INVALID_CONFIG, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled.")
+            raise ConfigProblem(
+                ErrorCode.invalid_config, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+            )
         if records[MIN_ISR] is None:
-            raise ConfigProblem(INVALID_CONFIG, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled.")
+            raise ConfigProblem(
+                ErrorCode.invalid_config, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+            )
 
     def _check(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
         if resource.type == TOPIC:
             if not resource.name:
-                raise ConfigProblem(INVALID_REQUEST, "Default topic resources are not allowed.")
+                raise ConfigProblem(ErrorCode.invalid_request, "Default topic resources are not allowed.")
             refusal = None if is_legal(resource.name) else name_refusal(resource.name, self._state)
             if refusal is not None:
-                raise ConfigProblem(INVALID_TOPIC, refusal.message)
+                raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
             check_topic(self._configs, values, self._inherited)
         elif resource.type == CLIENT_METRICS:
             if not resource.name:
-                raise ConfigProblem(INVALID_REQUEST, "Subscription name can't be empty")
+                raise ConfigProblem(ErrorCode.invalid_request, "Subscription name can't be empty")
             check_client_metrics(self._layers, values, modern=self._cluster.release.number >= _TYPES_FROM)
         elif resource.type == GROUP:
             if not resource.name:
-                raise ConfigProblem(INVALID_REQUEST, "Default group resources are not allowed.")
+                raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
             check_group(self._layers, values)
 
     @cached_property

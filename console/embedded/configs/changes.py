@@ -6,14 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.operations import Operation
-from console.embedded.configs.problems import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    GROUP_AUTHORIZATION_FAILED,
-    NONE,
-    TOPIC_AUTHORIZATION_FAILED,
-    ConfigProblem,
-)
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import CLUSTER_RESOURCE
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigResource
@@ -32,7 +28,7 @@ class Outcome(NamedTuple):
     """One resource's answer; message None where Kafka tells none."""
 
     resource: ConfigResource
-    code: int = NONE
+    code: int = ErrorCode.none
     message: str | None = None
 
 
@@ -47,12 +43,20 @@ class RightsProblem(ConfigProblem):
 def rights_problem(resource: ConfigResource, *, told: bool = True) -> RightsProblem:
     """What to answer without the right; topics and groups have their own, all else hangs on the cluster."""
     if resource.type == TOPIC:
-        code, message, on = TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed.", ("TOPIC", resource.name)
+        code, message, on = (
+            ErrorCode.topic_authorization_failed,
+            "Topic authorization failed.",
+            ("TOPIC", resource.name),
+        )
     elif resource.type == GROUP:
-        code, message, on = GROUP_AUTHORIZATION_FAILED, "Group authorization failed.", ("GROUP", resource.name)
+        code, message, on = (
+            ErrorCode.group_authorization_failed,
+            "Group authorization failed.",
+            ("GROUP", resource.name),
+        )
     else:
         on = ("CLUSTER", CLUSTER_RESOURCE)
-        code, message = CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."
+        code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
     return RightsProblem(code, message if told else None, on)
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.definitions import UNKNOWN_TYPE, ConfigDefinition, release_configs
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
 from console.embedded.configs.java_values import whole_number
-from console.embedded.configs.problems import (
-    INVALID_REQUEST,
-    INVALID_TOPIC,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    ConfigProblem,
-)
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.configs.value_rules import canonical
 from console.embedded.state.topic_names import is_legal
 from console.embedded.topics.naming import name_refusal
@@ -63,7 +60,7 @@ def described(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource
         return list(_broker_entries(layers, with_internal=with_internal))
     if resource.type == BROKER_LOGGER:
         if not resource.name:
-            raise ConfigProblem(INVALID_REQUEST, "Broker id must not be empty")
+            raise ConfigProblem(ErrorCode.invalid_request, "Broker id must not be empty")
         check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
         levels = cluster.loggers.levels(broker_id)
         return [
@@ -72,10 +69,10 @@ def described(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource
         ]
     if resource.type == CLIENT_METRICS:
         if not resource.name:
-            raise ConfigProblem(INVALID_REQUEST, "Client metrics subscription name must not be empty")
+            raise ConfigProblem(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
         return list(_metrics_entries(cluster, own))
     if not resource.name:
-        raise ConfigProblem(INVALID_REQUEST, "Group name must not be empty")
+        raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
     return list(_group_entries(layers, own))
 
 
@@ -96,17 +93,17 @@ def check_topic_is_known(cluster: EmbeddedCluster, view: View, name: str) -> Non
         return
     refusal = None if name and is_legal(name) else name_refusal(name, cluster.state)
     if refusal is not None:
-        raise ConfigProblem(INVALID_TOPIC, refusal.message)
-    raise ConfigProblem(UNKNOWN_TOPIC_OR_PARTITION, "")
+        raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
+    raise ConfigProblem(ErrorCode.unknown_topic_or_partition, "")
 
 
 def check_is_own(name: str, broker_id: int, wrong: str) -> None:
     """Whether a resource's name is this broker's id; ConfigProblem otherwise. wrong: what to say to another's."""
     number = broker_number(name)
     if number is None:
-        raise ConfigProblem(INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        raise ConfigProblem(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
     if number != broker_id:
-        raise ConfigProblem(INVALID_REQUEST, wrong.format(own=broker_id, name=name))
+        raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=broker_id, name=name))
 
 
 def broker_number(name: str) -> int | None:

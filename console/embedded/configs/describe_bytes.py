@@ -10,11 +10,13 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.definitions import release_configs
 from console.embedded.configs.describe import UNDOCUMENTED, check_topic_is_known, topic_entries
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
-from console.embedded.configs.problems import NONE, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
 from console.model.config import ConfigEntry, ConfigResource
 from console.wire.frames import encode_body, varint
@@ -67,12 +69,12 @@ class DescribedBytes:
         check_topic_is_known(self._cluster, self._view, resource.name)
         overrides = _pairs(self._view.configs.get(resource, NOTHING))
         configs = _topic_configs(self._layers, overrides, self._asked(keys))
-        self._results.append(self._head(resource, NONE, _SUCCESS) + configs)
+        self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
         """Any resource's entries."""
         configs = _encoded(entries, self._asked(keys))
-        self._results.append(self._head(resource, NONE, _SUCCESS) + configs)
+        self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add_problem(self, resource: ConfigResource, problem: ConfigProblem) -> None:
         """Why a resource is not described."""
@@ -123,7 +125,7 @@ def _encoded(entries: Iterable[ConfigEntry], asked: Asked) -> bytes:
     """A result without what stands before its configs."""
     schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
     empty = schema.DescribeConfigsResult(
-        error_code=NONE,
+        error_code=ErrorCode.none,
         error_message=None,
         resource_type=0,
         resource_name="",

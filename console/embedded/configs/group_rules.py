@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.inheritance import BrokerLayers
 from console.embedded.configs.java_values import trimmed, whole_number
-from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.configs.value_rules import checked, parsed
 
 _KINDS = ("consumer", "share", "streams")
@@ -30,7 +32,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
-        raise ConfigProblem(INVALID_CONFIG, f"Unknown group config name: {unknown}")
+        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown group config name: {unknown}")
     values: dict[str, int | str] = {}
     for name, definition in definitions.items():
         text = own.get(name, definition.default)
@@ -42,7 +44,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
     for kind in _KINDS:
         session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
         if int(values[session]) <= int(values[heartbeat]):
-            raise ConfigProblem(INVALID_CONFIG, f"{session} must be greater than {heartbeat}")
+            raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
 
 
 def _bounded_keys(layers: BrokerLayers) -> list[str]:
@@ -62,9 +64,9 @@ def _bound(layers: BrokerLayers, name: str, side: str) -> str | None:
 def _check_bounds(layers: BrokerLayers, name: str, value: int) -> None:
     least, most = (_bound(layers, name, side) for side in _SIDES)
     if least is not None and value < int(layers.value(least) or 0):
-        raise ConfigProblem(INVALID_CONFIG, f"{name} must be greater than or equal to {least}")
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {least}")
     if most is not None and value > int(layers.value(most) or 0):
-        raise ConfigProblem(INVALID_CONFIG, f"{name} must be less than or equal to {most}")
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {most}")
 
 
 def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
@@ -72,7 +74,7 @@ def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern
     definitions = layers.configs.client_metrics
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
-        raise ConfigProblem(INVALID_REQUEST, f"Unknown client metrics configuration: {unknown}")
+        raise ConfigProblem(ErrorCode.invalid_request, f"Unknown client metrics configuration: {unknown}")
     if modern:
         for key, text in own.items():
             checked(definitions[key], text)
@@ -80,7 +82,7 @@ def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern
         interval = _interval(own["interval.ms"], modern)
         if not _SHORTEST_MS <= interval <= _LONGEST_MS:
             raise ConfigProblem(
-                INVALID_REQUEST,
+                ErrorCode.invalid_request,
                 f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
             )
     if "match" in own:
@@ -88,14 +90,14 @@ def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern
         assert not isinstance(patterns, str | int | float)
         for pattern in patterns:
             if not _is_match(pattern):
-                raise ConfigProblem(INVALID_CONFIG, f"Illegal client matching pattern: {pattern}")
+                raise ConfigProblem(ErrorCode.invalid_config, f"Illegal client matching pattern: {pattern}")
 
 
 def _interval(text: str, modern: bool) -> int:
     try:
         return whole_number(trimmed(text) if modern else text, 32)
     except ValueError:
-        raise ConfigProblem(UNKNOWN_SERVER_ERROR) from None
+        raise ConfigProblem(ErrorCode.unknown_server_error) from None
 
 
 def _is_match(pattern: str) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.definitions import release_configs
 from console.embedded.configs.messages import ConfigMessages
 from console.embedded.configs.operations import Operation
-from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.model.codes import APPEND, DELETE, SET, SUBTRACT
 
 ROOT = "root"
@@ -63,9 +65,11 @@ def alter_loggers(
     levels: dict[str, str | None] = {}
     for name, code, value in operations:
         if code in (APPEND, SUBTRACT):
-            raise ConfigProblem(INVALID_REQUEST, f"{code.name} operation is not allowed for the BROKER_LOGGER resource")
+            raise ConfigProblem(
+                ErrorCode.invalid_request, f"{code.name} operation is not allowed for the BROKER_LOGGER resource"
+            )
         if code not in (SET, DELETE):
-            raise ConfigProblem(UNKNOWN_SERVER_ERROR)
+            raise ConfigProblem(ErrorCode.unknown_server_error)
         if not loggers.exists(name):
             raise _wrong(f"Logger {name} does not exist!", said)
         if code == SET and value not in LEVELS:
@@ -75,11 +79,11 @@ def alter_loggers(
                 said,
             )
         if code == DELETE and name == ROOT:
-            raise ConfigProblem(INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
+            raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
         levels[name] = value if code == SET else None
     if not validate_only:
         loggers.change(broker_id, levels)
 
 
 def _wrong(message: str, said: ConfigMessages) -> Exception:
-    return ValueError(message) if said.lists_as_written else ConfigProblem(INVALID_CONFIG, message)
+    return ValueError(message) if said.lists_as_written else ConfigProblem(ErrorCode.invalid_config, message)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.definitions import ConfigDefinition, Definitions
 from console.embedded.configs.messages import ConfigMessages
-from console.embedded.configs.problems import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_SERVER_ERROR, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.state.java_hash import hash_order
 from console.model.codes import APPEND, DELETE, SET, SUBTRACT, AlterOp
 
@@ -28,7 +30,7 @@ def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> N
     keys = [operation.key for operation in operations]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise ConfigProblem(INVALID_REQUEST, said.duplicate_keys.format(keys=",".join(twice)))
+        raise ConfigProblem(ErrorCode.invalid_request, said.duplicate_keys.format(keys=",".join(twice)))
     missing = [
         said.null_shown.format(operation=operation.code.name, key=operation.key)
         for operation in operations
@@ -36,7 +38,7 @@ def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> N
     ]
     if missing:
         separator = ", " if said.null_shown == "{key}" else ","
-        raise ConfigProblem(INVALID_REQUEST, said.null_values + separator.join(missing))
+        raise ConfigProblem(ErrorCode.invalid_request, said.null_values + separator.join(missing))
 
 
 def altered_by_broker(
@@ -66,9 +68,9 @@ def altered_by_broker(
                 parts = old + given
             result[key] = ",".join(parts)
         elif kraft:
-            raise ConfigProblem(INVALID_REQUEST, f"Unknown operations type {int(code)}")
+            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
         else:
-            raise ConfigProblem(UNKNOWN_SERVER_ERROR)
+            raise ConfigProblem(ErrorCode.unknown_server_error)
     return result
 
 
@@ -76,10 +78,10 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, said: Co
     definition = definitions.get(key)
     if definition is None:
         if said.unknown_appended is None:
-            raise ConfigProblem(UNKNOWN_SERVER_ERROR)
-        raise ConfigProblem(INVALID_CONFIG, said.unknown_appended.format(key=key))
+            raise ConfigProblem(ErrorCode.unknown_server_error)
+        raise ConfigProblem(ErrorCode.invalid_config, said.unknown_appended.format(key=key))
     if not definition.is_list:
-        wrong = INVALID_REQUEST if said.lists_as_written else INVALID_CONFIG
+        wrong = ErrorCode.invalid_request if said.lists_as_written else ErrorCode.invalid_config
         raise ConfigProblem(wrong, f"Config value {code.name.lower()} is not allowed for config key: {key}")
     return definition
 
@@ -110,7 +112,9 @@ def altered_by_controller(
             assert value is not None
             definition = definitions.get(key)
             if definition is None or not definition.is_list:
-                raise ConfigProblem(INVALID_CONFIG, f"Can't {code.name} to key {key} because its type is not LIST.")
+                raise ConfigProblem(
+                    ErrorCode.invalid_config, f"Can't {code.name} to key {key} because its type is not LIST."
+                )
             text = now.get(key, definition.default) or ""
             parts = [part for part in text.split(",") if part]
             if code == SUBTRACT:
@@ -125,7 +129,7 @@ def altered_by_controller(
         if len(result[key] or "") > MOST_CHARACTERS:
             if said.too_long is None:
                 raise ControllerFailure
-            raise ConfigProblem(INVALID_CONFIG, said.too_long)
+            raise ConfigProblem(ErrorCode.invalid_config, said.too_long)
     return result
 
 

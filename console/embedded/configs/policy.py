@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from console.embedded.configs.problems import POLICY_VIOLATION, ConfigProblem
+from kio.schema.errors import ErrorCode
+
+from console.embedded.configs.problems import ConfigProblem
 from console.model.config import ConfigResource
 
 
@@ -13,7 +15,7 @@ class PolicyViolation(ConfigProblem):
     """What a policy refuses; the text reaches the client."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(POLICY_VIOLATION, message)
+        super().__init__(ErrorCode.policy_violation, message)
 
 
 class AlterConfigPolicy(Protocol):

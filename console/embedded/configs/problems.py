@@ -6,17 +6,6 @@ Kafka tells the two apart: an ApiException keeps its code, and a ConfigException
 
 from __future__ import annotations
 
-UNKNOWN_SERVER_ERROR = -1
-NONE = 0
-UNKNOWN_TOPIC_OR_PARTITION = 3
-INVALID_TOPIC = 17
-TOPIC_AUTHORIZATION_FAILED = 29
-GROUP_AUTHORIZATION_FAILED = 30
-CLUSTER_AUTHORIZATION_FAILED = 31
-INVALID_CONFIG = 40
-INVALID_REQUEST = 42
-POLICY_VIOLATION = 44
-
 
 class ConfigProblem(Exception):
     """A refusal with its code; message None where Kafka tells none."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.definitions import ReleaseConfigs, release_configs
 from console.embedded.configs.inheritance import NOTHING, BrokerLayers
-from console.embedded.configs.problems import INVALID_CONFIG, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.configs.value_rules import Value, canonical, checked
 from console.embedded.versions.release import Release
 from console.model.config import topic_resource
@@ -44,7 +46,7 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
     """Raises ConfigProblem or ValueError for the first thing that is wrong with a topic's own configs."""
     unknown = next((key for key in own if key not in configs.topic), None)
     if unknown is not None:
-        raise ConfigProblem(INVALID_CONFIG, f"Unknown topic config name: {unknown}")
+        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown topic config name: {unknown}")
     values: dict[str, Value] = {}
     for name, definition in configs.topic.items():
         if name in own:
@@ -54,7 +56,7 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
     )
     if least > most:
         raise ConfigProblem(
-            INVALID_CONFIG,
+            ErrorCode.invalid_config,
             f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
         )
     if values.get("remote.storage.enable"):

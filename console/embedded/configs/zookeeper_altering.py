@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.broker_file import layers_of
 from console.embedded.configs.broker_rules import DividedByZero, check_broker_values
 from console.embedded.configs.changes import Change, Outcome, answered, rights_problem
@@ -13,12 +15,7 @@ from console.embedded.configs.inheritance import NOTHING, BrokerLayers
 from console.embedded.configs.loggers import alter_loggers
 from console.embedded.configs.messages import NO_PASSWORD_SECRET, WRONG_BROKER, messages_of
 from console.embedded.configs.operations import altered_by_broker, check_operations
-from console.embedded.configs.problems import (
-    INVALID_REQUEST,
-    UNKNOWN_SERVER_ERROR,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    ConfigProblem,
-)
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.configs.topic_rules import check_topic, inherited_configs
 from console.embedded.context import RequestContext
 from console.model.codes import BROKER, BROKER_LOGGER, TOPIC
@@ -46,7 +43,7 @@ class ZooKeeperAltering:
         unknown = next((change for change in changes if change.resource.type not in _KNOWN), None)
         if unknown is not None:
             message = "Unexpected resource type UNKNOWN"
-            return [Outcome(change.resource, INVALID_REQUEST, message) for change in changes]
+            return [Outcome(change.resource, ErrorCode.invalid_request, message) for change in changes]
         last = {change.resource: change for change in changes}
         return [self._altered(change) for change in last.values()]
 
@@ -56,7 +53,7 @@ class ZooKeeperAltering:
         if outcome.code != WRONG_VALUE:
             return outcome
         message = self._said.wrong_value.format(type=resource.type.name, name=resource.name, reason=outcome.message)
-        return Outcome(resource, INVALID_REQUEST, message)
+        return Outcome(resource, ErrorCode.invalid_request, message)
 
     def _alter(self, change: Change) -> None:
         resource, context = change.resource, self._context
@@ -65,9 +62,9 @@ class ZooKeeperAltering:
             raise problem
         if change.replaces:
             if resource.type == BROKER_LOGGER:
-                raise ConfigProblem(INVALID_REQUEST, self._said.legacy_loggers)
+                raise ConfigProblem(ErrorCode.invalid_request, self._said.legacy_loggers)
             if any(operation.value is None for operation in change.operations):
-                raise ConfigProblem(UNKNOWN_SERVER_ERROR)
+                raise ConfigProblem(ErrorCode.unknown_server_error)
         else:
             check_operations(change.operations, self._said)
         if resource.type == TOPIC:
@@ -86,7 +83,7 @@ class ZooKeeperAltering:
         now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
         values = altered_by_broker(change.operations, now, self._configs.topic, self._said)
         if resource.name not in self._state.topics:
-            raise ConfigProblem(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{resource.name}' does not exist.")
+            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
         check_topic(self._configs, values, inherited_configs(self._configs, self._layers()))
         self._write(change, values)
 
@@ -100,7 +97,7 @@ class ZooKeeperAltering:
         try:
             check_broker_values(layers, values, self._said, own=own)
         except DividedByZero:
-            raise ConfigProblem(UNKNOWN_SERVER_ERROR) from None
+            raise ConfigProblem(ErrorCode.unknown_server_error) from None
         if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
             raise ValueError(NO_PASSWORD_SECRET)
         self._write(change, values)
@@ -125,9 +122,9 @@ class ZooKeeperAltering:
     def _check_is_own(self, name: str) -> None:
         number = broker_number(name)
         if number is None:
-            raise ConfigProblem(INVALID_REQUEST, self._said.broker_not_number.format(name=name))
+            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
         if number != self._context.broker_id:
-            raise ConfigProblem(INVALID_REQUEST, WRONG_BROKER.format(own=self._context.broker_id, name=name))
+            raise ConfigProblem(ErrorCode.invalid_request, WRONG_BROKER.format(own=self._context.broker_id, name=name))
 
     def _layers(self) -> BrokerLayers:
         return layers_of(self._cluster, self._context.broker_id, self._state.view)

@@ -7,8 +7,6 @@ from random import Random
 
 from console.embedded.faults.effects import Effect
 
-NOT_CONTROLLER = 41
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:

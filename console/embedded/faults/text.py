@@ -23,7 +23,7 @@ from console.embedded.faults.effects import (
     MoveController,
     Throttle,
 )
-from console.embedded.faults.faults import NOT_CONTROLLER, Fault
+from console.embedded.faults.faults import Fault
 from console.embedded.state.cluster_state import ClusterState
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
@@ -137,7 +137,7 @@ _WHICH: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 _EFFECTS: Mapping[str, Callable[[str, Mapping[str, str]], Effect]] = {
     "error": lambda text, _: Fail(_code(text)),
-    "not-controller": lambda _text, _: Fail(NOT_CONTROLLER),
+    "not-controller": lambda _text, _: Fail(ErrorCode.not_controller),
     "fail-some": lambda text, _: FailSome(_code(text)),
     "delay": lambda text, _: Delay(_seconds(text)),
     "throttle": lambda text, _: Throttle(_seconds(text)),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.groups.group import Group
 from console.embedded.state.coordinators import coordinator_of
 from console.embedded.waiting import event_or_time
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
     from console.embedded.context import RequestContext
 
-NOT_COORDINATOR, INVALID_GROUP_ID, GROUP_AUTHORIZATION_FAILED, GROUP_ID_NOT_FOUND = 16, 24, 30, 69
 _LOOKS_AT_INSTANCES_FROM = (3, 0)
 _READS_ITS_LOG_FROM = (4, 0)
 _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
@@ -22,10 +23,10 @@ _INITIAL_DELAY_DEFAULT = "3000"
 def refused(context: RequestContext, group_id: str, operation: str = "READ") -> int:
     """Why this broker does nothing with the group for this principal; 0 where it does."""
     if not context.allowed(operation, "GROUP", group_id):
-        return GROUP_AUTHORIZATION_FAILED
+        return ErrorCode.group_authorization_failed
     if not group_id:
-        return INVALID_GROUP_ID
-    return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else NOT_COORDINATOR
+        return ErrorCode.invalid_group_id
+    return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else ErrorCode.not_coordinator
 
 
 def found_or_made(context: RequestContext, group_id: str) -> Group:

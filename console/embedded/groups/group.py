@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from math import inf
 
-from console.embedded.groups.member import Joined, JoinWish, Member, Synced, chosen_protocol
+from kio.schema.errors import ErrorCode
 
-UNKNOWN_MEMBER, REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL = 25, 27, 22, 23
-MEMBER_ID_REQUIRED, FENCED_INSTANCE = 79, 82
+from console.embedded.groups.member import Joined, JoinWish, Member, Synced, chosen_protocol
 
 
 class State(StrEnum):
@@ -71,7 +70,7 @@ class Group:
     def join(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
         """Take a member in, or back in; an answer at once, or one that comes when all are there."""
         if not self._agrees(wish):
-            return Joined(INCONSISTENT_PROTOCOL, wish.member_id)
+            return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
             return self._join_new(wish, now)
         if wish.member_id in self.pending:
@@ -104,7 +103,7 @@ class Group:
         if wish.needs_id:
             self.pending[wish.new_id] = now + wish.session_timeout
             self.changed.set()
-            return Joined(MEMBER_ID_REQUIRED, wish.new_id)
+            return Joined(ErrorCode.member_id_required, wish.new_id)
         return self._add(wish.new_id, wish, now)
 
     def _add(self, member_id: str, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
@@ -128,7 +127,7 @@ class Group:
         member.heard(now)
         member.protocols = wish.protocols
         member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
-        member.end_join(Joined(REBALANCE_IN_PROGRESS, member.id))  # it asked twice; the last one counts
+        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # it asked twice; the last one counts
         member.joining = asyncio.get_running_loop().create_future()
         future = member.joining
         if self.state != State.PREPARING:
@@ -139,8 +138,8 @@ class Group:
     def _replace(self, was: Member, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
         """A static member came back without its id: it gets a new one, and the old one is fenced (KIP-345)."""
         del self.members[was.id]
-        was.end_join(Joined(FENCED_INSTANCE, was.id))
-        was.end_sync(Synced(FENCED_INSTANCE))
+        was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))
+        was.end_sync(Synced(ErrorCode.fenced_instance_id))
         old_leader, led = self.leader, was.id == self.leader
         same = was.protocols == wish.protocols
         was.id, was.client_id, was.client_host = wish.new_id, wish.client_id, wish.client_host
@@ -169,11 +168,11 @@ class Group:
         code = self.unknown(member_id, instance_id)
         told_type, told_name = protocol
         if not code and generation != self.generation:
-            code = ILLEGAL_GENERATION
+            code = ErrorCode.illegal_generation
         if not code and (told_type not in (None, self.protocol_type) or told_name not in (None, self.protocol)):
-            code = INCONSISTENT_PROTOCOL
+            code = ErrorCode.inconsistent_group_protocol
         if not code and self.state == State.PREPARING:
-            code = REBALANCE_IN_PROGRESS
+            code = ErrorCode.rebalance_in_progress
         if code:
             return Synced(code)
         member = self.members[member_id]
@@ -192,9 +191,9 @@ class Group:
         if code:
             return code
         if generation != self.generation:
-            return ILLEGAL_GENERATION
+            return ErrorCode.illegal_generation
         self.members[member_id].heard(now)
-        return REBALANCE_IN_PROGRESS if self.state == State.PREPARING else 0
+        return ErrorCode.rebalance_in_progress if self.state == State.PREPARING else 0
 
     def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
         """A member goes; an error code. A static one may be named by its instance alone."""
@@ -205,7 +204,7 @@ class Group:
         if not member_id and instance_id is not None:
             member = self._static(instance_id)
             if member is None:
-                return UNKNOWN_MEMBER
+                return ErrorCode.unknown_member_id
             member_id = member.id
         code = self.unknown(member_id, instance_id)
         if not code:
@@ -215,14 +214,14 @@ class Group:
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
         """Whether this member may commit offsets now; an error code (ClassicGroup.validateOffsetCommit)."""
         if generation < 0 and not member_id and instance_id is None:
-            return UNKNOWN_MEMBER if self.members else 0
+            return ErrorCode.unknown_member_id if self.members else 0
         code = self.unknown(member_id, instance_id)
         if code:
             return code
         if generation != self.generation:
-            return ILLEGAL_GENERATION
+            return ErrorCode.illegal_generation
         if self.state == State.COMPLETING:
-            return REBALANCE_IN_PROGRESS
+            return ErrorCode.rebalance_in_progress
         self.members[member_id].heard(now)
         return 0
 
@@ -231,10 +230,10 @@ class Group:
         if instance_id is not None:
             member = self._static(instance_id)
             if member is not None:
-                return 0 if member.id == member_id else FENCED_INSTANCE
+                return 0 if member.id == member_id else ErrorCode.fenced_instance_id
             if self.looks_at_instances:
-                return UNKNOWN_MEMBER
-        return 0 if member_id in self.members else UNKNOWN_MEMBER
+                return ErrorCode.unknown_member_id
+        return 0 if member_id in self.members else ErrorCode.unknown_member_id
 
     def _static(self, instance_id: str | None) -> Member | None:
         if instance_id is None:
@@ -278,7 +277,7 @@ class Group:
             member.assignment = b""
             if member.syncing is not None:
                 member.heard(now)
-                member.end_sync(Synced(REBALANCE_IN_PROGRESS))
+                member.end_sync(Synced(ErrorCode.rebalance_in_progress))
         longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
         self.for_more = self.state == State.EMPTY and self.initial_delay > 0
         self.last_moment = now + longest
@@ -355,8 +354,8 @@ class Group:
     def _remove(self, member: Member, now: float) -> None:
         """A member is gone; the others share anew."""
         del self.members[member.id]
-        member.end_join(Joined(UNKNOWN_MEMBER, member.id))
-        member.end_sync(Synced(UNKNOWN_MEMBER))
+        member.end_join(Joined(ErrorCode.unknown_member_id, member.id))
+        member.end_sync(Synced(ErrorCode.unknown_member_id))
         if self.state in (State.COMPLETING, State.STABLE):
             self._rebalance(now)
         self._try_complete(now)

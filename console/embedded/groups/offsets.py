@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from console.embedded.records.partitions import UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from kio.schema.errors import ErrorCode
 
 if TYPE_CHECKING:
     from console.embedded.cluster import EmbeddedCluster
     from console.embedded.context import RequestContext
     from console.embedded.state.change_log import Change
-
-TOPIC_AUTHORIZATION_FAILED = 29
 
 
 def topic_named(context: RequestContext, item: Any) -> str | None:
@@ -26,10 +24,10 @@ def topic_named(context: RequestContext, item: Any) -> str | None:
 def refused_topic(context: RequestContext, name: str | None, operation: str) -> int:
     """Why nothing is done with a topic's offsets; 0 where something is."""
     if name is None:
-        return UNKNOWN_TOPIC_ID
+        return ErrorCode.unknown_topic_id
     if not context.allowed(operation, "TOPIC", name):
-        return TOPIC_AUTHORIZATION_FAILED
-    return 0 if name in context.view.topics else UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.topic_authorization_failed
+    return 0 if name in context.view.topics else ErrorCode.unknown_topic_or_partition
 
 
 def forget_topics(cluster: EmbeddedCluster) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.quotas import entities
@@ -13,7 +15,6 @@ from console.embedded.quotas.values import BadValue, Changes, checked, checked_w
 from console.embedded.state.change_limit import MAX_RECORDS
 from console.model.quota import QuotaEntity, QuotaValues
 
-_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _POLICY_VIOLATION = 31, 42, 44
 _REFUSED: Final = "Cluster authorization failed."
 
 Parts = Mapping[str, str | None]
@@ -42,7 +43,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         for entry in request.entries
     ]
     if not context.allowed("ALTER_CONFIGS"):
-        results = [_Result(item.parts, _CLUSTER_AUTHORIZATION_FAILED, _REFUSED) for item in wanted]
+        results = [_Result(item.parts, ErrorCode.cluster_authorization_failed, _REFUSED) for item in wanted]
     elif context.cluster.release.kraft:
         results = await _at_once(wanted, context, request.validate_only)
     else:
@@ -72,17 +73,17 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
         if entity in results or len(set(keys)) < len(keys):
             message = TWICE.format(entity=entities.shown(item.parts))
-            results[entity] = _Result(item.parts, _INVALID_REQUEST, message)
+            results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
             continue
         problem = await entities.problem(item.parts, context.cluster.release)
         try:
             changes = checked(dict(item.ops), item.parts) if problem is None else {}
         except BadValue as bad:
             problem, changes = str(bad), {}
-        results[entity] = _Result(item.parts, _INVALID_REQUEST if problem else 0, problem)
+        results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
         changed[entity] = records(changes, _limits(context, entity))
     if sum(map(len, changed.values())) > MAX_RECORDS:
-        return [_Result(item.parts, _POLICY_VIOLATION, TOO_MANY_CHANGES) for item in wanted]
+        return [_Result(item.parts, ErrorCode.policy_violation, TOO_MANY_CHANGES) for item in wanted]
     if not validate_only:
         for entity, changes in changed.items():
             _apply(context, entity, changes)
@@ -99,7 +100,7 @@ async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_o
             changes = checked_with_zookeeper(item.ops, item.parts) if problem is None else {}
         except BadValue as bad:
             problem, changes = str(bad), {}
-        results[entity] = _Result(item.parts, _INVALID_REQUEST if problem else 0, problem)
+        results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
         if not validate_only:
             _apply(context, entity, records(changes, _limits(context, entity)))
     return list(results.values())

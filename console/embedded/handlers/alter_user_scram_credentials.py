@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.handlers.update_features import METADATA_VERSION
@@ -18,7 +20,6 @@ from console.embedded.rights.scram_changes import (
 from console.embedded.sasl.credentials import ScramHash, credential_of_salted
 from console.embedded.state.values import ScramKey
 
-_CLUSTER_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION = 31, 35
 _SCRAM_FROM = 11
 """The metadata.version that brought SCRAM to KRaft (3.5-IV2)."""
 _TOO_OLD: Final = "The current metadata.version does not support SCRAM"
@@ -59,9 +60,9 @@ def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: R
     users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
     if not context.allowed("ALTER"):
         message = refusal(context, "ALTER") if context.cluster.release.kraft else None
-        return dict.fromkeys(users, Problem(_CLUSTER_AUTHORIZATION_FAILED, message))
+        return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
     if not context.cluster.release.kraft:
         return zookeeper_problems(deletions, upsertions, context.state.scram)
     if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
-        return dict.fromkeys(users, Problem(_UNSUPPORTED_VERSION, _TOO_OLD))
+        return dict.fromkeys(users, Problem(ErrorCode.unsupported_version, _TOO_OLD))
     return kraft_problems(deletions, upsertions, context.state.scram)

@@ -6,12 +6,13 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.server.error_answers import error_answer
 from console.wire.schemas import for_version, messages
 
 _NO_TIME = timedelta(0)
-_INVALID_REQUEST = 42
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _ZERO_MINIMUM_FROM = 4
 
@@ -23,7 +24,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):
         found = messages(18, context.version)
         assert found is not None
-        return error_answer(request, found, _INVALID_REQUEST)
+        return error_answer(request, found, ErrorCode.invalid_request)
     context.session.software = (name or "", version or "")
     schema, cluster = context.schema, context.cluster
     release, view = cluster.release, context.view

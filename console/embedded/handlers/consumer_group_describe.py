@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, refused
+from console.embedded.groups.coordinator import refused
 from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME
 from console.wire.schemas import for_version
 
-_UNSUPPORTED_VERSION = 35
 _ENABLED_FROM = (4, 0)
 
 
@@ -23,9 +24,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _group(context: RequestContext, group_id: str) -> Any:
     code, message = refused(context, group_id, "DESCRIBE"), None
     if context.cluster.release.number < _ENABLED_FROM:
-        code = _UNSUPPORTED_VERSION
-    elif code in (0, INVALID_GROUP_ID):
-        code = GROUP_ID_NOT_FOUND
+        code = ErrorCode.unsupported_version
+    elif code in (0, ErrorCode.invalid_group_id):
+        code = ErrorCode.group_id_not_found
         known = group_id in context.state.groups
         message = f"Group {group_id} is not a consumer group." if known else f"Group {group_id} not found."
     return for_version(

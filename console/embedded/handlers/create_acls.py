@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import CLUSTER_RESOURCE, RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import ANY, MATCH
@@ -21,8 +23,6 @@ from console.embedded.state.change_limit import MAX_RECORDS
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-_UNKNOWN_SERVER_ERROR, _CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST = -1, 31, 42
-_POLICY_VIOLATION, _SECURITY_DISABLED = 44, 54
 _CLUSTER = AclResourceType.parse("CLUSTER")
 
 
@@ -61,11 +61,11 @@ def _acl(item: Any) -> Acl:
 def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
     """The one error of all, None where each has a result of its own."""
     if not context.allowed("ALTER"):
-        return [_Result(_CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(acls)
+        return [_Result(ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
-        return [_Result(_SECURITY_DISABLED, messages_of(context.cluster.release).disabled)] * len(acls)
+        return [_Result(ErrorCode.security_disabled, messages_of(context.cluster.release).disabled)] * len(acls)
     if any(_only_filters(acl) for acl in acls):
-        return [_Result(_UNKNOWN_SERVER_ERROR, None)] * len(acls)
+        return [_Result(ErrorCode.unknown_server_error, None)] * len(acls)
     return None
 
 
@@ -81,7 +81,7 @@ def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     results = [_problem(acl, messages) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
     if release.kraft and len(new) > MAX_RECORDS:
-        return [_bad_name(acl) or _Result(_POLICY_VIOLATION, TOO_MANY_CHANGES) for acl in acls]
+        return [_bad_name(acl) or _Result(ErrorCode.policy_violation, TOO_MANY_CHANGES) for acl in acls]
     for acl in _in_order(acls, new):
         state.add_acl(acl)
     return [problem or _Result() for problem in results]
@@ -94,9 +94,9 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 def _bad_name(acl: Acl) -> _Result | None:
     """What the broker refuses before it asks the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_RESOURCE:
-        return _Result(_INVALID_REQUEST, CLUSTER_NAME_ONLY)
+        return _Result(ErrorCode.invalid_request, CLUSTER_NAME_ONLY)
     if not acl.resource_name:
-        return _Result(_INVALID_REQUEST, EMPTY_RESOURCE_NAME)
+        return _Result(ErrorCode.invalid_request, EMPTY_RESOURCE_NAME)
     return None
 
 
@@ -111,7 +111,7 @@ def _problem(acl: Acl, messages: RightsMessages) -> _Result | None:
         ("permissionType", acl.permission),
     ):
         if not number.known:
-            return _Result(_INVALID_REQUEST, messages.unnamed.format(part=part))
+            return _Result(ErrorCode.invalid_request, messages.unnamed.format(part=part))
     if ":" not in acl.principal:
         code, message = messages.bad_principal
         return _Result(code, message and message.format(principal=acl.principal))

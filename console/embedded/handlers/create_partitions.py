@@ -6,6 +6,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.topics.creating import MOST_RECORDS
@@ -13,14 +15,7 @@ from console.embedded.topics.growing import Growth, grow, planned_growth
 from console.embedded.topics.leaders import wait_for_leaders
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import (
-    DONE,
-    EXPIRED,
-    INVALID_REQUEST,
-    TOPIC_AUTHORIZATION_FAILED,
-    UNKNOWN_SERVER_ERROR,
-    Refusal,
-)
+from console.embedded.topics.refusal import DONE, EXPIRED, Refusal
 from console.wire.schemas import for_version
 
 _STRICT_FROM = 3
@@ -33,7 +28,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if kraft and not timely:
         return _answer(context, dict.fromkeys(names, EXPIRED))
     if kraft and _records(request, context) > MOST_RECORDS:
-        return _answer(context, dict.fromkeys(names, Refusal(UNKNOWN_SERVER_ERROR)))
+        return _answer(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _STRICT_FROM)
     plans = _plans(request, context)
     for name, plan in plans.items():
@@ -65,9 +60,9 @@ def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]
     plans: dict[str, Growth | Refusal] = {}
     for topic in request.topics:
         if counts[topic.name] > 1:
-            plans[topic.name] = Refusal(INVALID_REQUEST, said.grow_twice)
+            plans[topic.name] = Refusal(ErrorCode.invalid_request, said.grow_twice)
         elif not context.allowed("ALTER", "TOPIC", topic.name):
-            plans[topic.name] = Refusal(TOPIC_AUTHORIZATION_FAILED, said.grow_refused)
+            plans[topic.name] = Refusal(ErrorCode.topic_authorization_failed, said.grow_refused)
         else:
             given = topic.assignments
             replicas = None if given is None else [tuple(each.broker_ids) for each in given]

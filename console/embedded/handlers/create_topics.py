@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.state.topic_names import METADATA_TOPIC
@@ -15,13 +17,7 @@ from console.embedded.topics.creating import MOST_RECORDS, PlannedTopic, Planner
 from console.embedded.topics.leaders import wait_for_leaders
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import (
-    EXPIRED,
-    INVALID_REQUEST,
-    POLICY_VIOLATION,
-    TOPIC_AUTHORIZATION_FAILED,
-    Refusal,
-)
+from console.embedded.topics.refusal import EXPIRED, Refusal
 from console.embedded.topics.told_configs import ToldConfigs
 from console.wire.schemas import for_version
 
@@ -47,7 +43,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
     if sum(topic.partition_count(default) for topic in sound) > MOST_RECORDS:
-        return answer.of_all(Refusal(POLICY_VIOLATION, said.too_many_partitions))
+        return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_partitions))
     planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
     for topic in sound:
         plan = planner.plan(topic)
@@ -55,7 +51,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
         results[topic.name] = refusal or plan
     planned = [result for result in results.values() if isinstance(result, PlannedTopic)]
     if sum(plan.records for plan in planned) > MOST_RECORDS:
-        return answer.of_all(Refusal(POLICY_VIOLATION, said.too_many_records))
+        return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_records))
     ids = {plan.name: uuid4() for plan in planned}
     if not request.validate_only:
         for plan in planned:
@@ -103,11 +99,11 @@ def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Res
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
         if count > 1:
-            results[name] = Refusal(INVALID_REQUEST, said.twice)
+            results[name] = Refusal(ErrorCode.invalid_request, said.twice)
         elif name == METADATA_TOPIC and kraft:
-            results[name] = Refusal(INVALID_REQUEST, said.metadata_topic.format(name=name))
+            results[name] = Refusal(ErrorCode.invalid_request, said.metadata_topic.format(name=name))
         elif not everything and not context.allowed("CREATE", "TOPIC", name):
-            results[name] = Refusal(TOPIC_AUTHORIZATION_FAILED, said.create_refused)
+            results[name] = Refusal(ErrorCode.topic_authorization_failed, said.create_refused)
     return results
 
 
@@ -148,7 +144,7 @@ class _Answer:
         fields: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "configs": ()}
         if self._told is not None and (name in early or isinstance(result, PlannedTopic)):
             if not self._context.allowed("DESCRIBE_CONFIGS", "TOPIC", name):
-                fields["topic_config_error_code"] = TOPIC_AUTHORIZATION_FAILED
+                fields["topic_config_error_code"] = ErrorCode.topic_authorization_failed
             elif isinstance(result, PlannedTopic):
                 fields["num_partitions"] = len(result.replicas)
                 fields["replication_factor"] = len(result.replicas[0])

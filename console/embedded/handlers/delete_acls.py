@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
@@ -16,8 +18,6 @@ from console.embedded.rights.messages import (
 )
 from console.embedded.state.change_limit import MAX_RECORDS
 from console.model.acl import Acl, AclFilter
-
-_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _SECURITY_DISABLED = 31, 42, 54
 
 
 class _Result(NamedTuple):
@@ -47,9 +47,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]:
     if not context.allowed("ALTER"):
-        return [_Result((), _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"))] * len(filters)
+        return [_Result((), ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"))] * len(filters)
     if context.cluster.authorizer is None:
-        return [_Result((), _SECURITY_DISABLED, messages_of(context.cluster.release).disabled)] * len(filters)
+        return [_Result((), ErrorCode.security_disabled, messages_of(context.cluster.release).disabled)] * len(filters)
     kraft, too_many = context.cluster.release.kraft, messages_of(context.cluster.release).too_many_deleted
     results: list[_Result] = []
     gone: set[Acl] = set()
@@ -58,7 +58,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
         acls = tuple(acl for acl in found(wanted, context.state.acls) if kraft or acl not in gone)
         gone.update(acls)
         if kraft and (unknown := _unknown(wanted)):
-            results.append(_Result((), _INVALID_REQUEST, unknown))
+            results.append(_Result((), ErrorCode.invalid_request, unknown))
         elif too_many is not None and len(gone) > MAX_RECORDS:
             return [_Result((), *too_many)] * len(filters)
         else:

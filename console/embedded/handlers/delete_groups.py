@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, refused
-from console.embedded.handlers.common import NO_TIME
+from kio.schema.errors import ErrorCode
 
-_NON_EMPTY_GROUP = 68
+from console.embedded.context import RequestContext
+from console.embedded.groups.coordinator import refused
+from console.embedded.handlers.common import NO_TIME
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -29,9 +29,9 @@ def _delete(context: RequestContext, group_id: str) -> int:
         return code
     group = context.state.groups.get(group_id)
     if group is None:
-        return GROUP_ID_NOT_FOUND
+        return ErrorCode.group_id_not_found
     if group.members:
-        return _NON_EMPTY_GROUP
+        return ErrorCode.non_empty_group
     del context.state.groups[group_id]
     context.state.touch()
     return 0

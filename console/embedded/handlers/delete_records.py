@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.topic_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.records.partitions import Refusal as NotHere
 from console.embedded.records.partitions import asked, held
-from console.embedded.topics.refusal import (
-    INVALID_TOPIC,
-    OFFSET_OUT_OF_RANGE,
-    POLICY_VIOLATION,
-    TOPIC_AUTHORIZATION_FAILED,
-)
 
 _TO_THE_END = -1
 _UNKNOWN = -1
@@ -52,16 +48,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _Deleted:
     if not context.allowed("DELETE", "TOPIC", topic.name):
-        return _Deleted(TOPIC_AUTHORIZATION_FAILED)
+        return _Deleted(ErrorCode.topic_authorization_failed)
     found = held(context, asked(context, topic), index)
     if isinstance(found, NotHere):
         return _Deleted(found.code)
     if found.topic.internal:
-        return _Deleted(INVALID_TOPIC)
+        return _Deleted(ErrorCode.invalid_topic_exception)
     if "delete" not in topic_config(context.cluster, context.broker_id, topic.name, "cleanup.policy"):
-        return _Deleted(POLICY_VIOLATION)
+        return _Deleted(ErrorCode.policy_violation)
     before = found.log.end if offset == _TO_THE_END else offset
     if not 0 <= before <= found.log.end:
-        return _Deleted(OFFSET_OUT_OF_RANGE)
+        return _Deleted(ErrorCode.offset_out_of_range)
     found.log.delete_before(before)
     return _Deleted(0, found.log.start)

@@ -8,20 +8,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import (
-    DONE,
-    EXPIRED,
-    INVALID_REQUEST,
-    TOPIC_AUTHORIZATION_FAILED,
-    TOPIC_DELETION_DISABLED,
-    UNKNOWN_TOPIC_ID,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    Refusal,
-)
+from console.embedded.topics.refusal import DONE, EXPIRED, Refusal
 from console.wire.schemas import for_version
 
 _DISABLED_FROM, _STRICT_FROM = 3, 5
@@ -43,7 +36,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """v0-6. With KRaft, what is named twice is not deleted, under whatever names; with ZooKeeper it is, once."""
     asked = _asked(request)
     if context.cluster.spec.static_configs.get("delete.topic.enable", "true") == "false":
-        code = TOPIC_DELETION_DISABLED if context.version >= _DISABLED_FROM else INVALID_REQUEST
+        code = ErrorCode.topic_deletion_disabled if context.version >= _DISABLED_FROM else ErrorCode.invalid_request
         return _answer(context, [_Result(topic, Refusal(code)) for topic in asked])
     timely, quota = request.timeout.total_seconds() > 0, MutationQuota(context, _STRICT_FROM)
     if not context.cluster.release.kraft:
@@ -69,35 +62,44 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
         return all_topics or context.allowed(operation, "TOPIC", name)
 
     results = [
-        _Result(topic, Refusal(INVALID_REQUEST, said.neither_name_nor_id if topic.id is None else said.name_and_id))
+        _Result(
+            topic,
+            Refusal(ErrorCode.invalid_request, said.neither_name_nor_id if topic.id is None else said.name_and_id),
+        )
         for topic in asked
         if (topic.name is None) == (topic.id is None)
     ]
     named = [topic.name for topic in asked if topic.name is not None and topic.id is None]
     given = [topic.id for topic in asked if topic.name is None and topic.id is not None]
     once, twice = _split(named)
-    results += [_Result(_Asked(name, None), Refusal(INVALID_REQUEST, said.twice)) for name in twice]
+    results += [_Result(_Asked(name, None), Refusal(ErrorCode.invalid_request, said.twice)) for name in twice]
     ids, ids_twice = _split(given)
-    results += [_Result(_Asked(None, each), Refusal(INVALID_REQUEST, said.id_twice)) for each in ids_twice]
+    results += [_Result(_Asked(None, each), Refusal(ErrorCode.invalid_request, said.id_twice)) for each in ids_twice]
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
         name = state.topic_name(topic_id)
         if name is None:
-            results.append(_Result(_Asked(None, topic_id), Refusal(UNKNOWN_TOPIC_ID, said.unknown_id)))
+            results.append(_Result(_Asked(None, topic_id), Refusal(ErrorCode.unknown_topic_id, said.unknown_id)))
         elif not may("DELETE", name):
             told = name if may("DESCRIBE", name) else None
-            results.append(_Result(_Asked(told, topic_id), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
+            results.append(
+                _Result(_Asked(told, topic_id), Refusal(ErrorCode.topic_authorization_failed, said.delete_refused))
+            )
         else:
             chosen[topic_id] = name
     for name in once:
         topic, deletable = state.topics.get(name), may("DELETE", name)
         if not deletable and (topic is not None or not may("DESCRIBE", name)):
-            results.append(_Result(_Asked(name, None), Refusal(TOPIC_AUTHORIZATION_FAILED, said.delete_refused)))
+            results.append(
+                _Result(_Asked(name, None), Refusal(ErrorCode.topic_authorization_failed, said.delete_refused))
+            )
         elif topic is None:
-            results.append(_Result(_Asked(name, None), Refusal(UNKNOWN_TOPIC_OR_PARTITION, said.unknown_topic)))
+            results.append(
+                _Result(_Asked(name, None), Refusal(ErrorCode.unknown_topic_or_partition, said.unknown_topic))
+            )
         elif topic.id in chosen or topic.id in ids_twice:
             chosen.pop(topic.id, None)
-            results.append(_Result(_Asked(name, topic.id), Refusal(INVALID_REQUEST, said.name_of_given_id)))
+            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.invalid_request, said.name_of_given_id)))
         else:
             chosen[topic.id] = name
     for topic_id, name in chosen.items():
@@ -117,18 +119,18 @@ def _with_zookeeper(
 ) -> list[_Result]:
     """Every item has its result; what is deleted without a wait for it is told as timed out."""
     if any(topic.name is not None and topic.id is not None for topic in asked):
-        return [_Result(topic, Refusal(INVALID_REQUEST)) for topic in asked]
+        return [_Result(topic, Refusal(ErrorCode.invalid_request)) for topic in asked]
     state = context.state
     results: list[_Result] = []
     for topic in asked:
         name = topic.name if topic.id is None else state.topic_name(topic.id)
         if topic.id is not None and name is None:
-            results.append(_Result(topic, Refusal(UNKNOWN_TOPIC_ID)))
+            results.append(_Result(topic, Refusal(ErrorCode.unknown_topic_id)))
         elif name is None or not context.allowed("DELETE", "TOPIC", name):
             told = name if name is not None and context.allowed("DESCRIBE", "TOPIC", name) else topic.name
-            results.append(_Result(_Asked(told, topic.id), Refusal(TOPIC_AUTHORIZATION_FAILED)))
+            results.append(_Result(_Asked(told, topic.id), Refusal(ErrorCode.topic_authorization_failed)))
         elif name not in state.topics:
-            results.append(_Result(_Asked(name, topic.id), Refusal(UNKNOWN_TOPIC_OR_PARTITION)))
+            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.unknown_topic_or_partition)))
         else:
             results.append(_Result(_Asked(name, topic.id), DONE))
     removed = {

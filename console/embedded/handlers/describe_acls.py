@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import filter_of, found
@@ -15,17 +17,15 @@ from console.embedded.server.long_answers import each_encoded, long_answer
 from console.embedded.state.acl_table import Pattern
 from console.model.acl import Acl
 
-_CLUSTER_AUTHORIZATION_FAILED, _SECURITY_DISABLED = 31, 54
-
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v1-3. A filter with a number that has no name finds nothing. Needs DESCRIBE on the cluster."""
     wanted = filter_of(request)
     close_if_unset("DescribeAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
     if not context.allowed("DESCRIBE"):
-        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "DESCRIBE"))
+        return _answer(context, ErrorCode.cluster_authorization_failed, refusal(context, "DESCRIBE"))
     if context.cluster.authorizer is None:
-        return _answer(context, _SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
+        return _answer(context, ErrorCode.security_disabled, DESCRIBE_WITHOUT_AUTHORIZER)
     groups = await by_pattern(found(wanted, context.view.acls))
     schema = context.schema
     resources = (_resource(schema, pattern, acls) for pattern, acls in groups.items())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.quotas.encoding import encoded_entries
@@ -11,13 +13,11 @@ from console.embedded.quotas.filters import BadFilter, Component, parsed
 from console.embedded.server.long_answers import long_answer
 from console.embedded.state.quota_table import candidates
 
-_CLUSTER_AUTHORIZATION_FAILED = 31
-
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-1. Needs DESCRIBE_CONFIGS on the cluster."""
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, None, None)
+        return _answer(context, ErrorCode.cluster_authorization_failed, None, None)
     components = [Component(item.entity_type, item.match_type, item.match) for item in request.components]
     release = context.cluster.release
     try:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import CLUSTER_OPERATIONS, NO_OPERATIONS, NO_TIME, told_controller
 from console.wire.schemas import for_version
 
 _BROKERS, _CONTROLLERS = 1, 2
-_MISMATCHED_ENDPOINT_TYPE, _UNSUPPORTED_ENDPOINT_TYPE = 114, 115
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -21,7 +22,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return for_version(
             schema.DescribeClusterResponse,
             throttle_time=NO_TIME,
-            error_code=_MISMATCHED_ENDPOINT_TYPE if known else _UNSUPPORTED_ENDPOINT_TYPE,
+            error_code=ErrorCode.mismatched_endpoint_type if known else ErrorCode.unsupported_endpoint_type,
             error_message=(
                 "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
                 if known

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.changes import rights_problem
 from console.embedded.configs.describe import describable, described
 from console.embedded.configs.describe_bytes import DescribedBytes
 from console.embedded.configs.messages import MALFORMED
-from console.embedded.configs.problems import INVALID_REQUEST, ConfigProblem
+from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
 from console.embedded.server.error_answers import error_answer
 from console.model.codes import TOPIC, ResourceType
@@ -25,7 +27,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if any(item.resource_type not in known for item in request.resources):
         found = messages(_DESCRIBE_CONFIGS, context.version)
         assert found is not None
-        return error_answer(request, found, INVALID_REQUEST, MALFORMED)
+        return error_answer(request, found, ErrorCode.invalid_request, MALFORMED)
     results = DescribedBytes(context, request)
     refused = []
     for item in request.resources:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, INVALID_GROUP_ID, refused, told
+from console.embedded.groups.coordinator import refused, told
 from console.embedded.groups.group import Group, State
 from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME, group_operations
 from console.wire.schemas import for_version
@@ -25,12 +27,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     code = refused(context, group_id, "DESCRIBE")
-    if code == INVALID_GROUP_ID:  # the empty name is one that no group has
+    if code == ErrorCode.invalid_group_id:  # the empty name is one that no group has
         code = 0
     group = told(context, group_id)
     message, operations = None, NO_OPERATIONS
     if not code and group is None and context.version >= _NOT_FOUND_FROM:
-        code, message = GROUP_ID_NOT_FOUND, f"Group {group_id} not found."
+        code, message = ErrorCode.group_id_not_found, f"Group {group_id} not found."
     if not code and getattr(request, "include_authorized_operations", False):
         operations = context.operations(group_operations(context), "GROUP", group_id)
     shown = None if code else group

@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.state.values import Topic
-from console.embedded.topics.refusal import CLUSTER_AUTHORIZATION_FAILED
 from console.embedded.topics.sizes import disk_bytes, replica_bytes
 from console.wire.frames import EncodedBody
 
@@ -57,7 +58,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     refused = not context.allowed("DESCRIBE")
     parts = [bytes(4)]  # no throttle time
     if version >= _ERROR_FROM:
-        parts.append(struct.pack(">h", CLUSTER_AUTHORIZATION_FAILED if refused else 0))
+        parts.append(struct.pack(">h", ErrorCode.cluster_authorization_failed if refused else 0))
     folders = () if refused else context.state.brokers[context.broker_id].log_dirs
     parts.append(form.count(len(folders)))
     topics = [] if refused else list(_asked(request, context))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.state.topic_names import METADATA_TOPIC
 from console.wire.schemas import for_version
 
-_UNKNOWN_PARTITION, _CLUSTER_AUTHORIZATION_FAILED = 3, 31
 _NOT_HOSTED = "This server does not host this topic-partition."
 
 
@@ -18,7 +19,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if not context.allowed("DESCRIBE"):
         return for_version(
             schema.DescribeQuorumResponse,
-            error_code=_CLUSTER_AUTHORIZATION_FAILED,
+            error_code=ErrorCode.cluster_authorization_failed,
             error_message="Cluster authorization failed.",
             topics=(),
             nodes=(),
@@ -49,7 +50,7 @@ def _refused(schema: Any, index: int) -> Any:
     return for_version(
         schema.PartitionData,
         partition_index=index,
-        error_code=_UNKNOWN_PARTITION,
+        error_code=ErrorCode.unknown_topic_or_partition,
         error_message=_NOT_HOSTED,
         leader_id=0,
         leader_epoch=0,

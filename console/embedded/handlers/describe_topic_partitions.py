@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
 from console.embedded.state.topic_names import is_legal
@@ -11,7 +13,6 @@ from console.embedded.state.values import NO_LEADER, Partition, Topic
 
 MAX_PARTITIONS = 2000
 """In one response (max.request.partition.size.limit)."""
-_UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _INVALID_TOPIC, _REFUSED, _INVALID_REQUEST = 3, 5, 17, 29, 42
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -22,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     asked = view.topics if everything else {topic.name for topic in request.topics}
     names = sorted(name for name in asked if name >= begin)
     if cursor and (cursor.partition_index < 0 or (not everything and begin not in names)):
-        failed = tuple(_empty(schema, topic.name, _INVALID_REQUEST) for topic in request.topics)
+        failed = tuple(_empty(schema, topic.name, ErrorCode.invalid_request) for topic in request.topics)
         return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=failed)
     allowed = [name for name in names if context.allowed("DESCRIBE", "TOPIC", name)]
     left = max(min(MAX_PARTITIONS, request.response_partition_limit), 1)
@@ -35,7 +36,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         topic = view.topics.get(name)
         if topic is None:
             if not everything:
-                code = _UNKNOWN_TOPIC if is_legal(name) else _INVALID_TOPIC
+                code = ErrorCode.unknown_topic_or_partition if is_legal(name) else ErrorCode.invalid_topic_exception
                 topics.append(_empty(schema, name, code, context.operations(TOPIC_OPERATIONS, "TOPIC", name)))
             continue
         first = cursor.partition_index if cursor and name == begin else 0
@@ -46,7 +47,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
             following = schema.Cursor(topic_name=name, partition_index=last)
             break
     if not everything:
-        topics += [_empty(schema, name, _REFUSED) for name in names if name not in set(allowed)]
+        topics += [
+            _empty(schema, name, ErrorCode.topic_authorization_failed) for name in names if name not in set(allowed)
+        ]
     return schema.DescribeTopicPartitionsResponse(throttle_time=NO_TIME, topics=tuple(topics), next_cursor=following)
 
 
@@ -73,7 +76,7 @@ def _topic(context: RequestContext, topic: Topic, first: int, last: int) -> Any:
 def _partition(schema: Any, index: int, partition: Partition, alive: frozenset[int]) -> Any:
     led = partition.leader in alive
     return schema.DescribeTopicPartitionsResponsePartition(
-        error_code=0 if led else _LEADER_NOT_AVAILABLE,
+        error_code=0 if led else ErrorCode.leader_not_available,
         partition_index=index,
         leader_id=partition.leader if led else NO_LEADER,
         leader_epoch=partition.leader_epoch,

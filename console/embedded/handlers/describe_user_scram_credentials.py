@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.state.values import ScramCredential
 
-_CLUSTER_AUTHORIZATION_FAILED, _RESOURCE_NOT_FOUND, _DUPLICATE_RESOURCE = 31, 91, 92
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
 _NOT_THERE: Final = "Attempt to describe a user credential that does not exist: {user}"
 _EMPTY_NAME: Final = "Username must not be empty"
@@ -23,11 +24,11 @@ async def handle(request: Any, context: RequestContext) -> Any:
     schema = context.schema
     if not context.allowed("DESCRIBE"):
         if not context.cluster.release.kraft:
-            return _answer(schema, _CLUSTER_AUTHORIZATION_FAILED, None, ())
+            return _answer(schema, ErrorCode.cluster_authorization_failed, None, ())
         if request.users is None:
             await asyncio.get_running_loop().create_future()
-        refused = _result(schema, "", _CLUSTER_AUTHORIZATION_FAILED, None)
-        return _answer(schema, _CLUSTER_AUTHORIZATION_FAILED, None, (refused,) * len(request.users))
+        refused = _result(schema, "", ErrorCode.cluster_authorization_failed, None)
+        return _answer(schema, ErrorCode.cluster_authorization_failed, None, (refused,) * len(request.users))
     credentials: dict[str, dict[int, ScramCredential]] = {}
     for key, credential in context.view.scram.items():
         credentials.setdefault(key.user, {})[key.mechanism] = credential
@@ -39,11 +40,11 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _described(schema: Any, user: str, times: int, known: Mapping[int, ScramCredential], kraft: bool) -> Any:
     if not user and not kraft:
-        return _result(schema, user, _RESOURCE_NOT_FOUND, _EMPTY_NAME)
+        return _result(schema, user, ErrorCode.resource_not_found, _EMPTY_NAME)
     if times > 1:
-        return _result(schema, user, _DUPLICATE_RESOURCE, _TWICE.format(user=user))
+        return _result(schema, user, ErrorCode.duplicate_resource, _TWICE.format(user=user))
     if not known:
-        return _result(schema, user, _RESOURCE_NOT_FOUND, _NOT_THERE.format(user=user))
+        return _result(schema, user, ErrorCode.resource_not_found, _NOT_THERE.format(user=user))
     infos = tuple(
         schema.CredentialInfo(mechanism=mechanism, iterations=known[mechanism].iterations)
         for mechanism in sorted(known)

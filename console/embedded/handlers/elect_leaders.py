@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.topics.electing import PREFERRED, UNCLEAN, elect, elect_all
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import (
-    DONE,
-    EXPIRED,
-    INVALID_REQUEST,
-    UNKNOWN_SERVER_ERROR,
-    Refusal,
-    cluster_refused,
-)
+from console.embedded.topics.refusal import DONE, EXPIRED, Refusal, cluster_refused
 from console.wire.schemas import for_version
 
 Results = Iterable[tuple[str, Iterable[tuple[int, Refusal]]]]
@@ -32,8 +27,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     elif release.kraft and request.timeout.total_seconds() <= 0:
         top = EXPIRED
     elif kind not in (PREFERRED, UNCLEAN):
-        unknown = Refusal(INVALID_REQUEST, topic_messages(release).elect_type.format(kind=kind))
-        top = unknown if release.kraft else Refusal(UNKNOWN_SERVER_ERROR)
+        unknown = Refusal(ErrorCode.invalid_request, topic_messages(release).elect_type.format(kind=kind))
+        top = unknown if release.kraft else Refusal(ErrorCode.unknown_server_error)
     asked = request.topic_partitions
     if asked is not None and not release.kraft:
         asked = _merged(asked)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.records.partitions import told_endpoints, told_leader
@@ -14,7 +16,6 @@ from console.embedded.records.reading import Read, TopicRead, read
 from console.embedded.state.values import NO_LEADER
 from console.wire.schemas import for_version
 
-_FETCH_SESSION_ID_NOT_FOUND = 70
 _NEVER_READ = frozenset({3, 29, 100})
 """The topic is unknown or not allowed: no log was looked at, and newer brokers have no null for what it would say."""
 _EMPTY_FROM = (3, 0)
@@ -28,7 +29,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return for_version(
             schema.FetchResponse,
             throttle_time=NO_TIME,
-            error_code=_FETCH_SESSION_ID_NOT_FOUND,
+            error_code=ErrorCode.fetch_session_id_not_found,
             session_id=_NO_SESSION,
             responses=(),
         )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
+from console.embedded.configs.messages import MALFORMED
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, coordinator_of, ensure_topic
 from console.wire.schemas import for_version
 
-_COORDINATOR_NOT_AVAILABLE, _GROUP_REFUSED, _INVALID_REQUEST, _TRANSACTION_REFUSED = 15, 30, 42, 53
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SEVERAL_FROM = 4
-_MESSAGES = {
-    _GROUP_REFUSED: "Group authorization failed.",
-    _TRANSACTION_REFUSED: "Transactional Id authorization failed.",
-    _INVALID_REQUEST: "This most likely occurs because of a request being malformed by the client library or the "
-    "message was sent to an incompatible broker. See the broker logs for more details.",
+_MESSAGES: Mapping[int, str] = {
+    ErrorCode.group_authorization_failed: "Group authorization failed.",
+    ErrorCode.transactional_id_authorization_failed: "Transactional Id authorization failed.",
+    ErrorCode.invalid_request: MALFORMED,
 }
 
 
@@ -49,20 +51,25 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _message(kind: int, code: int) -> str:
     """Of one of several: refusals have none."""
-    return "" if kind == _SHARE or code in (_GROUP_REFUSED, _TRANSACTION_REFUSED) else _MESSAGES.get(code, "")
+    return (
+        ""
+        if kind == _SHARE
+        or code in (ErrorCode.group_authorization_failed, ErrorCode.transactional_id_authorization_failed)
+        else _MESSAGES.get(code, "")
+    )
 
 
 def _find(context: RequestContext, kind: int, key: str) -> _Found:
     if kind == _GROUP and not context.allowed("DESCRIBE", "GROUP", key):
-        return _Found(_GROUP_REFUSED)
+        return _Found(ErrorCode.group_authorization_failed)
     if kind == _TRANSACTION and not context.allowed("DESCRIBE", "TRANSACTIONAL_ID", key):
-        return _Found(_TRANSACTION_REFUSED)
+        return _Found(ErrorCode.transactional_id_authorization_failed)
     if kind not in (_GROUP, _TRANSACTION):
-        return _Found(_INVALID_REQUEST)
+        return _Found(ErrorCode.invalid_request)
     topic = GROUP_TOPIC if kind == _GROUP else TRANSACTION_TOPIC
     ensure_topic(context.state, topic)
     view = context.view
     broker = view.brokers.get(coordinator_of(view.topics, key, topic))
     if broker is None or not broker.alive:
-        return _Found(_COORDINATOR_NOT_AVAILABLE)
+        return _Found(ErrorCode.coordinator_not_available)
     return _Found(0, broker.id, broker.host, broker.port)

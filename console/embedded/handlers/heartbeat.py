@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.groups.coordinator import refused
-from console.embedded.groups.group import UNKNOWN_MEMBER
 from console.embedded.handlers.common import NO_TIME
 from console.wire.schemas import for_version
 
@@ -17,7 +18,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     group = context.state.groups.get(request.group_id)
     if not code:
         instance_id = getattr(request, "group_instance_id", None)
-        code = UNKNOWN_MEMBER
+        code = ErrorCode.unknown_member_id
         if group is not None:
             code = group.heartbeat(request.member_id, instance_id, request.generation_id, context.clock.time())
     return for_version(context.schema.HeartbeatResponse, throttle_time=NO_TIME, error_code=code)

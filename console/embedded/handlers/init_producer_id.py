@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.wire.schemas import for_version
 
 log = logging.getLogger("console.embedded")
 
-_CLUSTER_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION, _INVALID_REQUEST, _TRANSACTION_REFUSED = 31, 35, 42, 53
 _NO_PRODUCER = -1
 
 
@@ -20,12 +21,12 @@ async def handle(request: Any, context: RequestContext) -> Any:
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id
     if transactional_id is not None and not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):
-        code = _TRANSACTION_REFUSED
+        code = ErrorCode.transactional_id_authorization_failed
     elif transactional_id is not None:
         log.warning("refused a producer with a transactional id: this cluster has no transactions")
-        code = _UNSUPPORTED_VERSION if transactional_id else _INVALID_REQUEST
+        code = ErrorCode.unsupported_version if transactional_id else ErrorCode.invalid_request
     elif not (context.allowed("IDEMPOTENT_WRITE") or context.allowed_somewhere("WRITE", "TOPIC")):
-        code = _CLUSTER_AUTHORIZATION_FAILED
+        code = ErrorCode.cluster_authorization_failed
     else:
         producer_id, epoch = next(context.cluster.producer_ids), 0
     return for_version(

@@ -6,14 +6,14 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.groups.coordinator import found_or_made, refused, watch
-from console.embedded.groups.group import UNKNOWN_MEMBER
 from console.embedded.groups.member import Joined, JoinWish
 from console.embedded.handlers.common import NO_TIME
 from console.wire.schemas import for_version
 
-_INVALID_SESSION_TIMEOUT = 26
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
 _KNOWN_ID_FROM, _NULL_PROTOCOL_FROM, _SKIP_FROM = 4, 7, 9
 
@@ -48,9 +48,9 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
         int(context.cluster.spec.static_configs.get(key, default)) / 1000 for key, default in _SESSIONS.items()
     )
     if not code and not shortest <= session <= longest:
-        code = _INVALID_SESSION_TIMEOUT
+        code = ErrorCode.invalid_session_timeout
     if not code and request.member_id and request.group_id not in context.state.groups:
-        code = UNKNOWN_MEMBER
+        code = ErrorCode.unknown_member_id
     if code:
         return Joined(code, request.member_id)
     group = found_or_made(context, request.group_id)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.groups.coordinator import refused
-from console.embedded.groups.group import UNKNOWN_MEMBER
 from console.embedded.handlers.common import NO_TIME
 from console.wire.schemas import for_version
 
@@ -38,7 +39,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _leave(context: RequestContext, group_id: str, member_id: str, instance_id: str | None) -> int:
     group = context.state.groups.get(group_id)
     if group is None:
-        return UNKNOWN_MEMBER
+        return ErrorCode.unknown_member_id
     code = group.leave(member_id, instance_id, context.clock.time())
     context.state.touch()
     return code

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 
-_CLUSTER_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION = 31, 35
 _KNOWN = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
 
 
@@ -17,9 +18,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """v0-1. No types are all types; a type that is none of them fails the request."""
     asked = request.resource_types if context.version >= 1 else (CLIENT_METRICS,)
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, ())
+        return _answer(context, ErrorCode.cluster_authorization_failed, ())
     if any(type_ not in _KNOWN for type_ in asked):
-        return _answer(context, _UNSUPPORTED_VERSION, ())
+        return _answer(context, ErrorCode.unsupported_version, ())
     return _answer(context, 0, tuple(_resources(context, tuple(asked) or _KNOWN)))
 
 

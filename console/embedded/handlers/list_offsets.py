@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.records.log import NO_OFFSET
@@ -12,7 +14,6 @@ from console.embedded.records.partitions import Asked, Held, Refusal, asked, hel
 from console.embedded.records.retention import apply_retention
 from console.wire.schemas import for_version
 
-_TOPIC_AUTHORIZATION_FAILED, _UNSUPPORTED_VERSION, _INVALID_REQUEST = 29, 35, 42
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
 """The first version that has each of these in the place of a timestamp."""
@@ -46,11 +47,11 @@ def _partitions(context: RequestContext, item: Any) -> list[Any]:
     answers = []
     for part in item.partitions:
         if not context.allowed("DESCRIBE", "TOPIC", item.name):
-            place = _Place(_TOPIC_AUTHORIZATION_FAILED)
+            place = _Place(ErrorCode.topic_authorization_failed)
         elif often[part.partition_index] > 1:
-            place = _Place(_INVALID_REQUEST)
+            place = _Place(ErrorCode.invalid_request)
         elif part.timestamp < 0 and not _known(context, part.timestamp):
-            place = _Place(_UNSUPPORTED_VERSION)
+            place = _Place(ErrorCode.unsupported_version)
         else:
             place = _place(context, named, part)
         answers.append(

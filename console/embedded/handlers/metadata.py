@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import (
     CLUSTER_OPERATIONS,
@@ -27,9 +29,6 @@ from console.embedded.topics.refusal import Refusal
 from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import for_version, messages
 
-_UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE, _REPLICA_NOT_AVAILABLE = 3, 5, 9
-_INVALID_TOPIC, _TOPIC_AUTHORIZATION_FAILED, _UNKNOWN_TOPIC_ID = 17, 29, 100
-_INVALID_REQUEST, _UNKNOWN_SERVER_ERROR = 42, -1
 _METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
 _ZERO_ID = UUID(int=0)
 
@@ -72,9 +71,9 @@ def _impossible(request: Any, context: RequestContext) -> Any:
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
-            code = _INVALID_REQUEST
+            code = ErrorCode.invalid_request
         elif not named and not topic_id:
-            code = _UNKNOWN_SERVER_ERROR
+            code = ErrorCode.unknown_server_error
         else:
             continue
         found = messages(_METADATA, context.version)
@@ -123,7 +122,7 @@ class _Maker:
             if name is None:
                 yield self._by_id(topic_id or _ZERO_ID)
             elif not self._context.allowed("DESCRIBE", "TOPIC", name):
-                yield self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
+                yield self._refused(ErrorCode.topic_authorization_failed, name)
             elif name in self._view.topics:
                 yield self._topic(self._view.topics[name])
             else:
@@ -132,9 +131,9 @@ class _Maker:
     def _by_id(self, topic_id: UUID) -> Any:
         name = self._context.state.topic_name(topic_id)
         if name is None or name not in self._view.topics:
-            return self._refused(_UNKNOWN_TOPIC_ID, None, topic_id)
+            return self._refused(ErrorCode.unknown_topic_id, None, topic_id)
         if not self._context.allowed("DESCRIBE", "TOPIC", name):
-            return self._refused(_TOPIC_AUTHORIZATION_FAILED, None, topic_id)
+            return self._refused(ErrorCode.topic_authorization_failed, None, topic_id)
         return self._topic(self._view.topics[name])
 
     def _missing(self, name: str, create: bool) -> Any:
@@ -142,16 +141,16 @@ class _Maker:
         context = self._context
         create = create and context.cluster.auto_create_topics
         if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
-            return self._refused(_TOPIC_AUTHORIZATION_FAILED, name)
+            return self._refused(ErrorCode.topic_authorization_failed, name)
         if not is_legal(name):
-            return self._refused(_INVALID_TOPIC, name)
+            return self._refused(ErrorCode.invalid_topic_exception, name)
         if create:
             return self._refused(_create(context, name), name)
-        return self._refused(_UNKNOWN_TOPIC, name)
+        return self._refused(ErrorCode.unknown_topic_or_partition, name)
 
     def _refused(self, code: int, name: str | None, topic_id: UUID | None = None) -> Any:
         operations = NO_OPERATIONS
-        if self.operations and name is not None and code != _TOPIC_AUTHORIZATION_FAILED:
+        if self.operations and name is not None and code != ErrorCode.topic_authorization_failed:
             operations = self._context.operations(TOPIC_OPERATIONS, "TOPIC", name)
         return for_version(
             self._schema.MetadataResponseTopic,
@@ -181,12 +180,12 @@ class _Maker:
         code, leader = 0, partition.leader
         replicas, isr = partition.replicas, partition.isr
         if leader not in self._alive:
-            code, leader = _LEADER_NOT_AVAILABLE, NO_LEADER
+            code, leader = ErrorCode.leader_not_available, NO_LEADER
         if self._context.version == 0:  # KIP-4: dead replicas are left out, and told of
             replicas = tuple(replica for replica in replicas if replica in self._alive)
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
-                code = _REPLICA_NOT_AVAILABLE
+                code = ErrorCode.replica_not_available
         return for_version(
             self._schema.MetadataResponsePartition,
             error_code=code,
@@ -208,6 +207,6 @@ def _create(context: RequestContext, name: str) -> int:
     elif name not in state.topics:
         planned = Planner(context.cluster).plan(WantedTopic(name))
         if isinstance(planned, Refusal):
-            return _UNKNOWN_TOPIC if kraft else planned.code
+            return ErrorCode.unknown_topic_or_partition if kraft else planned.code
         create(state, planned)
-    return _UNKNOWN_TOPIC if kraft else _LEADER_NOT_AVAILABLE
+    return ErrorCode.unknown_topic_or_partition if kraft else ErrorCode.leader_not_available

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, found_or_made, refused
-from console.embedded.groups.group import ILLEGAL_GENERATION, Committed, Group
+from console.embedded.groups.coordinator import found_or_made, refused
+from console.embedded.groups.group import Committed, Group
 from console.embedded.groups.offsets import refused_topic, topic_named
 from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.partitions import UNKNOWN_TOPIC_OR_PARTITION
 from console.wire.schemas import for_version
 
-_METADATA_TOO_LARGE = 12
 _MAX_METADATA = 4096
 """Characters (offset.metadata.max.bytes)."""
 _NOT_FOUND_FROM = 9
@@ -36,7 +36,7 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
         if generation < 0:
             return 0
         newer = context.version >= _NOT_FOUND_FROM and context.cluster.release.number >= _TELLS_NOT_FOUND_FROM
-        return GROUP_ID_NOT_FOUND if newer else ILLEGAL_GENERATION
+        return ErrorCode.group_id_not_found if newer else ErrorCode.illegal_generation
     instance_id = getattr(request, "group_instance_id", None)
     return group.committed(request.member_id, instance_id, generation, context.clock.time())
 
@@ -49,9 +49,9 @@ def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
     for part in item.partitions:
         part_code = code
         if not code and not _exists(context, name, part.partition_index):
-            part_code = UNKNOWN_TOPIC_OR_PARTITION
+            part_code = ErrorCode.unknown_topic_or_partition
         elif not code and len(part.committed_metadata or "") > _MAX_METADATA:
-            part_code = _METADATA_TOO_LARGE
+            part_code = ErrorCode.offset_metadata_too_large
         if not part_code and name is not None:
             group = found_or_made(context, request.group_id)
             group.written = True

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import GROUP_ID_NOT_FOUND, refused
+from console.embedded.groups.coordinator import refused
 from console.embedded.groups.group import Group
 from console.embedded.groups.offsets import refused_topic
 from console.embedded.groups.subscriptions import CONSUMERS, subscribed
 from console.embedded.handlers.common import NO_TIME
 
-_NON_EMPTY_GROUP, _SUBSCRIBED = 68, 86
 _KEEPS_EMPTY_FROM = (4, 0)
 
 
@@ -21,9 +22,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
     code = refused(context, request.group_id, "DELETE")
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
-        code = GROUP_ID_NOT_FOUND
+        code = ErrorCode.group_id_not_found
     if not code and group is not None and group.members and group.protocol_type != CONSUMERS:
-        code = _NON_EMPTY_GROUP
+        code = ErrorCode.non_empty_group
     topics = () if code or group is None else tuple(_topic(context, group, item) for item in request.topics)
     if topics and group is not None and not (group.members or group.offsets or _keeps_empty(context)):
         del context.state.groups[group.id]
@@ -39,7 +40,7 @@ def _topic(context: RequestContext, group: Group, item: Any) -> Any:
     schema = context.schema
     code = refused_topic(context, item.name, "READ")
     if not code and item.name in subscribed(group):
-        code = _SUBSCRIBED
+        code = ErrorCode.group_subscribed_to_topic
     for part in item.partitions:
         if not code and group.offsets.pop((item.name, part.partition_index), None) is not None:
             context.state.touch()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.groups.coordinator import refused
 from console.embedded.groups.group import Committed
-from console.embedded.groups.offsets import TOPIC_AUTHORIZATION_FAILED, topic_named
+from console.embedded.groups.offsets import topic_named
 from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.partitions import UNKNOWN_TOPIC_ID
 from console.wire.schemas import for_version
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10
@@ -52,9 +53,9 @@ def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None
         name = topic_named(context, item)
         why = code
         if not why and name is None:
-            why = UNKNOWN_TOPIC_ID
+            why = ErrorCode.unknown_topic_id
         elif not why and not context.allowed("DESCRIBE", "TOPIC", name or ""):
-            why = TOPIC_AUTHORIZATION_FAILED
+            why = ErrorCode.topic_authorization_failed
         found = {} if why or name is None else {index: offsets.get((name, index)) for index in item.partition_indexes}
         parts = ((index, found.get(index) or _NOTHING) for index in item.partition_indexes)
         yield _topic(context, name, getattr(item, "topic_id", None), parts, why)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.records.log import NO_OFFSET
 from console.embedded.records.partitions import Asked, Refusal, asked, held
 from console.wire.schemas import for_version
 
-_TOPIC_AUTHORIZATION_FAILED = 29
 _NO_EPOCH = -1
 
 
@@ -32,7 +33,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _partition(context: RequestContext, named: Asked, part: Any) -> Any:
     code, epoch, end = 0, _NO_EPOCH, NO_OFFSET
     if not (context.allowed("CLUSTER_ACTION") or context.allowed("DESCRIBE", "TOPIC", named.name or "")):
-        code = _TOPIC_AUTHORIZATION_FAILED
+        code = ErrorCode.topic_authorization_failed
     else:
         found = held(context, named, part.partition, part.current_leader_epoch)
         if isinstance(found, Refusal):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.records.appending import ALL_REPLICAS, Appended, append
@@ -13,7 +15,6 @@ from console.embedded.records.partitions import Asked, Refusal, asked, held, tol
 from console.embedded.state.values import NO_LEADER
 from console.wire.schemas import for_version
 
-_INVALID_REQUIRED_ACKS, _TOPIC_AUTHORIZATION_FAILED, _INVALID_TOPIC, _NO_TRANSACTIONS = 21, 29, 17, 35
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics (AdminUtils)."""
@@ -47,7 +48,7 @@ def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) 
         partition_responses=tuple(
             _partition(request, context, named, part, leaders)
             if allowed
-            else _answer(schema, part.index, Appended(_TOPIC_AUTHORIZATION_FAILED))
+            else _answer(schema, part.index, Appended(ErrorCode.topic_authorization_failed))
             for part in item.partition_data
         ),
     )
@@ -56,11 +57,11 @@ def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) 
 def _partition(request: Any, context: RequestContext, named: Asked, part: Any, leaders: set[int]) -> Any:
     schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
-        return _answer(schema, part.index, Appended(_INVALID_REQUIRED_ACKS))
+        return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
     if request.transactional_id is not None:
-        return _answer(schema, part.index, Appended(_NO_TRANSACTIONS))
+        return _answer(schema, part.index, Appended(ErrorCode.unsupported_version))
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
-        return _answer(schema, part.index, Appended(_INVALID_TOPIC))
+        return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = held(context, named, part.index)
     if isinstance(found, Refusal):
         if found.leader != NO_LEADER:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.sasl.exchange import SaslFailure, step
 from console.wire.schemas import for_version
-
-_ILLEGAL_STATE, _FAILED = 34, 58
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -17,13 +17,16 @@ async def handle(request: Any, context: RequestContext) -> Any:
     session = context.session
     if session.exchange is None:
         return _answer(
-            context, _ILLEGAL_STATE, "SaslAuthenticate request received after successful authentication", b""
+            context,
+            ErrorCode.illegal_sasl_state,
+            "SaslAuthenticate request received after successful authentication",
+            b"",
         )
     try:
         return _answer(context, 0, None, step(context.view, session, request.auth_bytes))
     except SaslFailure as failure:
         session.ending = "authentication failed"
-        return _answer(context, _FAILED, str(failure), b"")
+        return _answer(context, ErrorCode.sasl_authentication_failed, str(failure), b"")
 
 
 def _answer(context: RequestContext, code: int, message: str | None, token: bytes) -> Any:

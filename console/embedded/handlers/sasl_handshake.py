@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.sasl.exchange import begin
-
-_UNSUPPORTED_MECHANISM, _ILLEGAL_STATE = 33, 34
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -15,10 +15,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
     session, cluster = context.session, context.cluster
     response = context.schema.SaslHandshakeResponse
     if session.authenticated or cluster.spec.sasl is None:
-        return response(error_code=_ILLEGAL_STATE, mechanisms=())
+        return response(error_code=ErrorCode.illegal_sasl_state, mechanisms=())
     if request.mechanism not in cluster.mechanisms:
         session.ending = f"the mechanism {request.mechanism[:40]!r} is not enabled"
-        return response(error_code=_UNSUPPORTED_MECHANISM, mechanisms=cluster.mechanisms)
+        return response(error_code=ErrorCode.unsupported_sasl_mechanism, mechanisms=cluster.mechanisms)
     session.mechanism = request.mechanism
     session.exchange = begin(cluster.spec.sasl, request.mechanism)
     session.raw_tokens = context.version == 0

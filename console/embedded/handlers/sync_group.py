@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.groups.coordinator import refused, watch
-from console.embedded.groups.group import UNKNOWN_MEMBER
 from console.embedded.groups.member import Synced
 from console.embedded.handlers.common import NO_TIME
 from console.wire.schemas import for_version
@@ -30,7 +31,7 @@ async def _synced(request: Any, context: RequestContext) -> Synced:
     code = refused(context, request.group_id)
     group = context.state.groups.get(request.group_id)
     if code or group is None:
-        return Synced(code or UNKNOWN_MEMBER)
+        return Synced(code or ErrorCode.unknown_member_id)
     answer = group.sync(
         request.member_id,
         getattr(request, "group_instance_id", None),

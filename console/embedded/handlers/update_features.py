@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.messages import refusal
 from console.wire.schemas import for_version
 
-_CLUSTER_AUTHORIZATION_FAILED, _INVALID_REQUEST, _INVALID_UPDATE = 31, 42, 95
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
 _FAILED = "The update failed for all features since the following feature had an error: "
@@ -24,7 +25,7 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-2. All updates or none; since 4.0 that is told once, before for each feature."""
     if not context.allowed("ALTER"):
-        return _answer(context, _CLUSTER_AUTHORIZATION_FAILED, refusal(context, "ALTER"), {})
+        return _answer(context, ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"), {})
     wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
     reasons = {feature: _reason(context, feature, *wanted[feature]) for feature in sorted(wanted)}
     refused = [reason for reason in reasons.values() if reason]
@@ -33,8 +34,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
             context.state.set_feature(feature, level)
     modern = context.cluster.release.number >= _ALL_OR_NONE_FROM
     if modern and refused:
-        return _answer(context, _INVALID_UPDATE, _FAILED + refused[0], {})
-    code = _INVALID_UPDATE if context.cluster.release.kraft else _INVALID_REQUEST
+        return _answer(context, ErrorCode.invalid_update_version, _FAILED + refused[0], {})
+    code = ErrorCode.invalid_update_version if context.cluster.release.kraft else ErrorCode.invalid_request
     results = {
         feature: (code, reason) if reason else (0, "NONE" if modern else None) for feature, reason in reasons.items()
     }

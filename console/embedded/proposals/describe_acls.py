@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REQUEST,
-    NONE,
-    REFUSED,
-    SECURITY_DISABLED,
-)
+from console.embedded.proposals.common import REFUSED
 from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
 from console.embedded.rights.acl_groups import by_pattern
 from console.embedded.rights.messages import (
@@ -35,17 +31,17 @@ async def handle(request: wire.DescribeAclsRequest, context: RequestContext) -> 
 
 async def _result(wanted: wire.DescribeAclsFilter, context: RequestContext) -> bytes:
     if not context.allowed("DESCRIBE"):
-        return _told(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
+        return _told(ErrorCode.cluster_authorization_failed, REFUSED)
     if context.cluster.authorizer is None:
-        return _told(SECURITY_DISABLED, DESCRIBE_WITHOUT_AUTHORIZER)
+        return _told(ErrorCode.security_disabled, DESCRIBE_WITHOUT_AUTHORIZER)
     asked = filter_of(wanted)
     if is_unknown_pattern(asked):
-        return _told(INVALID_REQUEST, UNKNOWN_PATTERN_FILTER)
+        return _told(ErrorCode.invalid_request, UNKNOWN_PATTERN_FILTER)
     if is_unknown_entry(asked):
-        return _told(INVALID_REQUEST, UNKNOWN_ENTRY_FILTER)
+        return _told(ErrorCode.invalid_request, UNKNOWN_ENTRY_FILTER)
     groups = await by_pattern(found(asked, context.view.acls))
     resources = each_encoded(wire.DescribeAclsResource, (_resource(on, acls) for on, acls in groups.items()))
-    return await long_part(wire.DescribeAclsFilterResult, _result_of(NONE, None), resources)
+    return await long_part(wire.DescribeAclsFilterResult, _result_of(ErrorCode.none, None), resources)
 
 
 def _told(code: int, message: str) -> bytes:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, REFUSED
+from console.embedded.proposals.common import REFUSED
 from console.embedded.quotas.encoding import FLEXIBLE_FROM, encoded_entries
 from console.embedded.quotas.filters import BadFilter, Component, parsed
 from console.embedded.server.long_answers import long_answer, long_part
@@ -21,7 +23,7 @@ async def handle(request: wire.DescribeClientQuotasRequest, context: RequestCont
 
 async def _result(part: wire.DescribeClientQuotasFilter, strict: bool, context: RequestContext) -> bytes:
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return _error(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
+        return _error(ErrorCode.cluster_authorization_failed, REFUSED)
     components = [Component(c.entity_type, c.match_type, c.match) for c in part.components]
     try:
         wanted = parsed(components, strict, context.cluster.release)
@@ -29,7 +31,7 @@ async def _result(part: wire.DescribeClientQuotasFilter, strict: bool, context: 
         return _error(error.code, error.message)
     found = ((entity, values) for entity, values in candidates(context.view.quotas, wanted) if wanted.finds(entity))
     entries = encoded_entries(FLEXIBLE_FROM, found, client_first=False)
-    return await long_part(wire.DescribeClientQuotasFilterResult, _told(NONE, None, ()), entries)
+    return await long_part(wire.DescribeClientQuotasFilterResult, _told(ErrorCode.none, None, ()), entries)
 
 
 def _error(code: int, message: str | None) -> bytes:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_CONFIG,
-    INVALID_REQUEST,
-    NONE,
-    REFUSED,
-    repeated,
-)
+from console.embedded.proposals.common import REFUSED, repeated
 from console.embedded.proposals.delegated import described, replaced
 from console.embedded.proposals.kip133_resources import QUOTA_PARTS, config_resource, is_registered, quota_entity
 from console.embedded.proposals.quota_values import READ_ONLY, parsed
@@ -36,9 +31,9 @@ async def handle(request: wire.AlterConfigsRequest, context: RequestContext) -> 
         if key in results:
             continue
         if not allowed:
-            results[key] = CLUSTER_AUTHORIZATION_FAILED, REFUSED
+            results[key] = ErrorCode.cluster_authorization_failed, REFUSED
         elif key in twice:
-            results[key] = INVALID_REQUEST, "Each resource must appear at most once."
+            results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
         else:
             results[key] = await _altered(item, context, request.validate_only)
     if not request.validate_only:
@@ -58,14 +53,14 @@ def _key(item: wire.AlteredResource) -> tuple[int, str]:
 async def _altered(item: wire.AlteredResource, context: RequestContext, validate_only: bool) -> Result:
     configs = {config.config_name: config.config_value for config in item.configs}
     if len(configs) != len(item.configs):
-        return INVALID_REQUEST, "Error due to duplicate config keys"
+        return ErrorCode.invalid_request, "Error due to duplicate config keys"
     if item.resource_type in QUOTA_PARTS:
         return _quotas(item, configs, context, validate_only)
     resource = config_resource(item.resource_type, item.resource_name)
     if resource is None:
-        return INVALID_REQUEST, f"Resource type {item.resource_type} has no configs"
+        return ErrorCode.invalid_request, f"Resource type {item.resource_type} has no configs"
     if resource.type == BROKER and not is_registered(resource.name, context.view):
-        return INVALID_REQUEST, f"There is no broker {resource.name!r}"
+        return ErrorCode.invalid_request, f"There is no broker {resource.name!r}"
     try:
         now = described(resource, list(configs), context)
     except ConfigProblem as problem:
@@ -81,15 +76,15 @@ def _quotas(
     item: wire.AlteredResource, configs: dict[str, str], context: RequestContext, validate_only: bool
 ) -> Result:
     if not item.resource_name:
-        return INVALID_REQUEST, "A client or user must be named"
+        return ErrorCode.invalid_request, "A client or user must be named"
     fixed = READ_ONLY.intersection(configs)
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(sorted(fixed))}"
     try:
         values = {key: parsed(key, value) for key, value in configs.items()}
     except ValueError as error:
-        return INVALID_CONFIG, str(error)
+        return ErrorCode.invalid_config, str(error)
     if not validate_only:
         entity = quota_entity(item.resource_type, item.resource_name)
         context.state.alter_quota(entity, dict.fromkeys(context.state.quotas.get(entity, {})) | values)
-    return NONE, ""
+    return ErrorCode.none, ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_CONFIG, INVALID_REQUEST, NONE
 from console.embedded.proposals.delegated import altered
 from console.embedded.proposals.kip21_entities import entity
 from console.embedded.proposals.quota_values import parsed
@@ -29,7 +30,7 @@ async def handle(request: wire.AlterConfigRequest, context: RequestContext) -> w
 
 async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
     if not context.allowed("ALTER_CONFIGS"):
-        return CLUSTER_AUTHORIZATION_FAILED
+        return ErrorCode.cluster_authorization_failed
     known = entity(item.entity_type, item.entity_name, context.state.view)
     if known is None:
         return INVALID_ENTITY
@@ -40,8 +41,8 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
     if isinstance(known, QuotaEntity):
         return _alter_quotas(known, added, item.deleted_configs, context)
     result = await altered(known, added, item.deleted_configs, context)
-    is_config_error = result.error_code == INVALID_CONFIG or (
-        known.type == BROKER and result.error_code == INVALID_REQUEST
+    is_config_error = result.error_code == ErrorCode.invalid_config or (
+        known.type == BROKER and result.error_code == ErrorCode.invalid_request
     )
     return INVALID_ENTITY_CONFIG if is_config_error else int(result.error_code)
 
@@ -55,4 +56,4 @@ def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str,
     if not all(added.values()):
         return INVALID_ENTITY_CONFIG
     context.state.alter_quota(known, values)
-    return NONE
+    return ErrorCode.none

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.problems import ConfigProblem
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE
 from console.embedded.proposals.delegated import described
 from console.embedded.proposals.kip21_entities import entity
 from console.embedded.proposals.quota_values import described as described_quotas
@@ -32,15 +33,15 @@ async def _described(item: wire.Entity, context: RequestContext) -> wire.Describ
 
 async def _configs(item: wire.Entity, context: RequestContext) -> Result:
     if not context.allowed("DESCRIBE_CONFIGS"):
-        return CLUSTER_AUTHORIZATION_FAILED, {}
+        return ErrorCode.cluster_authorization_failed, {}
     known = entity(item.entity_type, item.entity_name, context.view)
     if known is None:
         return INVALID_ENTITY, {}
     if isinstance(known, QuotaEntity):
         entries = described_quotas(known, context.view, None)
-        return NONE, {entry.config_name: entry.config_value for entry in entries if not entry.is_sensitive}
+        return ErrorCode.none, {entry.config_name: entry.config_value for entry in entries if not entry.is_sensitive}
     try:
         inherited = described(known, None, context)
     except ConfigProblem as problem:
         return problem.code, {}
-    return NONE, {entry.name: entry.value for entry in inherited if entry.value is not None}
+    return ErrorCode.none, {entry.name: entry.value for entry in inherited if entry.value is not None}

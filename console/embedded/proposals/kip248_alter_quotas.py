@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE, REFUSED
+from console.embedded.proposals.common import REFUSED
 from console.embedded.proposals.quota_resources import entity_of
 from console.embedded.proposals.quota_values import parsed
 from console.wire.proposals.kip248_quotas import (
@@ -24,7 +26,7 @@ async def handle(request: AlterQuotasRequest, context: RequestContext) -> AlterQ
             child_quota_config_resource=item.child_quota_config_resource,
             configs=_altered(item, context, request.validate_only)
             if allowed
-            else _all(item, CLUSTER_AUTHORIZATION_FAILED, REFUSED),
+            else _all(item, ErrorCode.cluster_authorization_failed, REFUSED),
         )
         for item in request.resources
     )
@@ -37,16 +39,18 @@ def _altered(item: AlteredQuotas, context: RequestContext, validate_only: bool) 
     try:
         entity = entity_of(item.quota_config_resource, item.child_quota_config_resource)
     except ValueError as error:
-        return _all(item, INVALID_REQUEST, str(error))
+        return _all(item, ErrorCode.invalid_request, str(error))
     changes: dict[str, float | None] = {}
     results: list[QuotaResult] = []
     for config in item.configs:
         try:
             changes[config.config_name] = parsed(config.config_name, config.config_value)
-            results.append(QuotaResult(error_code=NONE, error_message=None, config_name=config.config_name))
+            results.append(QuotaResult(error_code=ErrorCode.none, error_message=None, config_name=config.config_name))
         except ValueError as error:
             results.append(
-                QuotaResult(error_code=INVALID_REQUEST, error_message=str(error), config_name=config.config_name)
+                QuotaResult(
+                    error_code=ErrorCode.invalid_request, error_message=str(error), config_name=config.config_name
+                )
             )
     if changes and not validate_only:
         context.state.alter_quota(entity, changes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE, REFUSED
+from console.embedded.proposals.common import REFUSED
 from console.embedded.proposals.quota_resources import entity_of
 from console.embedded.proposals.quota_values import described
 from console.wire.proposals.kip248_quotas import (
@@ -24,7 +26,9 @@ async def handle(request: DescribeQuotasRequest, context: RequestContext) -> Des
             DescribedQuotas(
                 quota_config_resource=wanted.quota_config_resource,
                 child_quota_config_resource=wanted.child_quota_config_resource,
-                configs=(_config(wanted, context) if allowed else _error(CLUSTER_AUTHORIZATION_FAILED, REFUSED),),
+                configs=(
+                    _config(wanted, context) if allowed else _error(ErrorCode.cluster_authorization_failed, REFUSED),
+                ),
             )
             for wanted in request.resources
         ),
@@ -35,9 +39,9 @@ def _config(wanted: WantedQuotas, context: RequestContext) -> DescribedConfig:
     try:
         entity = entity_of(wanted.quota_config_resource, wanted.child_quota_config_resource)
     except ValueError as error:
-        return _error(INVALID_REQUEST, str(error))
+        return _error(ErrorCode.invalid_request, str(error))
     entries = described(entity, context.view, wanted.config_names)
-    return DescribedConfig(error_code=NONE, error_message=None, config_entries=entries)
+    return DescribedConfig(error_code=ErrorCode.none, error_message=None, config_entries=entries)
 
 
 def _error(code: int, message: str) -> DescribedConfig:

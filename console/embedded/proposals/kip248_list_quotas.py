@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST, NONE, REFUSED
+from console.embedded.proposals.common import REFUSED
 from console.embedded.proposals.quota_resources import names
 from console.wire.proposals.kip248_quotas import ListQuotasRequest, ListQuotasResponse
 
@@ -11,11 +13,11 @@ from console.wire.proposals.kip248_quotas import ListQuotasRequest, ListQuotasRe
 async def handle(request: ListQuotasRequest, context: RequestContext) -> ListQuotasResponse:
     """Names, the default as ``<default>``. Needs DESCRIBE on the cluster."""
     if not context.allowed("DESCRIBE"):
-        return _answer(CLUSTER_AUTHORIZATION_FAILED, REFUSED)
+        return _answer(ErrorCode.cluster_authorization_failed, REFUSED)
     try:
-        return _answer(NONE, None, names(request.quota_config_resource, context.view.quotas))
+        return _answer(ErrorCode.none, None, names(request.quota_config_resource, context.view.quotas))
     except ValueError as error:
-        return _answer(INVALID_REQUEST, str(error))
+        return _answer(ErrorCode.invalid_request, str(error))
 
 
 def _answer(code: int, message: str | None, found: tuple[str, ...] = ()) -> ListQuotasResponse:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import CLUSTER_RESOURCE, RequestContext
-from console.embedded.proposals.common import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_REQUEST,
-    NONE,
-    NOT_CONTROLLER,
-    SECURITY_DISABLED,
-    is_misrouted,
-    repeated,
-)
+from console.embedded.proposals.common import is_misrouted, repeated
 from console.embedded.rights.acl_filters import LITERAL
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, Permission
@@ -33,7 +27,7 @@ async def handle(request: wire.AlterAclsRequest, context: RequestContext) -> wir
     resources = {_key(item.resource): item for item in reversed(request.requests)}
     codes: dict[tuple[int, str], list[int]] = {}
     for key, item in resources.items():
-        whole = refusal or (INVALID_REQUEST if key in twice else NONE)
+        whole = refusal or (ErrorCode.invalid_request if key in twice else ErrorCode.none)
         codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
     for wanted, apply in (
         (wire.Action.DELETE, context.state.remove_acl),
@@ -65,10 +59,10 @@ def _key(resource: wire.Resource) -> tuple[int, str]:
 def _refusal(context: RequestContext) -> int:
     """The error of the whole request, 0 for none."""
     if is_misrouted(context):
-        return NOT_CONTROLLER
+        return ErrorCode.not_controller
     if context.cluster.authorizer is None:
-        return SECURITY_DISABLED
-    return NONE if context.allowed("ALL") else CLUSTER_AUTHORIZATION_FAILED
+        return ErrorCode.security_disabled
+    return ErrorCode.none if context.allowed("ALL") else ErrorCode.cluster_authorization_failed
 
 
 def _action_refusal(resource: wire.Resource, action: wire.AclAction) -> int:
@@ -85,7 +79,7 @@ def _action_refusal(resource: wire.Resource, action: wire.AclAction) -> int:
         and name
         and action.acl.acl_host
     )
-    return NONE if valid else INVALID_REQUEST
+    return ErrorCode.none if valid else ErrorCode.invalid_request
 
 
 def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import (
-    CLUSTER_AUTHORIZATION_FAILED,
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    NONE,
-    NOT_CONTROLLER,
-    REQUEST_TIMED_OUT,
-    finished,
-    is_misrouted,
-    repeated,
-)
+from console.embedded.proposals.common import finished, is_misrouted, repeated
 from console.embedded.topics.creating import PlannedTopic, Planner, WantedTopic, create
 from console.embedded.topics.leaders import wait_for_leaders
 from console.embedded.topics.refusal import Refusal
@@ -40,15 +30,15 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
     for item in request.create_topic_requests:
         if item.topic in results:
             continue
-        planned = INVALID_REQUEST if item.topic in twice else _planned(item, context, planner)
+        planned = ErrorCode.invalid_request if item.topic in twice else _planned(item, context, planner)
         if isinstance(planned, PlannedTopic):
             created[item.topic] = create(context.state, planned)
-        results[item.topic] = NONE if isinstance(planned, PlannedTopic) else planned
+        results[item.topic] = ErrorCode.none if isinstance(planned, PlannedTopic) else planned
     deadline = context.clock.time() + request.timeout / 1000
     complete = await finished(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
-    results |= {name: NONE if name in leading else REQUEST_TIMED_OUT for name in created}
+    results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
     return CreateTopicsResponse(
         topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
     )
@@ -57,9 +47,9 @@ async def handle(request: CreateTopicsRequest, context: RequestContext) -> Creat
 def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
     """The topic as it is made, or the error of one that can't be."""
     if is_misrouted(context):
-        return NOT_CONTROLLER
+        return ErrorCode.not_controller
     if not context.allowed("CREATE"):
-        return CLUSTER_AUTHORIZATION_FAILED
+        return ErrorCode.cluster_authorization_failed
     wanted = WantedTopic(
         item.topic,
         item.num_partitions,
@@ -81,12 +71,12 @@ def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int
     """Counts or an assignment, never both and never neither; brokers that are down may be assigned to."""
     counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
     if counted == bool(item.replica_assignment):
-        return INVALID_REQUEST
+        return ErrorCode.invalid_request
     if not counted:
-        return NONE if _is_assignment(item, context) else INVALID_REPLICA_ASSIGNMENT
+        return ErrorCode.none if _is_assignment(item, context) else ErrorCode.invalid_replica_assignment
     if item.num_partitions <= 0:
-        return INVALID_PARTITIONS
-    return NONE if item.replication_factor > 0 else INVALID_REPLICATION_FACTOR
+        return ErrorCode.invalid_partitions
+    return ErrorCode.none if item.replication_factor > 0 else ErrorCode.invalid_replication_factor
 
 
 def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:

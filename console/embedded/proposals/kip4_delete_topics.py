@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import (
-    INVALID_TOPIC,
-    NONE,
-    NOT_CONTROLLER,
-    REQUEST_TIMED_OUT,
-    TOPIC_AUTHORIZATION_FAILED,
-    finished,
-    is_misrouted,
-)
+from console.embedded.proposals.common import finished, is_misrouted
 from console.wire.proposals.kip4 import DeleteTopicsRequest, DeleteTopicsResponse, TopicErrorCode
 
 
@@ -29,7 +23,7 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
             started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
     complete = await finished(context, list(started.values()), request.timeout)
     for name, done in zip(started, complete, strict=True):
-        results[name] = NONE if done else REQUEST_TIMED_OUT
+        results[name] = ErrorCode.none if done else ErrorCode.request_timed_out
     return DeleteTopicsResponse(
         topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
     )
@@ -38,10 +32,18 @@ async def handle(request: DeleteTopicsRequest, context: RequestContext) -> Delet
 def _refusal(name: str, context: RequestContext) -> int:
     """The error of a topic that can't be deleted; one that may not even be described is as if it were not there."""
     if is_misrouted(context):
-        return NOT_CONTROLLER
+        return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
-        return TOPIC_AUTHORIZATION_FAILED if context.allowed("DESCRIBE", "TOPIC", name) else INVALID_TOPIC
-    return NONE if name in context.state.topics or _is_being_deleted(name, context) else INVALID_TOPIC
+        return (
+            ErrorCode.topic_authorization_failed
+            if context.allowed("DESCRIBE", "TOPIC", name)
+            else ErrorCode.invalid_topic_exception
+        )
+    return (
+        ErrorCode.none
+        if name in context.state.topics or _is_being_deleted(name, context)
+        else ErrorCode.invalid_topic_exception
+    )
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.proposals.common import CLUSTER_AUTHORIZATION_FAILED, NONE, SECURITY_DISABLED
 from console.embedded.rights.acl_filters import LITERAL
 from console.embedded.rights.acl_filters import found as find
 from console.model.acl import Acl, AclFilter
@@ -20,10 +21,10 @@ async def handle(request: wire.ListAclsRequest, context: RequestContext) -> wire
     prefixes are left out: they would read as ACLs of a name.
     """
     if context.cluster.authorizer is None:
-        return wire.ListAclsResponse(responses=(), error_code=SECURITY_DISABLED)
+        return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
     may_see_all = context.allowed("ALL")
     if not may_see_all and request.principal != context.principal:
-        return wire.ListAclsResponse(responses=(), error_code=CLUSTER_AUTHORIZATION_FAILED)
+        return wire.ListAclsResponse(responses=(), error_code=ErrorCode.cluster_authorization_failed)
     found: dict[tuple[int, str], list[wire.Acl]] = {}
     for acl in sorted(find(_filter(request), context.view.acls)):
         if may_see_all or acl.permission == _ALLOW:
@@ -33,7 +34,7 @@ async def handle(request: wire.ListAclsRequest, context: RequestContext) -> wire
             wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))
             for (type_, name), acls in found.items()
         ),
-        error_code=NONE,
+        error_code=ErrorCode.none,
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.quotas.messages import messages_of
 from console.embedded.versions.release import Release
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
 
-UNKNOWN_SERVER_ERROR, UNSUPPORTED_VERSION, INVALID_REQUEST = -1, 35, 42
 _TYPES = frozenset({USER, CLIENT_ID, IP})
 _MATCHES = {Match.EXACT: "EXACT", Match.DEFAULT: "DEFAULT", Match.ANY_NAME: "SPECIFIED"}
 _SHORT = {CLIENT_ID: "client"}
@@ -45,31 +46,31 @@ def parsed(components: Sequence[Component], strict: bool, release: Release) -> Q
     for component in components:
         type_ = component.type
         if not type_:
-            raise BadFilter(INVALID_REQUEST, messages.empty_type)
+            raise BadFilter(ErrorCode.invalid_request, messages.empty_type)
         if type_ in seen:
             short = _SHORT.get(type_, type_)
-            raise BadFilter(INVALID_REQUEST, messages.repeated_type.format(type=type_, short=short))
+            raise BadFilter(ErrorCode.invalid_request, messages.repeated_type.format(type=type_, short=short))
         if type_ not in _TYPES:
-            raise BadFilter(UNSUPPORTED_VERSION, messages.unknown_type.format(type=type_))
+            raise BadFilter(ErrorCode.unsupported_version, messages.unknown_type.format(type=type_))
         if release.kraft:
             _check_match(component)
         seen.add(type_)
     if IP in seen and len(seen) > 1:
-        raise BadFilter(INVALID_REQUEST, messages.mixed_filter)
+        raise BadFilter(ErrorCode.invalid_request, messages.mixed_filter)
     return QuotaFilter(tuple(QuotaMatch(c.type, Match(c.match), c.name) for c in components), strict)
 
 
 def _check_match(component: Component) -> None:
     if component.match not in _MATCHES:
-        raise BadFilter(INVALID_REQUEST, _UNKNOWN_MATCH.format(match=component.match))
+        raise BadFilter(ErrorCode.invalid_request, _UNKNOWN_MATCH.format(match=component.match))
     if component.match == Match.EXACT and component.name is None:
-        raise BadFilter(INVALID_REQUEST, _UNNAMED)
+        raise BadFilter(ErrorCode.invalid_request, _UNNAMED)
     if component.match != Match.EXACT and component.name is not None:
-        raise BadFilter(INVALID_REQUEST, _NAMED.format(match=_MATCHES[Match(component.match)]))
+        raise BadFilter(ErrorCode.invalid_request, _NAMED.format(match=_MATCHES[Match(component.match)]))
 
 
 def _check_matches_alone(components: Sequence[Component]) -> None:
     """With ZooKeeper brokers stumble over these before they look at anything, and over a superfluous name never."""
     for component in components:
         if component.match not in _MATCHES or (component.match == Match.EXACT and component.name is None):
-            raise BadFilter(UNKNOWN_SERVER_ERROR, None)
+            raise BadFilter(ErrorCode.unknown_server_error, None)

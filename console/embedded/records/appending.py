@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.topic_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.records import messages
@@ -14,8 +16,6 @@ from console.embedded.records.producers import FencedProducer, OutOfOrderSequenc
 from console.embedded.records.retention import ROOM_STEP, apply_retention, make_room
 from console.embedded.records.timestamps import limits, out_of_range
 
-_CORRUPT, _TOO_LARGE, _NOT_ENOUGH_REPLICAS = 2, 10, 19
-_UNSUPPORTED_COMPRESSION, _INVALID_RECORD, _OUT_OF_ORDER, _INVALID_EPOCH, _INVALID_TIMESTAMP = 76, 87, 45, 47, 32
 _ZSTD_FROM = 7
 """Produce's first version that may carry zstd (KIP-110)."""
 _NO_MORE_THAN_REPLICAS_FROM = (3, 0)
@@ -40,24 +40,24 @@ def append(context: RequestContext, held: Held, data: bytes, acks: int) -> Appen
     try:
         batch = produced(data)
     except CorruptBatch:
-        return Appended(_CORRUPT)
+        return Appended(ErrorCode.corrupt_message)
     except InvalidBatch:
-        return Appended(_INVALID_RECORD)
+        return Appended(ErrorCode.invalid_record)
     name, start = held.topic.name, held.log.start
     if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
-        return Appended(_UNSUPPORTED_COMPRESSION)
+        return Appended(ErrorCode.unsupported_compression_type)
     if acks == ALL_REPLICAS and len(held.partition.isr) < _least_in_sync(context, held):
-        return Appended(_NOT_ENOUGH_REPLICAS, start=start)
+        return Appended(ErrorCode.not_enough_replicas, start=start)
     if len(data) > int(_config(context, name, "max.message.bytes")):
-        return Appended(_TOO_LARGE)
+        return Appended(ErrorCode.message_too_large)
     if "compact" in _config(context, name, "cleanup.policy") and (places := keyless(batch)):
         return _rejected(context, held, places)
     try:
         known = held.log.producers.duplicate(batch)
     except FencedProducer:
-        return Appended(_INVALID_EPOCH, start=start)
+        return Appended(ErrorCode.invalid_producer_epoch, start=start)
     except OutOfOrderSequence:
-        return Appended(_OUT_OF_ORDER, start=start)
+        return Appended(ErrorCode.out_of_order_sequence_number, start=start)
     if known is not None:  # told with its own time, as Kafka does
         return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
     append_time, now = None, int(context.clock.time() * _MILLISECONDS)
@@ -66,7 +66,9 @@ def append(context: RequestContext, held: Held, data: bytes, acks: int) -> Appen
     else:
         allowed = limits(context.cluster.release.number, lambda key: _config(context, name, key))
         if errors := out_of_range(batch, allowed, now):
-            return Appended(_INVALID_TIMESTAMP, start=start, message=messages.INVALID_TIMESTAMP, rejected=errors)
+            return Appended(
+                ErrorCode.invalid_timestamp, start=start, message=messages.INVALID_TIMESTAMP, rejected=errors
+            )
     offset = _appended(context, held, batch, append_time)
     return Appended(0, offset, append_time, held.log.start)
 
@@ -98,4 +100,6 @@ def _rejected(context: RequestContext, held: Held, places: list[int]) -> Appende
     """A compacted topic takes no records without a key (LogValidator.validateKey)."""
     release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
     errors = tuple((place, messages.keyless(release, where)) for place in places)
-    return Appended(_INVALID_RECORD, start=held.log.start, message=messages.rejected(release, errors), rejected=errors)
+    return Appended(
+        ErrorCode.invalid_record, start=held.log.start, message=messages.rejected(release, errors), rejected=errors
+    )

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.records.log import PartitionLog
 from console.embedded.state.values import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
 
-UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER, FENCED_EPOCH, UNKNOWN_EPOCH, UNKNOWN_TOPIC_ID = 3, 6, 74, 75, 100
-_TELLS_LEADER = frozenset({NOT_LEADER, FENCED_EPOCH})
+_TELLS_LEADER = frozenset({ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch})
 _NO_EPOCH = -1
 
 
@@ -50,9 +51,9 @@ def asked(context: RequestContext, item: Any) -> Asked:
         topic_id: UUID | None = item.topic_id
         name = context.state.topic_name(topic_id) if topic_id is not None else None
         topic = view.topics.get(name) if name is not None else None
-        return Asked(name, topic_id, topic, 0 if topic else UNKNOWN_TOPIC_ID)
+        return Asked(name, topic_id, topic, 0 if topic else ErrorCode.unknown_topic_id)
     topic = view.topics.get(name or "")
-    return Asked(name, None, topic, 0 if topic else UNKNOWN_TOPIC_OR_PARTITION)
+    return Asked(name, None, topic, 0 if topic else ErrorCode.unknown_topic_or_partition)
 
 
 def held(context: RequestContext, named: Asked, index: int, current_epoch: int = _NO_EPOCH) -> Held | Refusal:
@@ -61,12 +62,14 @@ def held(context: RequestContext, named: Asked, index: int, current_epoch: int =
     if topic is None:
         return Refusal(named.code)
     if not 0 <= index < len(topic.partitions):
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION)
+        return Refusal(ErrorCode.unknown_topic_or_partition)
     partition = topic.partitions[index]
     if partition.leader != context.broker_id:
-        return Refusal(NOT_LEADER, partition.leader, partition.leader_epoch)
+        return Refusal(ErrorCode.not_leader_or_follower, partition.leader, partition.leader_epoch)
     if current_epoch not in (_NO_EPOCH, partition.leader_epoch):
-        code = FENCED_EPOCH if current_epoch < partition.leader_epoch else UNKNOWN_EPOCH
+        code = (
+            ErrorCode.fenced_leader_epoch if current_epoch < partition.leader_epoch else ErrorCode.unknown_leader_epoch
+        )
         return Refusal(code, partition.leader, partition.leader_epoch)
     log = context.state.logs.get((topic.name, index)) or PartitionLog()
     return Held(topic, index, partition, log)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.records.log import PartitionLog
 from console.embedded.records.partitions import Asked, Refusal, asked, held
@@ -14,7 +16,6 @@ from console.embedded.records.retention import apply_retention
 from console.embedded.state.change_log import Change
 from console.embedded.waiting import event_or_time
 
-_OFFSET_OUT_OF_RANGE, _TOPIC_AUTHORIZATION_FAILED = 1, 29
 MAX_BYTES = 55 * 2**20
 """fetch.max.bytes."""
 
@@ -76,14 +77,14 @@ def _read(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
 
 def _partition(context: RequestContext, named: Asked, part: Any, left: int, *, at_least_one: bool) -> Read:
     if named.name is not None and not context.allowed("READ", "TOPIC", named.name):
-        return Read(part.partition, Refusal(_TOPIC_AUTHORIZATION_FAILED))
+        return Read(part.partition, Refusal(ErrorCode.topic_authorization_failed))
     found = held(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
     if isinstance(found, Refusal):
         return Read(part.partition, found)
     apply_retention(context, found)
     log = found.log
     if not log.start <= part.fetch_offset <= log.end:
-        return Read(part.partition, Refusal(_OFFSET_OUT_OF_RANGE))
+        return Read(part.partition, Refusal(ErrorCode.offset_out_of_range))
     most = min(part.partition_max_bytes, left)
     records = log.read(part.fetch_offset, most, at_least_one=at_least_one)
     return Read(part.partition, None, log.end, log.start, records)

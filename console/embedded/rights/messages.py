@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.versions.release import Release
 
@@ -34,7 +36,6 @@ class RightsMessages:
     credential_kept: str | None = None
 
 
-_UNKNOWN_SERVER_ERROR, _INVALID_REQUEST = -1, 42
 _NO_COLON = (
     "Could not parse principal from `{principal}` "
     "(no colon is present separating the principal type from the principal name)"
@@ -43,7 +44,7 @@ _BY_RELEASE: Mapping[str, RightsMessages] = {
     "2.8": RightsMessages(
         refused="{request} is not authorized.",
         unnamed="Failed to create ACL",
-        bad_principal=(_UNKNOWN_SERVER_ERROR, None),
+        bad_principal=(ErrorCode.unknown_server_error, None),
         disabled="No Authorizer is configured on the broker.",
         too_many_deleted=None,
         credential_kept="",
@@ -51,17 +52,17 @@ _BY_RELEASE: Mapping[str, RightsMessages] = {
     "3.9": RightsMessages(
         refused="{request} is not authorized.",
         unnamed="Invalid {part} UNKNOWN",
-        bad_principal=(_INVALID_REQUEST, _NO_COLON),
+        bad_principal=(ErrorCode.invalid_request, _NO_COLON),
         disabled="No Authorizer is configured.",
-        too_many_deleted=(_UNKNOWN_SERVER_ERROR, None),
+        too_many_deleted=(ErrorCode.unknown_server_error, None),
     ),
     "4.3": RightsMessages(
         refused="{request} needs {operation} permission.",
         unnamed="Invalid {part} UNKNOWN",
-        bad_principal=(_INVALID_REQUEST, _NO_COLON),
+        bad_principal=(ErrorCode.invalid_request, _NO_COLON),
         disabled="No Authorizer is configured.",
         too_many_deleted=(
-            _INVALID_REQUEST,
+            ErrorCode.invalid_request,
             "Cannot remove more than 10000 acls in a single delete operation.",
         ),
     ),

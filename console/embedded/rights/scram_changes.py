@@ -8,11 +8,10 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.sasl.credentials import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash
 from console.embedded.state.values import ScramKey
-
-UNKNOWN_SERVER_ERROR, UNSUPPORTED_SASL_MECHANISM = -1, 33
-RESOURCE_NOT_FOUND, DUPLICATE_RESOURCE, UNACCEPTABLE_CREDENTIAL = 91, 92, 93
 
 _EMPTY_NAME: Final = "Username must not be empty"
 _UNKNOWN_MECHANISM: Final = "Unknown SCRAM mechanism"
@@ -57,10 +56,10 @@ def kraft_problems(
         if user not in problems:
             problems[user] = check()
         elif problems[user] is None:
-            problems[user] = Problem(DUPLICATE_RESOURCE, _TWICE)
+            problems[user] = Problem(ErrorCode.duplicate_resource, _TWICE)
     for item in upsertions:
         if problems[item.key.user] is None and not item.salted_password:
-            problems[item.key.user] = Problem(UNKNOWN_SERVER_ERROR, None)
+            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, None)
     return problems
 
 
@@ -76,13 +75,13 @@ def zookeeper_problems(
     keys = [*deletions, *(item.key for item in upsertions)]
     for key, times in Counter(keys).items():
         if times > 1 and key.user not in problems:
-            problems[key.user] = Problem(DUPLICATE_RESOURCE, _TWICE)
+            problems[key.user] = Problem(ErrorCode.duplicate_resource, _TWICE)
     for key in deletions:
         if key.user not in problems:
             _note(problems, key.user, _missing(key, known))
     for item in upsertions:
         if item.key.user not in problems and not item.salted_password:
-            problems[item.key.user] = Problem(UNKNOWN_SERVER_ERROR, _UNEXPECTED)
+            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, _UNEXPECTED)
     return problems | {user: None for user in _users(keys) if user not in problems}
 
 
@@ -97,19 +96,19 @@ def _note(problems: dict[str, Problem], user: str, problem: Problem | None) -> N
 
 def _deletion(key: ScramKey) -> Problem | None:
     if not key.user:
-        return Problem(UNACCEPTABLE_CREDENTIAL, _EMPTY_NAME)
+        return Problem(ErrorCode.unacceptable_credential, _EMPTY_NAME)
     if key.mechanism not in frozenset(ScramHash):
-        return Problem(UNSUPPORTED_SASL_MECHANISM, _UNKNOWN_MECHANISM)
+        return Problem(ErrorCode.unsupported_sasl_mechanism, _UNKNOWN_MECHANISM)
     return None
 
 
 def _missing(key: ScramKey, known: Container[ScramKey]) -> Problem | None:
-    return None if key in known else Problem(RESOURCE_NOT_FOUND, _NOT_THERE)
+    return None if key in known else Problem(ErrorCode.resource_not_found, _NOT_THERE)
 
 
 def _upsertion(item: Upsertion) -> Problem | None:
     if item.iterations < MIN_ITERATIONS:
-        return _deletion(item.key) or Problem(UNACCEPTABLE_CREDENTIAL, _TOO_FEW)
+        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_FEW)
     if item.iterations > MAX_ITERATIONS:
-        return _deletion(item.key) or Problem(UNACCEPTABLE_CREDENTIAL, _TOO_MANY)
+        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_MANY)
     return _deletion(item.key)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
 from console.embedded.registry import handler_of
 from console.embedded.server.closing import CloseConnection
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("console.embedded")
 
 API_VERSIONS = 18
-_UNSUPPORTED_VERSION = 35
-_UNKNOWN_SERVER_ERROR = -1
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _TO_BEGIN_WITH = (API_VERSIONS, _SASL_HANDSHAKE)
-_ILLEGAL_SASL_STATE = 34
 
 
 class Dispatcher:
@@ -85,14 +84,14 @@ class Dispatcher:
         session = context.session
         if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
             session.ending = f"{found.api} came in the middle of authentication"
-            return error_answer(request, found, _ILLEGAL_SASL_STATE)
+            return error_answer(request, found, ErrorCode.illegal_sasl_state)
         try:
             return await handler_of(found)(request, context)
         except CloseConnection:
             raise
         except Exception:
             log.exception("broker %d failed to answer %s v%d", self._broker_id, found.api, found.version)
-            answer = error_answer(request, found, _UNKNOWN_SERVER_ERROR)
+            answer = error_answer(request, found, ErrorCode.unknown_server_error)
             if answer is None:
                 raise CloseConnection(f"no answer to {found.api}") from None
             return answer
@@ -103,7 +102,7 @@ class Dispatcher:
         assert found is not None
         low, high = self._cluster.advertised[API_VERSIONS]
         own = found.schema.ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)
-        response = found.response(error_code=_UNSUPPORTED_VERSION, api_keys=(own,))
+        response = found.response(error_code=ErrorCode.unsupported_version, api_keys=(own,))
         data = response_frame(found.response, correlation_id, encode_body(found.response, response))
         self._cluster.counters.add("api_versions", self._broker_id, "", len(frame) + 4, len(data))
         return data

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from console.embedded.faults.faults import NOT_CONTROLLER
+from kio.schema.errors import ErrorCode
+
 from console.embedded.server.error_answers import error_answer
 from console.wire.schemas import Messages
 
@@ -42,7 +43,7 @@ def not_controller(request: Any, found: Messages) -> Any | None:
         request = replace(request, topics=())
     elif found.api in _ONCE:
         request = replace(request, topics=tuple({topic.name: topic for topic in request.topics}.values()))
-    answer = error_answer(request, found, NOT_CONTROLLER, _MESSAGES.get(found.api))
+    answer = error_answer(request, found, ErrorCode.not_controller, _MESSAGES.get(found.api))
     if answer is not None and found.api in _ITEMS_ALONE and hasattr(answer, "error_code"):
         return replace(answer, error_code=0)
     return answer

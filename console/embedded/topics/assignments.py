@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import INVALID_REPLICA_ASSIGNMENT, UNKNOWN_SERVER_ERROR, Refusal
+from console.embedded.topics.refusal import Refusal
 
 Replicas = tuple[int, ...]
 
 
 def _bad(message: str) -> Refusal:
-    return Refusal(INVALID_REPLICA_ASSIGNMENT, message)
+    return Refusal(ErrorCode.invalid_replica_assignment, message)
 
 
 def scala(kind: str, brokers: Sequence[int]) -> str:
@@ -70,7 +72,7 @@ def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: Clus
     parts = dict(given)
     sizes = {len(replicas) for replicas in parts.values()}
     if any(number < 0 for number in parts) and len(sizes) == 1:
-        return Refusal(UNKNOWN_SERVER_ERROR)
+        return Refusal(ErrorCode.unknown_server_error)
     if len(sizes) > 1:
         return _bad("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in parts.values()):

@@ -11,6 +11,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.configs.definitions import release_configs
 from console.embedded.configs.inheritance import BrokerLayers
 from console.embedded.configs.topic_rules import inherited_configs, topic_config_error
@@ -21,14 +23,7 @@ from console.embedded.topics.assignments import Replicas, new_topic_refusal
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.naming import name_refusal
 from console.embedded.topics.placing import placed
-from console.embedded.topics.refusal import (
-    INVALID_CONFIG,
-    INVALID_PARTITIONS,
-    INVALID_REPLICATION_FACTOR,
-    INVALID_REQUEST,
-    TOPIC_ALREADY_EXISTS,
-    Refusal,
-)
+from console.embedded.topics.refusal import Refusal
 from console.model.config import topic_resource
 
 if TYPE_CHECKING:
@@ -92,7 +87,7 @@ class Planner:
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.name not in self._state.topics:
             return None
-        return Refusal(TOPIC_ALREADY_EXISTS, self._said.exists.format(name=wanted.name))
+        return Refusal(ErrorCode.topic_already_exists, self._said.exists.format(name=wanted.name))
 
     def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         refusal = self.refusal(wanted) or self._both(wanted)
@@ -105,7 +100,7 @@ class Planner:
     def _with_zookeeper(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         empty = [key for key, value in wanted.configs.items() if value is None]
         if empty:
-            return Refusal(INVALID_REQUEST, f"Null value not supported for topic configs : {','.join(empty)}")
+            return Refusal(ErrorCode.invalid_request, f"Null value not supported for topic configs : {','.join(empty)}")
         counts = () if wanted.assignments else (self._partitions, self._replication)
         refusal = self._first(wanted, self._both, *counts)
         if refusal is not None:
@@ -126,26 +121,26 @@ class Planner:
         if not wanted.assignments:
             return None
         if wanted.replication != DEFAULT:
-            return Refusal(INVALID_REQUEST, self._said.assigned_and_replication)
+            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_replication)
         if wanted.partitions != DEFAULT:
-            return Refusal(INVALID_REQUEST, self._said.assigned_and_partitions)
+            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_partitions)
         return None
 
     def _replication(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.replication > 0 or wanted.replication == DEFAULT:
             return None
-        return Refusal(INVALID_REPLICATION_FACTOR, self._said.no_replication)
+        return Refusal(ErrorCode.invalid_replication_factor, self._said.no_replication)
 
     def _partitions(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.partitions > 0 or wanted.partitions == DEFAULT:
             return None
-        return Refusal(INVALID_PARTITIONS, self._said.no_partitions)
+        return Refusal(ErrorCode.invalid_partitions, self._said.no_partitions)
 
     def _config_refusal(self, wanted: WantedTopic) -> Refusal | None:
         if not wanted.configs:
             return None
         error = topic_config_error(self._cluster.release, wanted.configs, self._inherited())
-        return None if error is None else Refusal(INVALID_CONFIG, error)
+        return None if error is None else Refusal(ErrorCode.invalid_config, error)
 
     def _of_controller(self) -> Mapping[str, str]:
         cluster, configs = self._cluster, release_configs(self._cluster.release.name)

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.values import NO_LEADER, Partition
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import (
-    DONE,
-    ELECTION_NOT_NEEDED,
-    ELIGIBLE_LEADERS_NOT_AVAILABLE,
-    PREFERRED_LEADER_NOT_AVAILABLE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    Refusal,
-)
+from console.embedded.topics.refusal import DONE, Refusal
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -24,19 +19,19 @@ def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
     """Elect a leader for a partition, where it needs one and can have it; DONE, or why not."""
     said, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION, said.elect_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, said.elect_unknown_topic.format(name=name))
     if not 0 <= index < len(topic.partitions):
         message = said.elect_unknown_partition.format(name=name, partition=index)
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION, message)
+        return Refusal(ErrorCode.unknown_topic_or_partition, message)
     partition = topic.partitions[index]
     if not _needs(partition, kind):
-        return Refusal(ELECTION_NOT_NEEDED, said.not_needed)
+        return Refusal(ErrorCode.election_not_needed, said.not_needed)
     led = _led(partition, kind, frozenset(state.alive()))
     if led is None:
         if kind == PREFERRED:
             message = said.preferred_gone.format(name=name, partition=index)
-            return Refusal(PREFERRED_LEADER_NOT_AVAILABLE, message)
-        return Refusal(ELIGIBLE_LEADERS_NOT_AVAILABLE, said.none_eligible.format(name=name, partition=index))
+            return Refusal(ErrorCode.preferred_leader_not_available, message)
+        return Refusal(ErrorCode.eligible_leaders_not_available, said.none_eligible.format(name=name, partition=index))
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     return DONE

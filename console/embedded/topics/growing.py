@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import new_partition
 from console.embedded.state.reassignment import is_moving
 from console.embedded.topics.assignments import Replicas, more_partitions_refusal, unknown_brokers_refusal
 from console.embedded.topics.messages import topic_messages
 from console.embedded.topics.placing import placed
-from console.embedded.topics.refusal import (
-    INVALID_PARTITIONS,
-    INVALID_REPLICA_ASSIGNMENT,
-    REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    Refusal,
-)
+from console.embedded.topics.refusal import Refusal
 
 Growth = tuple[Replicas, ...]
 """The replicas of each partition that is added."""
@@ -29,15 +25,15 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
     said, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
         message = said.grow_unknown
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION, message and message.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
     if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
         message = f"A partition reassignment is in progress for the topic '{name}'."
-        return Refusal(REASSIGNMENT_IN_PROGRESS, message)
+        return Refusal(ErrorCode.reassignment_in_progress, message)
     now = len(topic.partitions)
     if count == now:
-        return Refusal(INVALID_PARTITIONS, said.grow_same.format(now=now))
+        return Refusal(ErrorCode.invalid_partitions, said.grow_same.format(now=now))
     if count < now:
-        return Refusal(INVALID_PARTITIONS, said.grow_fewer.format(name=name, now=now, wanted=count))
+        return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
     replication = len(topic.partitions[0].replicas)
     if given is None:
         return placed(state, count - now, replication, now)
@@ -45,7 +41,7 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
         return unknown
     if len(given) != count - now:
         message = said.grow_assignments.format(more=count - now, given=len(given))
-        return Refusal(INVALID_REPLICA_ASSIGNMENT, message)
+        return Refusal(ErrorCode.invalid_replica_assignment, message)
     return more_partitions_refusal(given, now, replication, state) or tuple(given)
 
 

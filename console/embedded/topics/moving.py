@@ -6,18 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.reassignment import cancelled, caught_up, is_moving, reassigned
 from console.embedded.state.values import Partition, Topic
 from console.embedded.topics.assignments import Replicas, move_refusal
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import (
-    DONE,
-    INVALID_REPLICATION_FACTOR,
-    NO_REASSIGNMENT_IN_PROGRESS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    Refusal,
-)
+from console.embedded.topics.refusal import DONE, Refusal
 from console.embedded.topics.sizes import replica_bytes
 from console.model.config import broker_resource, topic_resource
 
@@ -105,15 +101,15 @@ def _seconds(cluster: EmbeddedCluster, name: str, size: int, replica: int) -> fl
 def _partition(state: ClusterState, name: str, index: int) -> tuple[Topic, Partition] | Refusal:
     said, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION, said.move_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, said.move_unknown_topic.format(name=name))
     if not 0 <= index < len(topic.partitions):
         message = said.move_unknown_partition.format(name=name, partition=index)
-        return Refusal(UNKNOWN_TOPIC_OR_PARTITION, message)
+        return Refusal(ErrorCode.unknown_topic_or_partition, message)
     return topic, topic.partitions[index]
 
 
 def _nothing(state: ClusterState) -> Refusal:
-    return Refusal(NO_REASSIGNMENT_IN_PROGRESS, topic_messages(state.release).move_none)
+    return Refusal(ErrorCode.no_reassignment_in_progress, topic_messages(state.release).move_none)
 
 
 def _replication_refusal(state: ClusterState, partition: Partition, target: Replicas) -> Refusal | None:
@@ -121,7 +117,7 @@ def _replication_refusal(state: ClusterState, partition: Partition, target: Repl
     if now == len(target):
         return None
     message = topic_messages(state.release).move_replication.format(now=now, wanted=len(target))
-    return Refusal(INVALID_REPLICATION_FACTOR, message)
+    return Refusal(ErrorCode.invalid_replication_factor, message)
 
 
 def _put(state: ClusterState, topic: Topic, index: int, partition: Partition) -> None:

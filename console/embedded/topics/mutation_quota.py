@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.context import RequestContext
-from console.embedded.topics.refusal import THROTTLING_QUOTA_EXCEEDED, Refusal
+from console.embedded.topics.refusal import Refusal
 
 
 class MutationQuota:
@@ -27,7 +29,7 @@ class MutationQuota:
             wait = throttling.mutations_allowed(self._context)
             if wait > 0:
                 self._wait = wait
-                return Refusal(THROTTLING_QUOTA_EXCEEDED)
+                return Refusal(ErrorCode.throttling_quota_exceeded)
         counted = throttling.count_mutations(self._context, partitions)
         if not self._strict:
             self._wait = counted

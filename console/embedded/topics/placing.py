@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from kio.schema.errors import ErrorCode
+
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.placement import striped
 from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, Refusal
+from console.embedded.topics.refusal import Refusal
 
 MOST_PARTITIONS = 100_000
 """Of one topic at once, where the release sets no limit itself: there real brokers are busy for minutes."""
@@ -18,12 +20,12 @@ def placed(state: ClusterState, partitions: int, replication: int, start: int) -
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
-        return Refusal(INVALID_PARTITIONS, message)
+        return Refusal(ErrorCode.invalid_partitions, message)
     alive = state.alive()
     brokers = tuple(sorted(state.brokers)) if state.release.kraft else alive
     if replication > len(brokers) or not alive:
         message = topic_messages(state.release).too_few_brokers.format(wanted=replication, brokers=len(brokers))
-        return Refusal(INVALID_REPLICATION_FACTOR, message)
+        return Refusal(ErrorCode.invalid_replication_factor, message)
     places = striped(brokers, partitions, replication, start)
     if len(alive) == len(brokers):
         return places
