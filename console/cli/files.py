@@ -53,8 +53,8 @@ def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
 
 def read(names: list[str]) -> Read | None:
     """The files; None after saying all that is wrong with them."""
-    from console.files.errors import FileProblems
     from console.files.reading import read_files
+    from console.model.yaml_places import FileProblems
 
     # Everything that is made here stays until the end: the collector would walk it again and again.
     gc.disable()

@@ -45,8 +45,8 @@ def run_jobs(options: argparse.Namespace) -> int:
 
 
 def _ingest(options: argparse.Namespace) -> int:
-    from console.files.errors import FileProblems
     from console.lake.sources import missing
+    from console.model.yaml_places import FileProblems
 
     where = lake_of_options(options)
     try:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from console.files.errors import FileProblem
 from console.journal.codes import edit_json, edit_of, was_json, was_of
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
+from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
 from console.plan.edits import AppendConfig, CreateTopic, SetConfig, SubtractConfig, UpsertScram
 from console.plan.plan import Plan

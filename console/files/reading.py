@@ -9,8 +9,6 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from console.files.errors import FileProblem, FileProblems
-from console.files.nodes import Document, Path, read_yaml
 from console.files.schema import AclPart, Configs, FilePart, NamePart, QuotaPart, SecretSet, TopicPart
 from console.files.schema_problems import schema_problems
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
@@ -21,6 +19,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import ConfigResource, topic_resource
 from console.model.numbers import is_natural
 from console.model.quota import QuotaEntity
+from console.model.yaml_places import Document, FileProblem, FileProblems, Path, read_yaml
 from console.plan.values import parse_quota
 from console.safe_files import read_stdin, read_text
 

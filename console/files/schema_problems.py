@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from console.files.errors import FileProblem
-from console.files.nodes import Document, Path
 from console.files.schema import AclPart, FilePart, QuotaPart, TopicPart
+from console.model.yaml_places import Document, FileProblem, Path, unknown_key
 
 
 def schema_problems(error: ValidationError, document: Document) -> Iterator[FileProblem]:
@@ -45,11 +43,9 @@ def _at(data: Any, path: Path) -> Any:
 def _words(kind: str, message: str, path: Path, value: Any, missing: str) -> tuple[str, str]:
     name = ".".join(map(str, path[-1:]))
     if kind == "extra_forbidden":
-        legal = _legal(path[:-1])
-        near = get_close_matches(name, legal, n=1)
-        return f"there is no {name!r} here", f"did you mean {near[0]}?" if near else f"here stand {', '.join(legal)}"
+        return unknown_key(name, _legal(path[:-1]))
     if kind == "missing" and missing != "version":
-        return f"{missing} is missing here", ""
+        return f"{missing} is missing", "add it"
     if path == ("version",) or not path:
         return "a file says its version", "write version: 1 at its top"
     if value is None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from console.commands.session import Session
 from console.commands.snapshot import read_everything
 from console.files.edits import Prune, file_edits
-from console.files.errors import FileProblem
 from console.files.reading import Read
 from console.model.changes import Target
+from console.model.yaml_places import FileProblem
 from console.plan.plan import StageReport
 from console.plan.staged import subject
 

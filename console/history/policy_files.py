@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from console.history.policies.nodes import FileError, Node, rules_of
+from console.model.yaml_places import FileProblem, Node, read_yaml
 
 # What a file of policies or a baseline says, as values.
 
@@ -177,8 +178,6 @@ def _number(value: float) -> str:
 # min.insync.replicas: 2
 # compression.type: ~          # nothing of its own
 
-__all__ = ["FileError", "default_policies", "read_baseline", "read_policies"]
-
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"
 _WHO = ("except", "clusters")
@@ -189,12 +188,12 @@ _GRANTS = ("permission", "operations", "principal", "host")
 
 
 def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
-    """The policies of a file's text. Raises FileError."""
+    """The policies of a file's text. Raises FileProblem."""
     found: dict[str, Policy] = {}
-    for node in rules_of(text, file, "policies"):
+    for node in _rules(text, file, "policies"):
         policy = _policy(node)
         if policy.id in found:
-            node.fail(f"{policy.id} is there already: give this one another id")
+            node.fail(f"duplicate id {policy.id}", "give this one another id")
         found[policy.id] = policy
     return tuple(found.values())
 
@@ -204,22 +203,33 @@ def default_policies() -> tuple[Policy, ...]:
     # pkgutil, since this may be imported from a zip.
     data = pkgutil.get_data("console.history", "default_policies.yaml")
     if data is None:
-        raise FileError("default_policies.yaml is missing in console/history: install kac again")
+        raise FileProblem("default_policies.yaml", None, "it is missing in console/history", "install kac again")
     return read_policies(data.decode(), "default_policies.yaml")
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
     """The values that a baseline's text wants; where several are of one attribute of an entity, the last counts.
-    Raises FileError."""
+    Raises FileProblem."""
     found: list[Wanted] = []
-    for node in rules_of(text, file, "baseline"):
+    for node in _rules(text, file, "baseline"):
         fields = node.fields(("values",), (*ENTITY_TYPES, *_WHO, "severity"))
         entity_type, names = _about(node, fields)
         severity = _severity(fields["severity"]) if "severity" in fields else None
         for attr, value in fields["values"].named().items():
-            wanted = None if value.is_null() else ",".join(value.texts())
+            wanted = None if value.is_null else ",".join(value.texts())
             found.append(Wanted(entity_type, names, attr, wanted, _clusters(fields), severity))
     return tuple(found)
+
+
+def _rules(text: str, file: str, under: str) -> Iterable[Node]:
+    """The list under a name, of a file that begins with `version: 1`; empty for an empty file."""
+    root = read_yaml(text, file).root
+    if root.is_null:
+        return ()
+    fields = root.fields(("version", under))
+    if fields["version"].text() != "1":
+        fields["version"].fail("unknown version", "write version: 1, or use a newer kac")
+    return () if fields[under].is_null else fields[under].items()
 
 
 def _policy(node: Node) -> Policy:
@@ -227,9 +237,9 @@ def _policy(node: Node) -> Policy:
     fields = node.fields(("id", "severity", "what", "why", "expect"), optional)
     entity_type, names = _about(node, fields)
     if ("attr" in fields) == ("grants" in fields):
-        node.fail("name what it is about by attr, or on acl by grants: one of the two")
+        node.fail("a policy needs either attr or, on acl, grants", "write one of the two")
     if "grants" in fields and entity_type != "acl":
-        fields["grants"].fail("grants are of acl alone: use attr")
+        fields["grants"].fail("only a policy of acl has grants", "use attr")
     words = {name: fields[name].text() for name in ("inherits", "default") if name in fields}
     made = Policy(
         id=fields["id"].text(),
@@ -248,7 +258,7 @@ def _policy(node: Node) -> Policy:
         show_actual=fields["show_actual"].boolean() if "show_actual" in fields else True,
     )
     if (made.counts_missing or made.expected.below) and len(made.attrs.exact) != 1:
-        node.fail("what is said of a missing value, or of two that belong together, needs one attr without * and ?")
+        node.fail("a rule for a missing value, or for two values together, needs one attr without * and ?")
     if made.expected.set_on_one and len(made.names.exact) != len(made.names.globs):
         node.fail("set_on_one needs names without * and ?")
     return made
@@ -257,7 +267,7 @@ def _policy(node: Node) -> Policy:
 def _about(node: Node, fields: dict[str, Node]) -> tuple[str, Names]:
     types = [name for name in ENTITY_TYPES if name in fields]
     if len(types) != 1:
-        node.fail(f"say what it is about, by one of {', '.join(ENTITY_TYPES)} and a name")
+        node.fail("the entity is missing", f"write one of {', '.join(ENTITY_TYPES)} and a name")
     but = fields["except"].texts() if "except" in fields else ()
     return types[0], Names(fields[types[0]].texts(), but)
 
@@ -273,7 +283,7 @@ def _severity(node: Node) -> Severity:
 def _expected(node: Node) -> Expected:
     fields = node.fields((), (*_NUMBERS, *_TEXTS, *_PATTERNS, "below", "set", "set_on_one"))
     if not fields.keys() - {"infinite"}:
-        node.fail("expect what? As at_least: 2")
+        node.fail("`expect` needs a condition", "for example `at_least: 2`")
     given: dict[str, Any] = {name: fields[name].number() for name in _NUMBERS if name in fields}
     given |= {name: fields[name].texts() for name in _TEXTS if name in fields}
     given |= {name: fields[name].pattern() for name in _PATTERNS if name in fields}

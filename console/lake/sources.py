@@ -16,25 +16,26 @@ journals: ~/.local/state/kac/journal                                     # a fol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
-from console.files.errors import FileProblem, FileProblems
-from console.files.nodes import Document, read_yaml
 from console.history.cluster_ids import id_problem
 from console.model.numbers import is_natural
+from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 
 if TYPE_CHECKING:
     from console.history.jobs.inputs import Inputs
 
 FILE = "sources.yaml"
 _LOG = "__cluster_metadata-0"
+_TOP = ("version", "clusters", "journals")
 _CLUSTER = ("id", "metadata-log", "request-logs", "timezone")
 _REQUEST_LOG = ("broker", "files", "timezone")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,11 @@ def read_sources(text: str, source: str, folder: Path) -> Sources:
     Raises:
         FileProblems: all that is wrong, each with its line.
     """
+    reader = _Reader(folder)
     try:
-        reader = _Reader(read_yaml(text, source), folder)
+        sources = reader.sources(read_yaml(text, source).root)
     except FileProblem as problem:
         raise FileProblems([problem]) from None
-    sources = reader.sources()
     if reader.problems:
         raise FileProblems(sorted(reader.problems, key=lambda each: each.line or 0))
     return sources
@@ -147,86 +148,77 @@ def _path(text: str, folder: Path) -> str:
 
 @dataclass
 class _Reader:
-    """Walks the file; what is wrong is gathered, and read over."""
+    """Reads the file; every problem is collected, and its value left out."""
 
-    document: Document
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
 
-    def sources(self) -> Sources:
-        top = self._mapping((), self.document.data, ("version", "clusters", "journals"))
-        if top.get("version") != "1":
-            self._wrong(
-                ("version",) if "version" in top else (), "a file says its version", "write version: 1 at its top"
-            )
-        clusters = tuple(self._clusters(self._list(("clusters",), top.get("clusters"))))
-        sources = Sources(clusters, self._paths(("journals",), top.get("journals")))
+    def sources(self, root: Node) -> Sources:
+        top = self._fields(root, _TOP)
+        version = top.get("version")
+        if version is None or version.data != "1":
+            self._add((version or root).problem("a file says its version", "write version: 1 at its top"))
+        clusters = tuple(map(self._cluster, self._items(top.get("clusters"))))
+        sources = Sources(clusters, self._paths(top.get("journals")))
         if not self.problems and not sources.paths:
-            self._wrong((), "it names nothing to read", "name a metadata-log, request-logs or journals")
+            self._add(root.problem("it names nothing to read", "name a metadata-log, request-logs or journals"))
         return sources
 
-    def _clusters(self, clusters: list[Any]) -> Iterator[ClusterSources]:
-        for number, each in enumerate(clusters):
-            at = ("clusters", number)
-            read = self._mapping(at, each, _CLUSTER)
-            cluster_id = self._text((*at, "id"), read.get("id")) or None
-            if cluster_id is not None and (problem := id_problem(cluster_id)):
-                self._wrong((*at, "id"), problem, "")
-            zone = self._zone((*at, "timezone"), read.get("timezone"), "UTC")
-            requests = self._list((*at, "request-logs"), read.get("request-logs"))
-            logs = self._paths((*at, "metadata-log"), read.get("metadata-log"))
-            if cluster_id is None and (requests or not logs):
-                self._wrong(at, "id is missing here", "lines of request logs do not say which cluster they are of")
-            found = tuple(self._request_log((*at, "request-logs", n), log, zone) for n, log in enumerate(requests))
-            yield ClusterSources(cluster_id, logs, found)
+    def _cluster(self, node: Node) -> ClusterSources:
+        read = self._fields(node, _CLUSTER)
+        cluster_id = self._text(read.get("id")) or None
+        if cluster_id is not None and (problem := id_problem(cluster_id)):
+            self._add(read["id"].problem(problem))
+        zone = self._zone(read.get("timezone"), "UTC")
+        requests = self._items(read.get("request-logs"))
+        logs = self._paths(read.get("metadata-log"))
+        if cluster_id is None and (requests or not logs):
+            self._add(node.problem("id is missing", "lines of request logs do not say which cluster they are of"))
+        return ClusterSources(cluster_id, logs, tuple(self._request_log(each, zone) for each in requests))
 
-    def _request_log(self, at: tuple[str | int, ...], log: Any, zone: str) -> RequestFiles:
-        read = self._mapping(at, log, _REQUEST_LOG)
-        broker = self._text((*at, "broker"), read.get("broker"))
+    def _request_log(self, node: Node, zone: str) -> RequestFiles:
+        read = self._fields(node, _REQUEST_LOG)
+        broker = self._text(read.get("broker"))
         if not is_natural(broker):
-            self._wrong(
-                (*at, "broker"), "broker is missing here" if not broker else f"{broker!r} is no broker's id", ""
-            )
-        patterns = self._paths((*at, "files"), read.get("files"))
+            what = f"{broker!r} is no broker's id" if broker else "broker is missing"
+            self._add(read.get("broker", node).problem(what))
+        patterns = self._paths(read.get("files"))
         if not patterns:
-            self._wrong((*at, "files"), "files is missing here", "as /logs/kafka-request.log*")
-        own = self._zone((*at, "timezone"), read.get("timezone"), zone)
-        return RequestFiles(int(broker) if is_natural(broker) else 0, patterns, own)
+            self._add(read.get("files", node).problem("files is missing", "for example /logs/kafka-request.log*"))
+        return RequestFiles(int(broker) if is_natural(broker) else 0, patterns, self._zone(read.get("timezone"), zone))
 
-    def _zone(self, at: tuple[str | int, ...], value: Any, default: str) -> str:
-        zone = self._text(at, value)
-        wrong = zone_problem(zone) if zone else ""
-        if wrong:
-            self._wrong(at, wrong, "")
+    def _zone(self, node: Node | None, default: str) -> str:
+        zone = self._text(node)
+        if node is not None and zone and (wrong := zone_problem(zone)):
+            self._add(node.problem(wrong))
         return zone or default
 
-    def _paths(self, at: tuple[str | int, ...], value: Any) -> tuple[str, ...]:
-        values = value if isinstance(value, list) else [] if value is None else [value]
-        texts = [self._text((*at, number), each) for number, each in enumerate(values)]
-        return tuple(_path(each, self.folder) for each in texts if each)
+    def _paths(self, node: Node | None) -> tuple[str, ...]:
+        """One path, or a list of them."""
+        nodes = [] if node is None else self._items(node) if isinstance(node.data, list) else [node]
+        return tuple(_path(text, self.folder) for each in nodes if (text := self._text(each)))
 
-    def _list(self, at: tuple[str | int, ...], value: Any) -> list[Any]:
-        if value is not None and not isinstance(value, list):
-            self._wrong(at, f"{at[-1]} is a list", "each thing of it begins with a dash")
-        return value if isinstance(value, list) else []
+    def _fields(self, node: Node, legal: Sequence[str]) -> dict[str, Node]:
+        none: dict[str, Node] = {}
+        found = self._collecting(node.named, none)
+        self.problems += node.unknown(legal) if found else []
+        return found
 
-    def _mapping(self, at: tuple[str | int, ...], value: Any, legal: Sequence[str]) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self._wrong(at, "keys with values are wanted here", f"here stand {', '.join(legal)}")
-            return {}
-        for key in value.keys() - set(legal):
-            near = get_close_matches(key, legal, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"here stand {', '.join(legal)}"
-            self._wrong((*at, key), f"there is no {key!r} here", hint)
-        return value
+    def _items(self, node: Node | None) -> list[Node]:
+        return [] if node is None or node.is_null else self._collecting(node.items, [])
 
-    def _text(self, at: tuple[str | int, ...], value: Any) -> str:
-        if value is not None and not isinstance(value, str):
-            self._wrong(at, f"{at[-1]} is a text", "")
-        return value if isinstance(value, str) else ""
+    def _text(self, node: Node | None) -> str:
+        return "" if node is None or node.is_null else self._collecting(node.text, "")
 
-    def _wrong(self, at: tuple[str | int, ...], message: str, hint: str) -> None:
-        self.problems.append(FileProblem(self.document.source, self.document.line(at), message, hint))
+    def _collecting(self, read: Callable[[], T], default: T) -> T:
+        try:
+            return read()
+        except FileProblem as problem:
+            self._add(problem)
+            return default
+
+    def _add(self, problem: FileProblem) -> None:
+        self.problems.append(problem)
 
 
 def missing(sources: Sources) -> Iterator[str]:

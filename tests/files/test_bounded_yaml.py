@@ -16,15 +16,12 @@ from console.answers.data_forms import yaml_text
 from console.cli.main import run
 from console.contexts.context import ContextError
 from console.contexts.foreign.tool_file import parse_yaml
-from console.files.errors import FileProblem, FileProblems
-from console.files.nodes import read_yaml
 from console.files.plan_file import read_plan
 from console.files.reading import read_files
-from console.history import bounded_yaml
-from console.history.bounded_yaml import MOST_DEPTH, UnsafeYaml, events
-from console.history.policies.nodes import FileError
 from console.history.policy_files import read_baseline, read_policies
 from console.lake.sources import read_sources
+from console.model import yaml_places
+from console.model.yaml_places import MOST_DEPTH, FileProblem, FileProblems, UnsafeYaml, events, read_yaml
 from console.safe_files import read_text
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -59,7 +56,7 @@ def sources(text: str, folder: Path) -> Any:
     return read_sources(text, "sources.yaml", folder)
 
 
-REFUSED = (FileProblem, FileProblems, FileError)
+REFUSED = (FileProblem, FileProblems)
 
 
 @pytest.mark.parametrize("reader", [policies, baseline, wanted, sources])
@@ -88,10 +85,10 @@ def test_the_bomb_is_refused_on_the_command_line(tmp_path: Path, capsys: pytest.
 
 
 def test_more_values_or_characters_than_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded_yaml, "MOST_VALUES", 100)
+    monkeypatch.setattr(yaml_places, "MOST_VALUES", 100)
     with pytest.raises(FileProblem, match=r"f:100: it has more than 100 values"):
         read_yaml("- x\n" * 101, "f")
-    monkeypatch.setattr(bounded_yaml, "MOST_CHARS", 100)
+    monkeypatch.setattr(yaml_places, "MOST_CHARS", 100)
     with pytest.raises(FileProblem, match="characters"):
         read_yaml("x" * 101, "f")
 

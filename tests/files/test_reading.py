@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.files.errors import FileProblems
 from console.files.reading import read_files
+from console.model.yaml_places import FileProblems
 
 GOOD = "version: 1\ntopics:\n  orders:\n    partitions: 3\n"
 
@@ -27,17 +27,17 @@ def problems(folder: Path, *texts: str) -> list[str]:
         ("", "a.yaml:1: the file is empty; kac export shows what one looks like"),
         ("topics: {}", "a.yaml:1: a file says its version; write version: 1 at its top"),
         ("version: 2", "a.yaml:1: a file says its version; write version: 1 at its top"),
-        ("version: 1\ntopics: [", "a.yaml:3: this is no YAML: did not find expected node content"),
-        ("version: 1\ntopcs: {}", "a.yaml:2: there is no 'topcs' here; did you mean topics?"),
+        ("version: 1\ntopics: [", "a.yaml:3: invalid YAML: did not find expected node content"),
+        ("version: 1\ntopcs: {}", "a.yaml:2: unknown key 'topcs'; did you mean topics?"),
         (
             "version: 1\ntopics:\n  a:\n    partitons: 3",
-            "a.yaml:4: there is no 'partitons' here; did you mean partitions?",
+            "a.yaml:4: unknown key 'partitons'; did you mean partitions?",
         ),
         (
             "version: 1\ntopics:\n  a:\n    partitions: 0",
             "a.yaml:4: partitions: input should be greater than or equal to 1",
         ),
-        ("version: 1\ntopics:\n  a: {}\n  a: {}", "a.yaml:4: 'a' stands here a second time"),
+        ("version: 1\ntopics:\n  a: {}\n  a: {}", "a.yaml:4: duplicate key 'a'; keep one of the two"),
         (
             "version: 1\ntopics:\n  a:\n    configs:\n      k:",
             'a.yaml:5: k has no value; leave the key out to inherit, or write "" for the empty value',
@@ -47,7 +47,7 @@ def problems(folder: Path, *texts: str) -> list[str]:
             "version: 1\nquotas:\n  - limits: {}",
             "a.yaml:3: a quota is of a user, a client-id, both, or an ip",
         ),
-        ("version: 1\nquotas:\n  - user: a", "a.yaml:3: limits is missing here"),
+        ("version: 1\nquotas:\n  - user: a", "a.yaml:3: limits is missing; add it"),
         (
             "version: 1\nquotas:\n  - user: a\n    limits:\n      producer_byte_rate: 1.5h",
             "a.yaml:5: ",

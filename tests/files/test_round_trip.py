@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.files.comparing import compare
-from console.files.nodes import read_yaml
 from console.files.reading import Read, take
 from console.files.wanted import HIDDEN, Wanted, WantedTopic
 from console.files.writing import yaml_text
@@ -22,6 +21,7 @@ from console.model.codes import (
 )
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
+from console.model.yaml_places import read_yaml
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NAME = TEXT.filter(bool) | st.sampled_from(["<default>", "null", "~", "no", "1", "a: b", "# c", "- d", "{e}", "'f'"])

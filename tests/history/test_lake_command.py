@@ -82,7 +82,7 @@ def test_all_that_is_wrong_in_sources_is_said_with_lines(tmp_path: Path, capsys:
     (tmp_path / "sources.yaml").write_text("version: 1\nclusters:\n - idd: a\njournals: [/not/there]\n")
     assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 2
     said = capsys.readouterr().err
-    assert f"{tmp_path}/sources.yaml:3: there is no 'idd' here; did you mean id?" in said
+    assert f"{tmp_path}/sources.yaml:3: unknown key 'idd'; did you mean id?" in said
     (tmp_path / "sources.yaml").write_text("version: 1\njournals: [/not/there]\n")
     assert run(["lake", "ingest", "--lake", str(tmp_path)]) == 1
     assert "there is no journal at /not/there" in capsys.readouterr().err

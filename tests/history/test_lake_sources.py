@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from console.files.errors import FileProblems
 from console.lake.sources import ClusterSources, RequestFiles, Sources, given_sources, missing, read_sources
+from console.model.yaml_places import FileProblems
 
 FOLDER = Path("/lake")
 WHOLE = """\
@@ -61,15 +61,15 @@ def test_the_job_gets_the_same() -> None:
     [
         ("clusters: []", 1, "write version: 1 at its top"),
         ("version: 1", 1, "names nothing to read"),
-        ("version: 1\nclusters: 5", 2, "clusters is a list"),
+        ("version: 1\nclusters: 5", 2, "clusters must be a list"),
         ("version: 1\nclusters:\n - id: a\n   metadata-log: /m\n   timezon: UTC", 5, "did you mean timezone?"),
         ("version: 1\nclusters:\n - id: a\n   timezone: Europe/Berlim\n   metadata-log: /m", 4, "Europe/Berlin"),
         ("version: 1\nclusters:\n - request-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: one\n     files: /x", 5, "no broker's id"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: 1", 5, "files is missing"),
         ('version: 1\nclusters:\n - id: "a\\0b"\n   metadata-log: /m', 3, "can't be printed"),
-        ("version: 1\njournals: {a: b}", 2, "is a text"),
-        ("version: 1\n\tjournals: a", 2, "no YAML"),
+        ("version: 1\njournals: {a: b}", 2, "must be a text"),
+        ("version: 1\n\tjournals: a", 2, "invalid YAML"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text: str, line: int, said: str) -> None:

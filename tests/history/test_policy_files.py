@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.entities import acl_attr
-from console.history.policies.nodes import FileError
 from console.history.policy_files import Expected, Names, Policy, Wanted, default_policies, read_baseline, read_policies
+from console.model.yaml_places import FileProblem
 
 HEAD = "version: 1\npolicies:\n"
 GOOD = """\
@@ -93,34 +93,34 @@ baseline:
 @pytest.mark.parametrize(
     ("change", "line", "says"),
     [
-        (("high", "urgent"), 4, "urgent is none of high, medium, low"),
-        (("attr:", "atr:"), 9, "atr is not known here: one of"),
-        (("    what: two\n", ""), 3, "what is missing: add it"),
-        (("at_least: 2", "at_least: two"), 12, "'two' is no number"),
-        (("{at_least: 2}", "{}"), 12, "expect what? As at_least: 2"),
-        (("{at_least: 2}", "{matches: '('}"), 12, "this is no regular expression"),
-        (('topic: "*"', 'topic: "*"\n    broker: "*"'), 3, "say what it is about, by one of topic, broker"),
+        (("high", "urgent"), 4, "urgent is not one of high, medium, low"),
+        (("attr:", "atr:"), 9, "unknown key 'atr'; did you mean attr?"),
+        (("    what: two\n", ""), 3, "what is missing; add it"),
+        (("at_least: 2", "at_least: two"), 12, "'two' is not a number"),
+        (("{at_least: 2}", "{}"), 12, "`expect` needs a condition; for example `at_least: 2`"),
+        (("{at_least: 2}", "{matches: '('}"), 12, "invalid regular expression"),
+        (('topic: "*"', 'topic: "*"\n    broker: "*"'), 3, "the entity is missing; write one of topic, broker"),
         (("attr: min.insync.replicas", 'attr: "*"'), 3, "needs one attr without"),
-        (("version: 1", "version: 2"), 1, "this version is not known"),
-        (("    default: 1", "    default: [1"), 12, "this is no YAML"),
-        (("    why: one is none\n", "    why: a\n    why: b\n"), 7, "why stands here twice"),
-        (("attr: min.insync.replicas", "grants: {operations: ALL}"), 9, "grants are of acl alone"),
-        (("inherits: min.insync.replicas\n", "inherits: ~\n"), 10, "here has to be a text or a number"),
+        (("version: 1", "version: 2"), 1, "unknown version"),
+        (("    default: 1", "    default: [1"), 12, "invalid YAML"),
+        (("    why: one is none\n", "    why: a\n    why: b\n"), 7, "duplicate key 'why'"),
+        (("attr: min.insync.replicas", "grants: {operations: ALL}"), 9, "only a policy of acl has grants"),
+        (("inherits: min.insync.replicas\n", "inherits: ~\n"), 10, "inherits must be a text or a number"),
         (("  - id", "  - &a\n    <<: *b\n    id"), 3, "anchors and aliases"),
     ],
 )
 def test_what_is_wrong_is_said_by_line(change: tuple[str, str], line: int, says: str) -> None:
     wrong = (HEAD + GOOD).replace(*change, 1)
     assert wrong != HEAD + GOOD
-    with pytest.raises(FileError, match=re.escape(says)) as raised:
+    with pytest.raises(FileProblem, match=re.escape(says)) as raised:
         read_policies(wrong, "mine.yaml")
-    assert str(raised.value).startswith(f"mine.yaml, line {line}: ")
+    assert str(raised.value).startswith(f"mine.yaml:{line}: ")
 
 
 def test_an_id_is_there_once() -> None:
-    with pytest.raises(FileError, match="line 2: here has to be a list"):
+    with pytest.raises(FileProblem, match="yaml:2: policies must be a list"):
         read_policies("version: 1\npolicies: 3\n")
-    with pytest.raises(FileError, match="line 13: isr is there already"):
+    with pytest.raises(FileProblem, match="yaml:13: duplicate id isr"):
         read_policies(HEAD + GOOD + GOOD)
 
 

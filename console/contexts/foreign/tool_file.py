@@ -22,8 +22,8 @@ from console.contexts.context import (
     printable,
 )
 from console.contexts.properties import open_to_others
-from console.history.bounded_yaml import UnsafeYaml, events, expanded
 from console.model.secret import Secret
+from console.model.yaml_places import UnsafeYaml, events, expanded
 
 _SCRAM = {"plain": "PLAIN", "plaintext": "PLAIN", "scramsha256": "SCRAM-SHA-256", "scramsha512": "SCRAM-SHA-512"}
 _DURATION = re.compile(r"(?:([0-9]+(?:\.[0-9]+)?)(ms|s|m|h))")

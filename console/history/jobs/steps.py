@@ -40,25 +40,25 @@ def _transform(module: str, function: str) -> Callable[..., DataFrame]:
 
 
 def _drift(spark: SparkSession, lake: Lake, history: DataFrame, snapshot: DataFrame) -> DataFrame:
-    from console.history.policies.nodes import FileError
     from console.history.policy_files import BASELINE_FILE, read_baseline
+    from console.model.yaml_places import FileProblem
 
     text = _own_file(lake, BASELINE_FILE)
     try:
         baseline = () if text is None else read_baseline(text, lake.path(BASELINE_FILE))
-    except FileError as wrong:
+    except FileProblem as wrong:
         raise UnreadableInput(str(wrong)) from wrong
     return _transform("console.history.transforms.drift", "drift")(spark, lake, history, snapshot, baseline)
 
 
 def _policy_violation(spark: SparkSession, lake: Lake, history: DataFrame) -> DataFrame:
-    from console.history.policies.nodes import FileError
     from console.history.policy_files import POLICIES_FILE, default_policies, read_policies
+    from console.model.yaml_places import FileProblem
 
     text = _own_file(lake, POLICIES_FILE)
     try:
         policies = default_policies() if text is None else read_policies(text, lake.path(POLICIES_FILE))
-    except FileError as wrong:
+    except FileProblem as wrong:
         raise UnreadableInput(str(wrong)) from wrong
     return _transform("console.history.transforms.policy_violation", "policy_violation")(spark, lake, history, policies)
 

@@ -1,0 +1,365 @@
+"""YAML files as plain data that knows its lines: bounded in size, depth and number of values.
+
+Wanted states (console.files), policies and baselines (console.history) and the lake's sources are read by it. An alias
+makes a value of many out of few bytes: 441 of them expand to 10**9 values. Our own files have no use for anchors, so
+`events` refuses them; `expanded` is for the files of other tools, which may have them.
+
+Runs on executors too: Python 3.10; PyYAML is imported when a file is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from console.model.numbers import decimal_number
+
+if TYPE_CHECKING:
+    import yaml
+
+MOST_CHARS = 128 << 20
+MOST_DEPTH = 40
+MOST_VALUES = 5_000_000
+"""Values in a file: an export of 100,000 topics with eight overrides each has about two million."""
+MOST_EXPANDED = 100_000
+"""Values of a file of another tool, with every alias in its place."""
+MERGE = "<<"
+Path = tuple[str | int, ...]
+"""The way to a value: keys and indexes."""
+_NULLS = ("", "~", "null", "Null", "NULL")
+_FLOAT = "tag:yaml.org,2002:float"
+_INT = "tag:yaml.org,2002:int"
+_BOOL = "tag:yaml.org,2002:bool"
+_TRUE = ("true", "yes", "on")
+
+
+# -- problems --------------------------------------------------------------------------------------------------------
+
+
+class FileProblem(ValueError):
+    """An error in a file, in one line: ``FILE:LINE: what; what to do``. line: from 1, None for the file as a whole."""
+
+    def __init__(self, source: str, line: int | None, message: str, hint: str = "") -> None:
+        self.source, self.line, self.message, self.hint = source, line, message, hint
+        place = f"{source}:{line}" if line else source
+        super().__init__(f"{place}: {message}" + (f"; {hint}" if hint else ""))
+
+
+class FileProblems(Exception):
+    """All errors, in the order of the files. problems: a line each."""
+
+    def __init__(self, problems: Iterable[FileProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class UnsafeYaml(ValueError):
+    """A file exceeds a bound, or has what is not read. line: from 1."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+def unknown_key(key: str, legal: Collection[str]) -> tuple[str, str]:
+    """Message and hint for a key that a mapping does not have."""
+    near = get_close_matches(key, legal, n=1)
+    return f"unknown key {key!r}", f"did you mean {near[0]}?" if near else f"known here: {', '.join(legal)}"
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def events(text: str | bytes, *, anchors: bool = False) -> Iterator[yaml.Event]:
+    """The events of a file's one document. anchors: whether anchors, aliases and tags are read.
+
+    Raises:
+        UnsafeYaml: too many characters, too deep, too many values; anchors, aliases or tags; a second document.
+        yaml.YAMLError: it is not YAML.
+    """
+    import yaml
+
+    if len(text) > MOST_CHARS:
+        raise UnsafeYaml(f"it has more than {MOST_CHARS >> 20} Mi characters", 1)
+    depth = values = documents = 0
+    # The C parser where there is one; either goes through nested values without recursion.
+    for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(event, yaml.NodeEvent):
+            line = _line_of(event)
+            values += 1
+            if values > MOST_VALUES:
+                raise UnsafeYaml(f"it has more than {MOST_VALUES:,} values", line)
+            if not anchors and (isinstance(event, yaml.AliasEvent) or event.anchor is not None):
+                raise UnsafeYaml("anchors and aliases (& and *) are not read here: write the value out", line)
+            if not anchors and getattr(event, "tag", None) is not None:
+                raise UnsafeYaml("tags (! and !!) are not read here: leave it out", line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise UnsafeYaml(f"values are nested more than {MOST_DEPTH} deep", _line_of(event))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                raise UnsafeYaml("a second document begins here: one file is one document", _line_of(event))
+        yield event
+
+
+def _line_of(event: yaml.Event) -> int:
+    return 1 if event.start_mark is None else event.start_mark.line + 1
+
+
+def expanded(node: yaml.Node) -> int:
+    """The number of values of a node with every alias in its place. Raises UnsafeYaml for too many, and for a value
+    that contains itself."""
+    import yaml
+
+    known: dict[int, int] = {}
+    within: set[int] = set()
+
+    def size(one: yaml.Node) -> int:
+        # Nested no deeper than MOST_DEPTH, aliases aside, and these lead to what was seen before.
+        if id(one) in known:
+            return known[id(one)]
+        if id(one) in within:
+            raise UnsafeYaml("a value contains itself", one.start_mark.line + 1)
+        within.add(id(one))
+        if isinstance(one, yaml.MappingNode):
+            total = 1 + sum(size(key) + size(value) for key, value in one.value)
+        elif isinstance(one, yaml.SequenceNode):
+            total = 1 + sum(map(size, one.value))
+        else:
+            total = 1
+        within.discard(id(one))
+        if total > MOST_EXPANDED:
+            raise UnsafeYaml(f"with its aliases it has more than {MOST_EXPANDED:,} values", one.start_mark.line + 1)
+        known[id(one)] = total
+        return total
+
+    return size(node)
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+class Plain(str):
+    """A scalar without quotes, which YAML may take for a number or a truth value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file's content. data: mappings, lists and texts; scalars are as they stand in the file, whatever type YAML has
+    for them (`Plain` if unquoted), a null is None. lines: path -> line, from 1."""
+
+    source: str
+    data: Any
+    lines: dict[Path, int] = field(default_factory=dict)
+
+    def line(self, path: Path) -> int:
+        """The line of a value, or of the nearest that contains it."""
+        while path not in self.lines and path:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    @property
+    def root(self) -> Node:
+        """The value of the whole file."""
+        return Node(self, (), self.data)
+
+
+def read_yaml(text: str, source: str) -> Document:
+    """Read a file.
+
+    Raises:
+        FileProblem: it is not YAML; a key stands twice; anchors, aliases, tags and merges; more than `events` takes;
+            PyYAML is missing.
+    """
+    try:
+        import yaml
+    except ImportError as error:
+        raise FileProblem(source, None, "it can't be read without PyYAML", "pip install pyyaml") from error
+    lines: dict[Path, int] = {}
+    try:
+        data = _data(events(text), lines, source)
+    except UnsafeYaml as problem:
+        raise FileProblem(source, problem.line, str(problem)) from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
+        raise FileProblem(source, line, f"invalid YAML: {error.problem or error}") from None
+    except yaml.YAMLError as error:
+        raise FileProblem(source, 1, f"invalid YAML: {error}") from None
+    return Document(source, data, lines)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection that is being read. key: of the mapping's value that comes next, None before a key."""
+
+    path: Path
+    data: dict[str, Any] | list[Any]
+    key: str | None = None
+
+
+def _data(found: Iterator[yaml.Event], lines: dict[Path, int], source: str) -> Any:
+    import yaml
+
+    top: list[Any] = []
+    stack = [_Open((), top)]
+    for event in found:
+        if isinstance(event, yaml.CollectionEndEvent):
+            stack.pop()
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        inner, line = stack[-1], _line_of(event)
+        if isinstance(inner.data, dict) and inner.key is None:
+            inner.key = _key(event, inner, lines, source, line)
+            continue
+        value: Any = None
+        if isinstance(event, yaml.ScalarEvent):
+            value = event.value if event.style else None if event.value in _NULLS else Plain(event.value)
+        else:
+            value = {} if isinstance(event, yaml.MappingStartEvent) else []
+        path = inner.path
+        if isinstance(inner.data, dict):
+            assert inner.key is not None
+            path = (*path, inner.key)
+            inner.data[inner.key] = value
+            inner.key = None
+        else:
+            path = (*path, len(inner.data)) if len(stack) > 1 else ()
+            inner.data.append(value)
+            lines[path] = line
+        if not isinstance(event, yaml.ScalarEvent):
+            stack.append(_Open(path, value))
+    return top[0] if top else None
+
+
+def _key(event: yaml.NodeEvent, inner: _Open, lines: dict[Path, int], source: str, line: int) -> str:
+    """A mapping's key, and its line, which is its value's."""
+    import yaml
+
+    if not isinstance(event, yaml.ScalarEvent) or (not event.style and event.value == MERGE):
+        raise FileProblem(source, line, "a key must be a text")
+    key: str = event.value
+    if key in inner.data:
+        raise FileProblem(source, line, f"duplicate key {key!r}", "keep one of the two")
+    lines[(*inner.path, key)] = line
+    return key
+
+
+# -- a value and its place -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value in a document. Every method raises FileProblem, with the value's line, for a value of another kind."""
+
+    document: Document
+    path: Path
+    data: Any
+
+    def problem(self, message: str, hint: str = "") -> FileProblem:
+        """An error at this place."""
+        return FileProblem(self.document.source, self.document.line(self.path), message, hint)
+
+    def fail(self, message: str, hint: str = "") -> NoReturn:
+        """Raises `problem`."""
+        raise self.problem(message, hint)
+
+    def named(self) -> dict[str, Node]:
+        """The values of a mapping by their keys."""
+        if not isinstance(self.data, dict):
+            self.fail(f"{self._name} must be a mapping", "write lines of `name: value`")
+        return {key: Node(self.document, (*self.path, key), value) for key, value in self.data.items()}
+
+    def unknown(self, legal: Collection[str]) -> list[FileProblem]:
+        """An error for each key of a mapping that is not legal."""
+        return [value.problem(*unknown_key(key, legal)) for key, value in self.named().items() if key not in legal]
+
+    def fields(self, required: Collection[str], optional: Collection[str] = ()) -> dict[str, Node]:
+        """The values of a mapping by their keys: all that are required, some that are optional, and no others."""
+        found = self.named()
+        for problem in self.unknown((*required, *optional)):
+            raise problem
+        if missing := [name for name in required if name not in found]:
+            self.fail(f"{', '.join(missing)} is missing", "add it")
+        return found
+
+    def items(self) -> list[Node]:
+        """The values of a list."""
+        if not isinstance(self.data, list):
+            self.fail(f"{self._name} must be a list", "its lines begin with -")
+        return [Node(self.document, (*self.path, place), value) for place, value in enumerate(self.data)]
+
+    @property
+    def is_null(self) -> bool:
+        """Whether there is no value, or `~`."""
+        return self.data is None
+
+    def text(self) -> str:
+        """A scalar as Kafka writes it: `true`, `2`, `producer`."""
+        if not isinstance(self.data, str):
+            self.fail(f"{self._name} must be a text or a number")
+        tag = self._tag()
+        if tag == _BOOL:
+            return str(self.boolean()).lower()
+        return self.data.replace("_", "") if tag == _INT else str(self.data)
+
+    def texts(self) -> tuple[str, ...]:
+        """One text, or a list of them; not empty."""
+        found = (self.text(),) if isinstance(self.data, str) else tuple(each.text() for each in self.items())
+        if not found:
+            self.fail("the list is empty", "write one value at least")
+        return found
+
+    def number(self) -> float:
+        """A number without quotes."""
+        if self._tag() not in (_INT, _FLOAT):
+            self.fail(f"{self.data!r} is not a number" if isinstance(self.data, str) else "a number is missing here")
+        try:
+            return decimal_number(self.text())
+        except ValueError:
+            self.fail(f"{self.data} is not a decimal number")
+
+    def boolean(self) -> bool:
+        """`true` or `false`, without quotes."""
+        if self._tag() != _BOOL:
+            self.fail(f"{self._name} must be true or false")
+        return str(self.data).lower() in _TRUE
+
+    def choice(self, of: Collection[str]) -> str:
+        """One of some words."""
+        if (found := self.text()) not in of:
+            self.fail(f"{found} is not one of {', '.join(of)}")
+        return found
+
+    def pattern(self) -> str:
+        """A regular expression."""
+        try:
+            re.compile(found := self.text())
+        except re.error as error:
+            self.fail(f"invalid regular expression: {error}")
+        return found
+
+    @property
+    def _name(self) -> str:
+        if not self.path:
+            return "the file"
+        last = self.path[-1]
+        return last if isinstance(last, str) else "this entry"
+
+    def _tag(self) -> str:
+        """The type that YAML has for an unquoted scalar; ``""`` for everything else."""
+        if not isinstance(self.data, Plain):
+            return ""
+        import yaml
+
+        resolver = yaml.resolver.Resolver()
+        tag: str = resolver.resolve(yaml.ScalarNode, str(self.data), (True, False))  # type: ignore[no-untyped-call]
+        return tag
