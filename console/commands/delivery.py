@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from console.commands.journaling import Recording
+from console.commands.journaling import Recording, api_name
 from console.commands.look import look
-from console.commands.sending import SKIPPED, api_name, not_sent, send, tally
+from console.commands.sending import SKIPPED, not_sent, send, tally
 from console.model.changes import Outcome
 from console.model.failure import Failure
 from console.plan.conflicts import Conflict, changed_since

@@ -10,12 +10,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from console.commands.opening_journal import journal_of
-from console.commands.sending import api_name
 from console.journal.file import JournalFile
 from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending, this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
-from console.model.changes import AlterConfigs, Outcome
+from console.model.changes import AlterConfigs, ChangeRequest, Outcome
 from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.model.secret import Secret
@@ -32,6 +31,22 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 log = logging.getLogger(__name__)
+
+
+_API_NAMES = {
+    "AlterConfigs": "IncrementalAlterConfigs",
+    "AlterQuotas": "AlterClientQuotas",
+    "AlterScram": "AlterUserScramCredentials",
+    "AlterReassignments": "AlterPartitionReassignments",
+}
+
+
+def api_name(request: ChangeRequest, facts: Facts) -> str:
+    """Kafka's name of the API that a request goes to."""
+    if isinstance(request, AlterConfigs) and not facts.incremental:
+        return "AlterConfigs"
+    name = type(request).__name__
+    return _API_NAMES.get(name, name)
 
 
 class Recording:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from console.model.changes import AlterConfigs, ChangeRequest, Outcome, Status, Target
+from console.model.changes import Outcome, Status, Target
 from console.model.codes import BROKER, BROKER_LOGGER
 from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from console.commands.session import Session
 
 log = logging.getLogger(__name__)
-
-_API_NAMES = {
-    "AlterConfigs": "IncrementalAlterConfigs",
-    "AlterQuotas": "AlterClientQuotas",
-    "AlterScram": "AlterUserScramCredentials",
-    "AlterReassignments": "AlterPartitionReassignments",
-}
-
-
-def api_name(request: ChangeRequest, facts: Facts) -> str:
-    """Kafka's name of the API that a request goes to."""
-    if isinstance(request, AlterConfigs) and not facts.incremental:
-        return "AlterConfigs"
-    name = type(request).__name__
-    return _API_NAMES.get(name, name)
 
 
 async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
