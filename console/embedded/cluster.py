@@ -32,6 +32,7 @@ from console.embedded.server.gate import Gate
 from console.embedded.server.listener import Listener
 from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec
 from console.embedded.state.cluster_state import ClusterState
+from console.embedded.state.liveness import broker_back, broker_lost
 from console.embedded.state.propagation import Propagation
 from console.embedded.state.tables import View
 from console.embedded.state.values import BrokerNode, ScramKey
@@ -209,7 +210,7 @@ class EmbeddedCluster:
         self.propagation.stopped(broker_id)
         self.loggers.forget(broker_id)
         self.reconfigured.discard(broker_id)
-        self.state.broker_lost(broker_id)
+        broker_lost(self.state, broker_id)
         await self._listeners[broker_id].stop()
 
     async def broker_up(self, broker_id: int) -> None:
@@ -217,7 +218,7 @@ class EmbeddedCluster:
         if self.state.brokers[broker_id].alive:
             return
         await self._listeners[broker_id].start()
-        self.state.broker_back(broker_id)
+        broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
 
     def down_for(self, broker_id: int, seconds: float) -> None:

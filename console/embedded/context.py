@@ -7,6 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Protocol
 
+from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from console.embedded.state.cluster_state import ClusterState
     from console.embedded.state.tables import View
 
-CLUSTER_RESOURCE = "kafka-cluster"
 ANONYMOUS = "User:ANONYMOUS"
 _operation = cache(AclOperation.parse)
 _resource = cache(AclResourceType.parse)
@@ -78,7 +78,7 @@ class RequestContext:
         cluster = self.cluster
         return cluster.authorizer is None or self.principal in cluster.spec.super_users
 
-    def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> bool:
+    def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> bool:
         """Whether the principal may do it; True without an authorizer. Kafka's names: ``ALTER_CONFIGS``."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
@@ -92,7 +92,7 @@ class RequestContext:
             self.principal, self.client_host, _operation(operation), _resource(resource), self.view
         )
 
-    def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_RESOURCE) -> int:
+    def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> int:
         """The candidates that are allowed, as the bit field of ``…_authorized_operations`` (KIP-430)."""
         bits = 0
         for operation in candidates:

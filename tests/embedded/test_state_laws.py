@@ -14,6 +14,7 @@ from console.embedded.state.change_log import RETENTION
 from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.coordinators import partition_of
 from console.embedded.state.java_hash import java_hash
+from console.embedded.state.liveness import broker_back, broker_lost
 from console.embedded.state.placement import new_topic, striped
 from console.embedded.state.propagation import Propagation
 from console.embedded.state.table import Table
@@ -78,13 +79,13 @@ class Cluster(RuleBasedStateMachine):
     @rule(broker=st.sampled_from(BROKERS))
     def down(self, broker: int) -> None:
         if self.state.brokers[broker].alive:
-            self.state.broker_lost(broker)
+            broker_lost(self.state, broker)
         self.remember()
 
     @rule(broker=st.sampled_from(BROKERS))
     def up(self, broker: int) -> None:
         if not self.state.brokers[broker].alive:
-            self.state.broker_back(broker)
+            broker_back(self.state, broker)
         self.remember()
 
     @invariant()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from console.embedded.clock import ManualClock
 from console.embedded.cluster import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
+from console.embedded.state.liveness import broker_back, broker_lost
 from console.embedded.state.placement import new_topic
 from console.embedded.state.reassignment import is_moving
 from console.embedded.state.values import NO_LEADER, Partition
@@ -63,9 +64,9 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
     state = cluster.state
     match action:
         case ("down", int(broker)) if len(state.alive()) > 1:
-            state.broker_lost(broker) if broker in state.alive() else None
+            broker_lost(state, broker) if broker in state.alive() else None
         case ("up", int(broker)):
-            state.broker_back(broker) if broker not in state.alive() else None
+            broker_back(state, broker) if broker not in state.alive() else None
         case ("wait", float(seconds)):
             for _ in range(3):  # what was begun gets to its sleep, and out of it
                 await asyncio.sleep(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from console.embedded.configs.definitions import release_configs
@@ -58,10 +57,3 @@ def _controller_port(port: int) -> int:
 def layers_of(cluster: EmbeddedCluster, broker_id: int, view: View) -> BrokerLayers:
     """What a broker goes by, as this view has it."""
     return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
-
-
-def changed_layers(layers: BrokerLayers, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
-    """The same broker with these values for itself, or for all brokers."""
-    if own:
-        return BrokerLayers(layers.configs, values, layers.cluster_default, layers.static)
-    return BrokerLayers(layers.configs, layers.own, values, layers.static)

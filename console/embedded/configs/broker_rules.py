@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from console.embedded.configs.broker_file import changed_layers
 from console.embedded.configs.definitions import ReleaseConfigs
 from console.embedded.configs.inheritance import BrokerLayers, without_listener
 from console.embedded.configs.messages import ConfigMessages
@@ -62,7 +61,7 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: C
                 "Cannot update these configs at default cluster level, broker id must be specified: "
                 + said.keys(per_broker, per_listener)
             )
-    after = changed_layers(layers, values, own=own)
+    after = layers.with_values(values, own=own)
     _check_together(layers, after)
     _check_running(layers, after)
     _check_hidden(configs, values, _listener_names(after))

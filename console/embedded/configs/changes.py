@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.configs.operations import Operation
 from console.embedded.configs.problems import ConfigProblem
-from console.embedded.context import CLUSTER_RESOURCE
+from console.model.acl import CLUSTER_NAME
 from console.model.codes import GROUP, TOPIC
 from console.model.config import ConfigResource
 
@@ -55,7 +55,7 @@ def rights_problem(resource: ConfigResource, *, told: bool = True) -> RightsProb
             ("GROUP", resource.name),
         )
     else:
-        on = ("CLUSTER", CLUSTER_RESOURCE)
+        on = ("CLUSTER", CLUSTER_NAME)
         code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
     return RightsProblem(code, message if told else None, on)
 

@@ -54,6 +54,12 @@ class BrokerLayers:
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
+    def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
+        """The same broker with these values set for itself, or with own=False for all brokers."""
+        if own:
+            return BrokerLayers(self.configs, values, self.cluster_default, self.static)
+        return BrokerLayers(self.configs, self.own, values, self.static)
+
     def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
         """What was set anywhere, the strongest first."""
         yield DYNAMIC_BROKER_CONFIG, self.own

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.context import CLUSTER_RESOURCE, RequestContext
+from console.embedded.context import RequestContext
 from console.embedded.handlers.common import NO_TIME
 from console.embedded.rights.acl_filters import ANY, MATCH
 from console.embedded.rights.acl_numbers import close_if_unset
@@ -20,7 +20,7 @@ from console.embedded.rights.messages import (
     refusal,
 )
 from console.embedded.state.change_limit import MAX_RECORDS
-from console.model.acl import Acl
+from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 _CLUSTER = AclResourceType.parse("CLUSTER")
@@ -93,7 +93,7 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 def _bad_name(acl: Acl) -> _Result | None:
     """What the broker refuses before it asks the controller."""
-    if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_RESOURCE:
+    if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return _Result(ErrorCode.invalid_request, CLUSTER_NAME_ONLY)
     if not acl.resource_name:
         return _Result(ErrorCode.invalid_request, EMPTY_RESOURCE_NAME)

@@ -11,8 +11,9 @@ from importlib import import_module
 from typing import Any
 
 from console.embedded.configs.describe import described as describe
-from console.embedded.context import CLUSTER_RESOURCE, RequestContext
+from console.embedded.context import RequestContext
 from console.embedded.registry import handler
+from console.model.acl import CLUSTER_NAME
 from console.model.codes import BROKER, SET, AlterOp
 from console.model.config import ConfigEntry, ConfigResource
 
@@ -26,7 +27,7 @@ class _AllRights(RequestContext):
         self,
         operation: str,  # noqa: ARG002
         resource: str = "CLUSTER",  # noqa: ARG002
-        name: str = CLUSTER_RESOURCE,  # noqa: ARG002
+        name: str = CLUSTER_NAME,  # noqa: ARG002
     ) -> bool:
         """Yes: the proposal's own right was checked."""
         return True

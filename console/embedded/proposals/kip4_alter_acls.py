@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.context import CLUSTER_RESOURCE, RequestContext
+from console.embedded.context import RequestContext
 from console.embedded.proposals.common import is_misrouted, repeated
 from console.embedded.rights.acl_filters import LITERAL
-from console.model.acl import Acl
+from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, Permission
 from console.wire.proposals import kip4 as wire
 
@@ -72,7 +72,7 @@ def _action_refusal(resource: wire.Resource, action: wire.AclAction) -> int:
         action.action in (wire.Action.DELETE, wire.Action.ADD)
         and resource.resource_type in _TYPES
         and resource.resource_name
-        and (not is_cluster or resource.resource_name == CLUSTER_RESOURCE)
+        and (not is_cluster or resource.resource_name == CLUSTER_NAME)
         and action.acl.acl_operation in _OPERATIONS
         and action.acl.acl_permission_type in _PERMISSIONS
         and type_

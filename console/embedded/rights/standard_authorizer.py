@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from console.embedded.rights.acl_filters import LITERAL, PREFIXED, WILDCARD, covering
 from console.embedded.state.acl_table import AclTable, Pattern, acls_of, acls_on
-from console.embedded.state.tables import View
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, Permission
+
+if TYPE_CHECKING:
+    from console.embedded.state.tables import View
 
 EVERYBODY = "User:*"
 _DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")

@@ -10,7 +10,6 @@ from console.embedded.clock import Clock, SystemClock
 from console.embedded.groups.group import Group
 from console.embedded.records.log import PartitionLog
 from console.embedded.state.change_log import Change, ChangeLog
-from console.embedded.state.liveness import after_loss, after_return
 from console.embedded.state.table import ABSENT
 from console.embedded.state.tables import Tables, View
 from console.embedded.state.topic_index import TopicIndex
@@ -225,14 +224,6 @@ class ClusterState:
         """Make another broker the active controller."""
         self.controller_epoch += 1
         return self.put("controller", 0, broker_id)
-
-    def broker_lost(self, broker_id: int) -> int:
-        """A broker is gone: it leaves the ISRs, others lead in its place, and another is the controller if it was."""
-        return after_loss(self, broker_id)
-
-    def broker_back(self, broker_id: int) -> int:
-        """A broker is back: its replicas are in sync again, and partitions without a leader get theirs."""
-        return after_return(self, broker_id)
 
 
 def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from console.embedded.state.cluster_state import ClusterState
 from console.embedded.state.reassignment import completed
 from console.embedded.state.values import NO_LEADER, BrokerNode, Partition, Topic
 
-if TYPE_CHECKING:
-    from console.embedded.state.cluster_state import ClusterState
 
-
-def after_loss(state: ClusterState, broker_id: int) -> int:
-    """Fence a broker and move its leaderships. The result is the log's end."""
+def broker_lost(state: ClusterState, broker_id: int) -> int:
+    """Fence a broker: it leaves the ISRs, other replicas lead its partitions, and another broker is the controller if
+    it was. Returns the log's end."""
     broker = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=False))
     alive = frozenset(state.alive())
@@ -24,8 +22,9 @@ def after_loss(state: ClusterState, broker_id: int) -> int:
     return state.log.end
 
 
-def after_return(state: ClusterState, broker_id: int) -> int:
-    """Unfence a broker and let it catch up at once. The result is the log's end."""
+def broker_back(state: ClusterState, broker_id: int) -> int:
+    """Unfence a broker: its replicas are in sync at once, and partitions without a leader get theirs. Returns the
+    log's end."""
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
     alive = frozenset(state.alive())
