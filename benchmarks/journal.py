@@ -33,10 +33,11 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
     """The lines of a journal: each change sets a key of one of a thousand topics. unfinished: a change whose answer was
     never written."""
     from console.journal.lines import intent_line, note_line
-    from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who
+    from console.journal.records import Answered, Ended, Entry, Intent
     from console.model.changes import Status
     from console.model.codes import ConfigSource, ConfigType
     from console.model.config import ConfigEntry, topic_resource
+    from console.model.journal_lines import Origin, Request, Sending, Who
     from console.plan.edits import SetConfig
     from console.plan.staged import Staged
 
@@ -57,7 +58,8 @@ def lines(changes: int, unfinished: int | None) -> Iterator[bytes]:
 
 def write(first: Path, changes: int, unfinished: int | None, *, single: bool) -> int:
     """A journal; its bytes."""
-    from console.journal.segments import SEGMENT_BYTES, segment_path
+    from console.journal.segments import SEGMENT_BYTES
+    from console.model.journal_lines import segment_path
 
     first.parent.mkdir(parents=True, exist_ok=True)
     number, written, total = 1, 0, 0

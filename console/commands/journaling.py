@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from console.commands.opening_journal import journal_of
 from console.journal.file import JournalFile
-from console.journal.records import Answered, Ended, Entry, Intent, Note, Request, Sending, this_operator, this_process
+from console.journal.records import Answered, Ended, Entry, Intent, Note, this_operator, this_process
 from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome
 from console.model.config import topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Request, Sending
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict

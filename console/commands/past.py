@@ -14,11 +14,12 @@ from console.commands.look import look, read_again
 from console.commands.opening_journal import journal_of
 from console.journal.file import Contents, JournalFile
 from console.journal.history import Change, Due, History, State, history, latest_changes
-from console.journal.records import Closed, Decided, Mended, Settled, Told, still_runs, this_operator
+from console.journal.records import Closed, Decided, Settled, still_runs, this_operator
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Mended, Told
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
 from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot

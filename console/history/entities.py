@@ -28,15 +28,28 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from urllib.parse import unquote
 
+from console.model.codes import AlterOp, ResourceType, ScramMechanism
+
 DEFAULT = "<default>"
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
-    {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
+    {number: name.lower().replace("_", "-") for number, name in ResourceType.NAMES.items()}
 )
-"""The type of what a config belongs to, by Kafka's number (ConfigResource.Type)."""
+"""The type of what a config belongs to (`topic`, `client-metrics` …), by Kafka's number (ConfigResource.Type)."""
+CONFIG_OPS: Mapping[int, str] = MappingProxyType({number: name.lower() for number, name in AlterOp.NAMES.items()})
+"""What is done to a config (`set`, `delete` …), by Kafka's number (AlterConfigOp.OpType)."""
+MECHANISMS: Mapping[int, str] = MappingProxyType(
+    {number: ScramMechanism(number).label for number in ScramMechanism.NAMES}
+)
+"""SCRAM mechanisms as Kafka's tools write them, by Kafka's number."""
 ACL_SET = "set"
 """The value of an ACL that is there."""
 _PART_ORDER = ("user", "client-id", "ip")
 _ESCAPED = frozenset("%,=:<>")
+
+
+def named(names: Mapping[int, str], code: int) -> str:
+    """A code's name; ``UNKNOWN(n)`` where it has none, as `console.model.codes` writes it."""
+    return names.get(code, f"UNKNOWN({code})")
 
 
 def config_key(entity_type: str, name: str) -> str:

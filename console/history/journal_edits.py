@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +18,19 @@ from console.history.entities import (
     scram_value,
 )
 from console.history.redact import is_secret
+from console.model.journal_lines import (
+    ClosedLine,
+    DecidedLine,
+    IntentLine,
+    Json,
+    Mended,
+    OutcomeLine,
+    Sending,
+    SettledLine,
+    Told,
+    line_of,
+    read_line,
+)
 
 # The edits of a journal, as what they set: entity, attribute, operation and value, spelled as all sources are.
 
@@ -120,17 +132,7 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     )
 
 
-# The lines of a journal that kac keeps: JSON objects, a change's intent and what became of it (docs/trust.md).
-#
-# Read here by themselves, since executors have nothing else of kac; a test holds them equal to what kac itself reads.
-
-VERSION = 1
-UNPROVEN = "Nothing changed: apply again."
-"""The remedy with which former versions said "not applied" of a request whose answer was lost, without a proof."""
-
-
-class BadLine(ValueError):
-    """A line that is no record: why, in words."""
+# What of a line counts for rows: how each edit of a change ended, and who made it.
 
 
 @dataclass(frozen=True)
@@ -156,110 +158,41 @@ class Intent:
     edits: tuple[Edit, ...]
 
 
-@dataclass(frozen=True)
-class Note:
-    """What became of a change. sent: the request that goes out. ended: by the edit's place, (status, error name,
-    message). found: by the edit's place, the status that a later look or an operator gave."""
-
-    change: int
-    at: datetime
-    sent: int | None = None
-    ended: Mapping[int, tuple[str, str | None, str | None]] | None = None
-    found: Mapping[int, str] | None = None
-
-
-@dataclass(frozen=True)
-class Mended:
-    """The line before had been cut, and was ended by hand."""
-
-
-@dataclass(frozen=True)
-class Other:
-    """A record that says nothing of how a change went."""
-
-
-Record = Intent | Note | Mended | Other
+Note = Sending | OutcomeLine | SettledLine | DecidedLine
+"""What says how a change went."""
+Record = Intent | Note | Told | ClosedLine | Mended
 
 _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
-_STATUSES = frozenset({"applied", "valid", "unchecked", "failed", "not applied", "unknown"})
 
 
 def record(line: bytes) -> Record:
     """What a line says. Raises BadLine."""
-    try:
-        data = json.loads(line)
-    except ValueError:
-        raise BadLine("it is no JSON") from None
-    if not isinstance(data, dict):
-        raise BadLine("it is no JSON object")
-    if data.get("v") != VERSION:
-        raise BadLine("its version is none that is known here")
-    try:
-        return _record(data)
-    except BadLine:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise BadLine(f"it is not in the journal's form ({type(error).__name__})") from None
+    return read_line(line, _record)
 
 
-def time_of(text: str) -> datetime:
-    """A time as the journal writes it, UTC with milliseconds; Python 3.10 does not take the Z."""
-    return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+def _record(data: Json) -> Record:
+    line = line_of(data)
+    return _intent(line) if isinstance(line, IntentLine) else line
 
 
-def _record(data: Mapping[str, Any]) -> Record:
-    kind = data["kind"]
-    if kind == "intent":
-        return _intent(data)
-    if kind == "sending":
-        return Note(int(data["change"]), time_of(data["at"]), sent=int(data["request"]))
-    if kind == "outcome":
-        ended = {int(place): _ended(how) for place, how in data["edits"].items()}
-        return Note(int(data["change"]), time_of(data["at"]), ended=ended)
-    if kind == "settled":
-        found = {int(place): _status(status) for place, status in data["edits"].items()}
-        return Note(int(data["change"]), time_of(data["at"]), found={p: s for p, s in found.items() if s == "applied"})
-    if kind == "decided":
-        said = {int(place): _status(status) for place, status in data["edits"].items()}
-        return Note(int(data["change"]), time_of(data["at"]), found=said)
-    if kind == "mended":
-        return Mended()
-    if kind in ("closed", "told"):
-        return Other()
-    raise BadLine("its kind is none that is known here")
-
-
-def _ended(how: Mapping[str, Any]) -> tuple[str, str | None, str | None]:
-    status = _status(how["status"])
-    if status == "not applied" and how.get("remedy") == UNPROVEN:
-        status = "unknown"
-    return status, how.get("error"), how.get("message")
-
-
-def _status(text: str) -> str:
-    if text not in _STATUSES:
-        raise ValueError(text)
-    return text
-
-
-def _intent(data: Mapping[str, Any]) -> Intent:
-    requests = {place: n for n, request in enumerate(data["requests"]) for place in request["edits"]}
-    who, origin = data["who"], data["from"]
+def _intent(line: IntentLine) -> Intent:
+    requests = {place: number for number, request in enumerate(line.requests) for place in request.edits}
+    who = line.who
     return Intent(
-        int(data["change"]),
-        time_of(data["at"]),
-        origin["host"],
-        origin["door"],
-        _principal(who["principal"]),
-        f"{who['os_user']} (by {who['sudo_user']})" if who["sudo_user"] else who["os_user"],
-        who["ssh_client"] or None,
+        line.change,
+        line.at,
+        line.origin.host,
+        line.origin.door,
+        _principal(who.principal),
+        f"{who.os_user} (by {who.sudo_user})" if who.sudo_user else who.os_user,
+        who.ssh_client or None,
         tuple(
             Edit(
-                settings_of(entry["edit"], entry["was"]),
+                settings_of(each.edit, each.was),
                 requests.get(place),
-                int(entry["reverts"][0]) if "reverts" in entry else None,
+                None if each.reverts is None else each.reverts[0],
             )
-            for place, entry in enumerate(data["edits"])
+            for place, each in enumerate(line.edits)
         ),
     )
 

@@ -16,23 +16,33 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.arrow_schema import arrow_schema
-from console.history.journal_edits import BadLine, Intent, Mended, Note, record
+from console.history.journal_edits import Intent, Note, record
 from console.history.redact import blot
 from console.history.schema import JOURNAL, QUARANTINE
+from console.model.journal_lines import (
+    APPLIED,
+    FINAL,
+    SUFFIX,
+    BadLine,
+    DecidedLine,
+    Mended,
+    OutcomeLine,
+    Sending,
+    SettledLine,
+    cluster_of,
+    final_status,
+    segment_folder,
+    segment_number,
+)
 
 # The segments of a journal as one file: ``CLUSTER-ID.jsonl``, then ``CLUSTER-ID.segments/00000002.jsonl`` and so on.
 #
 # Lines are only added to the last one, so that a place in the whole stays what it is.
-
-SUFFIX = ".jsonl"
-FOLDER_SUFFIX = ".segments"
-DIGITS = 8
 
 
 class Segments(io.RawIOBase):
@@ -41,9 +51,8 @@ class Segments(io.RawIOBase):
 
     def __init__(self, first: Path) -> None:
         super().__init__()
-        folder = first.with_name(first.name[: -len(SUFFIX)] + FOLDER_SUFFIX)
-        others = sorted(folder.glob("?" * DIGITS + SUFFIX)) if first.name.endswith(SUFFIX) else []
-        self.paths = [first, *(path for path in others if path.name[:DIGITS].isdigit())]
+        others = segment_folder(first).glob(f"*{SUFFIX}") if first.name.endswith(SUFFIX) else ()
+        self.paths = [first, *sorted(path for path in others if segment_number(path.name) is not None)]
         self._files = [path.open("rb") for path in self.paths]
         self.sizes = [file.seek(0, io.SEEK_END) for file in self._files]
         self._starts = [sum(self.sizes[:place]) for place in range(len(self.sizes))]
@@ -91,9 +100,6 @@ class Segments(io.RawIOBase):
 
 # What a change's lines come to: how each edit of it ended, and the rows that say so. Pure.
 
-OVER = frozenset({"applied", "failed", "not applied"})
-"""How an edit stands when no later line can say more."""
-
 
 @dataclass(frozen=True)
 class Ending:
@@ -108,33 +114,33 @@ class Ending:
 
 
 def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
-    """How each edit stands, by its place. An answer counts before a later look or an operator's word, unless it is that
-    the outcome is unknown."""
+    """How each edit stands, by its place (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
     for note in notes:
-        if note.sent is not None:
-            sent.add(note.sent)
-        for place, (status, error, message) in (note.ended or {}).items():
-            answered[place] = Ending(status, note.at, error, message)
-        for place, status in (note.found or {}).items():
-            if status in OVER:
-                found[place] = Ending(status, note.at)
+        if isinstance(note, Sending):
+            sent.add(note.request)
+        elif isinstance(note, OutcomeLine):
+            for place, ended in note.edits.items():
+                name, message, _ = ended.error or (None, None, None)
+                answered[place] = Ending(ended.status, note.at, name, message)
+        else:
+            # Only that it was applied can be seen in the cluster; an operator may declare that it was not.
+            proves = FINAL if isinstance(note, DecidedLine) else {APPLIED}
+            found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
     return tuple(
         _ending(answered.get(place), found.get(place), edit.request in sent) for place, edit in enumerate(intent.edits)
     )
 
 
 def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending:
-    if answered is not None and answered.status in OVER:
+    answer, later = (None if each is None else each.status for each in (answered, found))
+    status = final_status(answer, later, sent) or "not sent"
+    if answered is not None and answered.status in FINAL:
         return answered
-    if found is not None:
-        error = answered or found
-        return Ending(found.status, found.at, error.error, error.message, is_settled=True)
-    if answered is not None:
-        return Ending("unknown", None, answered.error, answered.message)
-    return Ending("unknown" if sent else "not sent")
+    error = answered or found or Ending(status)
+    return Ending(status, None if found is None else found.at, error.error, error.message, found is not None)
 
 
 def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
@@ -163,7 +169,7 @@ def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iter
 
 def is_over(ends: Iterable[Ending]) -> bool:
     """Whether no later line can say more of a change."""
-    return all(end.status in OVER and not end.is_settled for end in ends)
+    return all(end.status in FINAL and not end.is_settled for end in ends)
 
 
 # kac's journals as rows of the tables `journal` and `quarantine`, from where they were read to the last time.
@@ -225,7 +231,7 @@ class _JournalReader:
 
     def __init__(self, path: Path, remembered: Mapping[str, Any]) -> None:
         self.path = path
-        self.cluster_id = unquote(path.name.removesuffix(SUFFIX))
+        self.cluster_id = cluster_of(path)
         self.rows: list[dict[str, Any]] = []
         self.bad: list[dict[str, Any]] = []
         self.remembered: dict[str, Any] = dict(remembered)
@@ -316,7 +322,7 @@ class _JournalReader:
                 raise BadLine(f"change {found.change} stands there twice; the first counts")
             self._intents[found.change] = found
             self._last = max(self._last, found.change)
-        elif isinstance(found, Note):
+        elif isinstance(found, Sending | OutcomeLine | SettledLine | DecidedLine):
             self._notes.setdefault(found.change, []).append(found)
         else:
             return isinstance(found, Mended)

@@ -17,26 +17,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 from zlib import crc32
 
-from console.journal.lines import BadLine, Numbered, intent_line, note_line, record
+from console.journal.lines import Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges, Touches, slots_of
-from console.journal.records import Intent, Mended, Note
+from console.journal.records import Intent, Note
 from console.journal.segments import (
     SEGMENT_BYTES,
     JournalError,
     Line,
     Segment,
     Where,
-    folder_of,
     line_at,
     lines,
     lines_backward,
-    segment_path,
     segments,
 )
 from console.model.failure import Failure
+from console.model.journal_lines import BadLine, Mended, journal_name, segment_folder, segment_path
 from console.model.numbers import json_text
 from console.safe_files import PRIVATE, open_private, private_folder, write_whole
 
@@ -45,7 +43,8 @@ log = logging.getLogger(__name__)
 LOCK_SECONDS = 3.0
 """How long another console may hold the journal: it does for one record."""
 LOCK_STEP = 0.02
-LONGEST_ID = 120
+LONGEST_NAME = 126
+"""Characters of a file's name."""
 CHECKPOINT_BYTES = 1 << 18
 """The open changes are written down where so many bytes were read to find them."""
 CHECKED = 4096
@@ -126,18 +125,18 @@ class Known:
 
 def journal_path(state: Path, cluster_id: str) -> Path:
     """Where a cluster's journal is. Raises JournalError for an id that no file can be called by."""
-    name = quote(cluster_id, safe="")
-    if not name or len(name) > LONGEST_ID:
+    name = journal_name(cluster_id)
+    if not cluster_id or len(name) > LONGEST_NAME:
         raise JournalError(
             Failure(
                 "NO_JOURNAL",
                 "the cluster tells no id by which a journal could be kept"
-                if not name
+                if not cluster_id
                 else "the cluster's id is too long",
                 f"Look at the brokers, {NO_JOURNAL}.",
             )
         )
-    return state / "journal" / f"{name}.jsonl"
+    return state / "journal" / name
 
 
 class JournalFile:
@@ -262,7 +261,7 @@ class JournalFile:
 
     @property
     def _checkpoint_path(self) -> Path:
-        return folder_of(self.path) / "open.json"
+        return segment_folder(self.path) / "open.json"
 
     def _checkpoint(self, all_: Sequence[Segment]) -> Known | None:
         """What was written of the open changes; None where it does not fit the journal."""

@@ -9,23 +9,10 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from console.journal.lines import Numbered
-from console.journal.records import (
-    Answered,
-    Closed,
-    Decided,
-    Ended,
-    Entry,
-    Intent,
-    Mended,
-    Note,
-    Origin,
-    Sending,
-    Settled,
-    Told,
-    Who,
-)
+from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
 from console.model.changes import Status
 from console.model.failure import Failure
+from console.model.journal_lines import FINAL, UNKNOWN, Mended, Origin, Sending, Told, Who, final_status
 from console.plan.edits import Slot
 from console.plan.staged import Place
 
@@ -39,13 +26,6 @@ class State(StrEnum):
     NOT_SENT = "not sent"
     UNKNOWN = "unknown"
     UNDER_WAY = "under way"
-
-
-_OF_STATUS = {
-    Status.APPLIED: State.APPLIED,
-    Status.FAILED: State.FAILED,
-    Status.NOT_APPLIED: State.NOT_APPLIED,
-}
 
 
 class Decision(NamedTuple):
@@ -85,15 +65,11 @@ class Change:
     def state(self, place: int) -> State:
         """How an edit stands."""
         ended = self.ended.get(place)
-        if ended is not None and ended.status in _OF_STATUS:
-            return _OF_STATUS[ended.status]
-        if place in self.found:
-            return _OF_STATUS[self.found[place]]
-        if self.alive:
+        status = None if ended is None else ended.status
+        found = final_status(status, self.found.get(place), sent=self.request_of.get(place) in self.sent)
+        if self.alive and (found is None or found == UNKNOWN):
             return State.UNDER_WAY
-        if ended is not None or self.request_of.get(place) in self.sent:
-            return State.UNKNOWN
-        return State.NOT_SENT
+        return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
         """Why an edit did not go well, where somebody said so."""
@@ -258,7 +234,7 @@ def _with(change: Change, note: _OfChange) -> Change:
             seen = {place: status for place, status in note.edits.items() if status is Status.APPLIED}
             return replace(change, found={**change.found, **seen}, topic_ids={**change.topic_ids, **note.topic_ids})
         case Decided():
-            said = {place: status for place, status in note.edits.items() if status in _OF_STATUS}
+            said = {place: status for place, status in note.edits.items() if status in FINAL}
             decision = Decision(note.who, note.at, note.why)
             decided = {**change.decided, **dict.fromkeys(said, decision)}
             return replace(change, found={**change.found, **said}, decided=decided)

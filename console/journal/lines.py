@@ -1,39 +1,31 @@
-"""The journal's lines: one JSON object each, with the version of its form. ASCII, so that nothing in it can paint."""
+"""The journal's records as lines, and back: `console.model.journal_lines` has the format, `codes` that of edits."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from console.journal.codes import edit_json, edit_of, was_json, was_of
-from console.journal.records import (
-    Answered,
-    Closed,
-    Decided,
-    Ended,
-    Entry,
-    Intent,
-    Mended,
-    Note,
-    Origin,
-    Request,
-    Sending,
-    Settled,
-    Told,
-    Who,
-)
+from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
 from console.model.changes import Status
 from console.model.failure import Failure
-from console.model.numbers import json_text
+from console.model.journal_lines import (
+    ClosedLine,
+    DecidedLine,
+    EditLine,
+    EndedLine,
+    IntentLine,
+    Json,
+    Mended,
+    OutcomeLine,
+    Sending,
+    SettledLine,
+    Told,
+    encoded,
+    line_of,
+    read_line,
+)
 from console.plan.staged import Place, Staged
-
-VERSION = 1
-UNPROVEN = "Nothing changed: apply again."
-"""The remedy with which former versions said "not applied" of a request whose answer was lost, without a proof."""
-
-Json = dict[str, Any]
 
 
 class Numbered(NamedTuple):
@@ -43,177 +35,79 @@ class Numbered(NamedTuple):
     intent: Intent
 
 
-class BadLine(ValueError):
-    """A line that is no record: why, in words."""
-
-
 def intent_line(number: int, intent: Intent) -> bytes:
     """The line of a change that is about to be sent."""
-    return _line(
-        "intent",
-        {
-            "change": number,
-            "at": _time(intent.at),
-            "context": intent.context,
-            "who": _who(intent.who),
-            "from": {
-                "host": intent.origin.host,
-                "door": intent.origin.door,
-                "pid": intent.origin.pid,
-                "started": intent.origin.started,
-            },
-            "edits": [_entry(entry) for entry in intent.entries],
-            "requests": [{"api": r.api, "broker": r.broker, "edits": r.edits} for r in intent.requests],
-        },
-    )
+    edits = tuple(map(_edit_line, intent.entries))
+    return encoded(IntentLine(number, intent.at, intent.context, intent.who, intent.origin, edits, intent.requests))
 
 
 def note_line(note: Note) -> bytes:
     """The line of anything else."""
     match note:
-        case Sending():
-            return _line("sending", {"change": note.change, "request": note.request, "at": _time(note.at)})
-        case Answered():
-            edits = {str(place): _ended(ended) for place, ended in note.edits.items()}
-            head = {"change": note.change, "request": note.request, "at": _time(note.at)}
-            return _line("outcome", {**head, "edits": edits})
-        case Settled():
-            found = {str(place): status.value for place, status in note.edits.items()}
-            data: Json = {"change": note.change, "at": _time(note.at), "edits": found}
-            if note.topic_ids:
-                data["topic_ids"] = {str(place): topic_id for place, topic_id in note.topic_ids.items()}
-            return _line("settled", data)
-        case Decided():
-            said = {str(place): status.value for place, status in note.edits.items()}
-            head = {"change": note.change, "at": _time(note.at), "who": _who(note.who), "why": note.why}
-            return _line("decided", {**head, "edits": said})
-        case Told():
-            return _line("told", {"change": note.change, "at": _time(note.at)})
-        case Closed():
-            return _line("closed", {"place": list(note.place), "at": _time(note.at), "why": note.why})
-        case Mended():
-            return _line("mended", {"at": _time(note.at), "who": _who(note.who)})
+        case Answered(change, request, at, edits):
+            return encoded(
+                OutcomeLine(change, request, at, {place: _ended_line(each) for place, each in edits.items()})
+            )
+        case Settled(change, at, edits, topic_ids):
+            return encoded(SettledLine(change, at, _texts(edits), topic_ids))
+        case Decided(change, at, edits, who, why):
+            return encoded(DecidedLine(change, at, _texts(edits), who, why))
+        case Closed(place, at, why):
+            return encoded(ClosedLine(place, at, why))
+        case Sending() | Told() | Mended():
+            return encoded(note)
 
 
 def record(line: bytes) -> Numbered | Note:
     """What a line says. Raises BadLine."""
-    try:
-        data = json.loads(line)
-    except ValueError:
-        raise BadLine("it is no JSON") from None
-    if not isinstance(data, dict):
-        raise BadLine("it is no JSON object")
-    if data.get("v") != VERSION:
-        raise BadLine(f"its version is {str(data.get('v'))[:20]}, this kac reads {VERSION}")
-    try:
-        return _record(data)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise BadLine(f"it is not in the journal's form ({type(error).__name__})") from None
+    return read_line(line, _record)
 
 
 def _record(data: Json) -> Numbered | Note:
-    match data["kind"]:
-        case "intent":
-            return Numbered(int(data["change"]), _intent(data))
-        case "sending":
-            return Sending(int(data["change"]), int(data["request"]), _when(data["at"]))
-        case "outcome":
-            edits = {int(place): _ended_of(ended) for place, ended in data["edits"].items()}
-            return Answered(int(data["change"]), int(data["request"]), _when(data["at"]), edits)
-        case "settled":
-            found = {int(place): Status(status) for place, status in data["edits"].items()}
-            topic_ids = {int(place): str(topic_id) for place, topic_id in data.get("topic_ids", {}).items()}
-            return Settled(int(data["change"]), _when(data["at"]), found, topic_ids)
-        case "decided":
-            said = {int(place): Status(status) for place, status in data["edits"].items()}
-            who, why = Who(**data["who"]), str(data["why"])
-            return Decided(int(data["change"]), _when(data["at"]), said, who, why)
-        case "told":
-            return Told(int(data["change"]), _when(data["at"]))
-        case "closed":
-            return Closed(_place(data["place"]), _when(data["at"]), str(data["why"]))
-        case "mended":
-            return Mended(_when(data["at"]), Who(**data["who"]))
-        case kind:
-            raise BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
+    match line_of(data):
+        case IntentLine(change, at, context, who, origin, edits, requests):
+            return Numbered(change, Intent(at, context, who, origin, tuple(map(_entry, edits)), requests))
+        case OutcomeLine(change, request, at, edits):
+            return Answered(change, request, at, {place: _ended(each) for place, each in edits.items()})
+        case SettledLine(change, at, edits, topic_ids):
+            return Settled(change, at, _statuses(edits), topic_ids)
+        case DecidedLine(change, at, edits, who, why):
+            return Decided(change, at, _statuses(edits), who, why)
+        case ClosedLine(place, at, why):
+            return Closed(Place(*place), at, why)
+        case note:
+            return note
 
 
-def _line(kind: str, body: Mapping[str, Any]) -> bytes:
-    return json_text({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
-
-
-def _time(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _when(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def _who(who: Who) -> Json:
-    return {
-        "principal": who.principal,
-        "os_user": who.os_user,
-        "sudo_user": who.sudo_user,
-        "ssh_client": who.ssh_client,
-    }
-
-
-def _place(data: list[int]) -> Place:
-    change, edit = data
-    return Place(int(change), int(edit))
-
-
-def _entry(entry: Entry) -> Json:
+def _edit_line(entry: Entry) -> EditLine:
     staged = entry.staged
-    data: Json = {"edit": edit_json(staged.edit, entry.secret), "was": was_json(staged.was)}
-    if staged.lasts_ms is not None:
-        data["lasts_ms"] = staged.lasts_ms
-    if entry.until is not None:
-        data["until"] = _time(entry.until)
-    if staged.reverts is not None:
-        data["reverts"] = list(staged.reverts)
-    if staged.topic_id is not None:
-        data["topic_id"] = staged.topic_id
-    if entry.overridden:
-        data["overridden"] = True
-    if entry.overrides:
-        data["overrides"] = dict(entry.overrides)
-    return data
-
-
-def _entry_of(data: Json) -> Entry:
-    edit = edit_of(data["edit"])
-    until = _when(data["until"]) if "until" in data else None
-    reverts = _place(data["reverts"]) if "reverts" in data else None
-    staged = Staged(edit, was_of(edit, data["was"]), data.get("lasts_ms"), reverts, data.get("topic_id"))
-    secret = bool(data["edit"].get("secret"))
-    return Entry(staged, until, bool(data.get("overridden")), data.get("overrides", {}), secret)
-
-
-def _intent(data: Json) -> Intent:
-    return Intent(
-        _when(data["at"]),
-        data["context"],
-        Who(**data["who"]),
-        Origin(**data["from"]),
-        tuple(_entry_of(entry) for entry in data["edits"]),
-        tuple(Request(r["api"], r["broker"], tuple(r["edits"])) for r in data["requests"]),
+    edit, was = edit_json(staged.edit, entry.secret), was_json(staged.was)
+    reverts = None if staged.reverts is None else (staged.reverts.change, staged.reverts.edit)
+    return EditLine(
+        edit, was, staged.lasts_ms, entry.until, reverts, staged.topic_id, entry.overridden, entry.overrides
     )
 
 
-def _ended(ended: Ended) -> Json:
-    data: Json = {"status": ended.status.value}
-    if ended.topic_id is not None:
-        data["topic_id"] = ended.topic_id
-    if ended.failure is not None:
-        data |= {"error": ended.failure.name, "message": ended.failure.message, "remedy": ended.failure.remedy}
-    return data
+def _entry(line: EditLine) -> Entry:
+    edit = edit_of(dict(line.edit))
+    reverts = None if line.reverts is None else Place(*line.reverts)
+    staged = Staged(edit, was_of(edit, line.was), line.lasts_ms, reverts, line.topic_id)
+    return Entry(staged, line.until, line.overridden, line.overrides, secret=bool(line.edit.get("secret")))
 
 
-def _ended_of(data: Json) -> Ended:
-    failure = Failure(data["error"], data["message"], data["remedy"]) if "error" in data else None
-    status = Status(data["status"])
-    if status is Status.NOT_APPLIED and failure is not None and failure.remedy == UNPROVEN:
-        status = Status.UNKNOWN
-    return Ended(status, failure, data.get("topic_id"))
+def _ended_line(ended: Ended) -> EndedLine:
+    failure = ended.failure
+    error = None if failure is None else (failure.name, failure.message, failure.remedy)
+    return EndedLine(ended.status.value, error, ended.topic_id)
+
+
+def _ended(line: EndedLine) -> Ended:
+    return Ended(Status(line.status), None if line.error is None else Failure(*line.error), line.topic_id)
+
+
+def _texts(edits: Mapping[int, Status]) -> dict[int, str]:
+    return {place: status.value for place, status in edits.items()}
+
+
+def _statuses(edits: Mapping[int, str]) -> dict[int, Status]:
+    return {place: Status(status) for place, status in edits.items()}

@@ -13,13 +13,21 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from console.journal.lines import UNPROVEN, VERSION, BadLine
+from console.model.journal_lines import (
+    FINAL,
+    UNKNOWN,
+    Json,
+    final_status,
+    read_line,
+    recorded_status,
+    time_of,
+    unknown_kind,
+)
 from console.model.numbers import json_text
 
 Where = TypeVar("Where")
 """The place of a line, by which it is found again."""
 
-_SETTLED = frozenset({"applied", "failed", "not applied"})
 _STRAGGLES = timedelta(days=1)
 """How long a change that ended in the middle is kept once an operator was told: a process of another host, which was
 taken for dead, may still write to it."""
@@ -46,16 +54,12 @@ class _Change(Generic[Where]):
 
     def status(self, place: int) -> str:
         """How an edit ended; ``"unknown"`` where it may have been sent, ``""`` where it was not."""
-        ended = self.ended.get(place)
-        if ended in _SETTLED:
-            return str(ended)
-        if place in self.found:
-            return self.found[place]
-        return "unknown" if ended is not None or any(place in self.requests[n] for n in self.sent) else ""
+        sent = any(place in self.requests[n] for n in self.sent)
+        return final_status(self.ended.get(place), self.found.get(place), sent) or ""
 
     def unknown(self) -> list[int]:
         """The edits whose outcome is unknown."""
-        return [place for place in range(len(self.slots)) if self.status(place) == "unknown"]
+        return [place for place in range(len(self.slots)) if self.status(place) == UNKNOWN]
 
     def is_unheard(self, latest: datetime) -> bool:
         """Whether it ended in the middle and no operator was told. latest: the time of the latest change."""
@@ -73,29 +77,18 @@ class OpenChanges(Generic[Where]):
 
     def take(self, line: bytes, where: Where) -> bool:
         """Take a line; whether it says that the one before was ended by hand. Raises BadLine."""
-        try:
-            data = json.loads(line)
-        except ValueError:
-            raise BadLine("it is no JSON") from None
-        if not isinstance(data, dict):
-            raise BadLine("it is no JSON object")
-        try:
-            if data.get("kind") == "intent":  # of a later version too: no number is given twice
-                self.last = max(self.last, int(data["change"]))
-            if data.get("v") != VERSION:
-                raise BadLine(f"its version is {str(data.get('v'))[:20]}, this kac reads {VERSION}")
-            return self._take(data, where)
-        except BadLine:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise BadLine(f"it is not in the journal's form ({type(error).__name__})") from None
+        return read_line(line, lambda data: self._take(data, where), self._see)
+
+    def _see(self, data: Json) -> None:
+        if data.get("kind") == "intent":  # of a later version too: no number is given twice
+            self.last = max(self.last, int(data["change"]))
 
     def open(self) -> dict[int, list[Where]]:
         """The places of the lines of every open change, and of those that count with it, by its number."""
         self._prune()
         return {number: change.lines for number, change in sorted(self._changes.items())}
 
-    def _take(self, data: dict[str, Any], where: Where) -> bool:
+    def _take(self, data: Json, where: Where) -> bool:
         kind = data["kind"]
         if kind == "intent":
             self._begin(int(data["change"]), data, where)
@@ -105,17 +98,17 @@ class OpenChanges(Generic[Where]):
         number = int(data["place"][0] if kind == "closed" else data["change"])
         change = self._changes.get(number)
         if kind not in _NOTES:
-            raise BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
+            raise unknown_kind(kind)
         if change is not None:
             _NOTES[kind](change, data)
             change.lines.append(where)
         return False
 
-    def _begin(self, number: int, data: dict[str, Any], where: Where) -> None:
+    def _begin(self, number: int, data: Json, where: Where) -> None:
         if number in self._changes:
             return
         edits = data["edits"]
-        at = datetime.fromisoformat(data["at"])
+        at = time_of(data["at"])
         self._latest = at if self._latest is None else max(self._latest, at)
         self._changes[number] = _Change(
             at,
@@ -156,7 +149,7 @@ class OpenChanges(Generic[Where]):
         self._changes = {number: change for number, change in self._changes.items() if number in kept}
 
 
-def slot_key(edit: dict[str, Any]) -> str:
+def slot_key(edit: Json) -> str:
     """The place that an edit changes, equal for all edits of it."""
     if "acl" in edit:
         return json_text(edit["acl"])
@@ -199,27 +192,24 @@ def _words(value: object) -> list[str]:
     return [value] if isinstance(value, str) else [""]
 
 
-def _sending(change: _Change[Any], data: dict[str, Any]) -> None:
+def _sending(change: _Change[Any], data: Json) -> None:
     request = int(data["request"])
     if request < len(change.requests):
         change.sent.add(request)
 
 
-def _outcome(change: _Change[Any], data: dict[str, Any]) -> None:
+def _outcome(change: _Change[Any], data: Json) -> None:
     change.answered.add(int(data["request"]))
     for place, how in data["edits"].items():
-        status = how["status"]
-        if status == "not applied" and how.get("remedy") == UNPROVEN:
-            status = "unknown"
-        change.ended[int(place)] = status
+        change.ended[int(place)] = recorded_status(how)
 
 
-def _settled(change: _Change[Any], data: dict[str, Any]) -> None:
+def _settled(change: _Change[Any], data: Json) -> None:
     _say(change, {place: status for place, status in data["edits"].items() if status == "applied"})
 
 
-def _decided(change: _Change[Any], data: dict[str, Any]) -> None:
-    _say(change, {place: status for place, status in data["edits"].items() if status in _SETTLED})
+def _decided(change: _Change[Any], data: Json) -> None:
+    _say(change, {place: status for place, status in data["edits"].items() if status in FINAL})
 
 
 def _say(change: _Change[Any], edits: dict[str, str]) -> None:
@@ -227,15 +217,15 @@ def _say(change: _Change[Any], edits: dict[str, str]) -> None:
         change.found[int(place)] = status
 
 
-def _told(change: _Change[Any], _data: dict[str, Any]) -> None:
+def _told(change: _Change[Any], _data: Json) -> None:
     change.told = True
 
 
-def _closed(change: _Change[Any], data: dict[str, Any]) -> None:
+def _closed(change: _Change[Any], data: Json) -> None:
     change.lasting.discard(int(data["place"][1]))
 
 
-_NOTES: dict[str, Callable[[_Change[Any], dict[str, Any]], None]] = {
+_NOTES: dict[str, Callable[[_Change[Any], Json], None]] = {
     "sending": _sending,
     "outcome": _outcome,
     "settled": _settled,

@@ -13,29 +13,8 @@ from typing import NamedTuple
 
 from console.model.changes import Status
 from console.model.failure import Failure
+from console.model.journal_lines import Mended, Origin, Request, Sending, Told, Who
 from console.plan.staged import Place, Staged
-
-
-@dataclass(frozen=True, slots=True)
-class Who:
-    """Who changes: as the brokers know them, as the system does, by whom it was asked to be (sudo), and the address
-    that their SSH connection comes from; ``""`` for none."""
-
-    principal: str
-    os_user: str
-    sudo_user: str = ""
-    ssh_client: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a change comes from: the host, the door (console, run, shell, …), the process and when it started, by the
-    system's own count, ``""`` where it does not tell."""
-
-    host: str
-    door: str
-    pid: int
-    started: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +33,6 @@ class Entry:
     secret: bool = False
 
 
-class Request(NamedTuple):
-    """A request of a change: Kafka's name of its API, the broker that has to get it (None: any), its edits' places."""
-
-    api: str
-    broker: int | None
-    edits: tuple[int, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Intent:
     """A change that is about to be sent, all of it."""
@@ -72,15 +43,6 @@ class Intent:
     origin: Origin
     entries: tuple[Entry, ...]
     requests: tuple[Request, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sending:
-    """A request of a change goes out now."""
-
-    change: int
-    request: int
-    at: datetime
 
 
 class Ended(NamedTuple):
@@ -125,28 +87,12 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An operator was shown that a change ended in the middle: a start need not repeat it."""
-
-    change: int
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Closed:
     """An edit that is not to be taken back any more, and why."""
 
     place: Place
     at: datetime
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Mended:
-    """A line that had been cut was ended by hand."""
-
-    at: datetime
-    who: Who
 
 
 Note = Sending | Answered | Settled | Decided | Told | Closed | Mended

@@ -7,12 +7,12 @@ a successor never changes. A change's lines may stand in several segments.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from console.model.failure import Failure
+from console.model.journal_lines import segment_folder, segment_number, segment_path
 
 
 class JournalError(Exception):
@@ -23,12 +23,9 @@ class JournalError(Exception):
         self.failure = failure
 
 
-SUFFIX = ".jsonl"
-FOLDER_SUFFIX = ".segments"
 SEGMENT_BYTES = 1 << 20
 """A change that begins where the last segment has so many bytes begins a new one."""
 BLOCK = 1 << 18
-_NAME = re.compile(r"(\d{8})\.jsonl")
 
 
 class Where(NamedTuple):
@@ -54,24 +51,14 @@ class Segment(NamedTuple):
     size: int
 
 
-def folder_of(first: Path) -> Path:
-    """The folder of all segments but the first, which is at `first`."""
-    return first.with_name(first.name.removesuffix(SUFFIX) + FOLDER_SUFFIX)
-
-
-def segment_path(first: Path, number: int) -> Path:
-    """Where a segment is, from 1."""
-    return first if number == 1 else folder_of(first) / f"{number:08}{SUFFIX}"
-
-
 def segments(first: Path) -> list[Segment]:
     """The segments that there are, with their sizes. Raises OSError."""
     numbers = [1] if first.exists() else []
     try:
-        names = [path.name for path in folder_of(first).iterdir()]
+        names = [path.name for path in segment_folder(first).iterdir()]
     except FileNotFoundError:
         names = []
-    numbers += sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
+    numbers += sorted(number for name in names if (number := segment_number(name)) is not None)
     paths = [(number, segment_path(first, number)) for number in numbers]
     return [Segment(number, path, path.stat().st_size) for number, path in paths]
 

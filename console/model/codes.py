@@ -1,12 +1,17 @@
 """Kafka's numbered names, open at the end: a code of a newer broker keeps its number and loses nothing else.
 
 Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
-org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3.
+org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has enumerations of none of them.
+
+The pipeline on Spark's executors uses them too: Python 3.10, no imports.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 class Code(int):

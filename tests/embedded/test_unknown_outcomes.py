@@ -27,9 +27,10 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state.placement import new_topic, striped
 from console.journal.file import JournalFile
 from console.journal.history import State
-from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who, this_process
+from console.journal.records import Answered, Ended, Entry, Intent, this_process
 from console.model.changes import Status
 from console.model.config import topic_resource
+from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.wire.schemas import api_key

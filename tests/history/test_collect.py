@@ -28,7 +28,7 @@ from console.history.jobs.inputs import Journals
 from console.history.jobs.take_journals import take_journals
 from console.history.store import Lake
 from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Who
+from console.journal.records import Answered, Ended, Entry, Intent
 from console.lake.collect import Report, Step, collect, keep_collecting
 from console.lake.last_state import LastStates
 from console.lake.poll import TYPES, Resource, Value
@@ -36,6 +36,7 @@ from console.model.changes import ScramUser, Status
 from console.model.codes import ScramMechanism
 from console.model.config import broker_resource, topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
 from console.plan.edits import SetConfig, UpsertScram
 from console.plan.staged import Staged

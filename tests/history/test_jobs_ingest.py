@@ -20,9 +20,10 @@ from console.history.jobs.taken import Taken, TooMuchIsBad, UnreadableInput, jud
 from console.history.schema import TABLES
 from console.history.store import Lake
 from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent, Origin, Request, Sending, Who
+from console.journal.records import Answered, Ended, Entry, Intent
 from console.model.changes import Status
 from console.model.config import broker_resource
+from console.model.journal_lines import Origin, Request, Sending, Who
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
 from console.plan.staged import UNREAD, Staged

@@ -19,23 +19,7 @@ from console.history.schema import JOURNAL, QUARANTINE
 from console.journal.file import JournalFile
 from console.journal.history import history
 from console.journal.lines import Numbered, intent_line, note_line
-from console.journal.records import (
-    Answered,
-    Closed,
-    Decided,
-    Ended,
-    Entry,
-    Intent,
-    Mended,
-    Note,
-    Origin,
-    Request,
-    Sending,
-    Settled,
-    Told,
-    Who,
-)
-from console.journal.segments import segment_path
+from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Status
 from console.model.cluster import Partition, ScramCredential, Topic
@@ -55,6 +39,7 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Mended, Origin, Request, Sending, Told, Who, segment_path
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import (
@@ -365,7 +350,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
     assert sorted({row["change_id"] for row in rows.to_pylist()}) == [1, 2]
     places = [sum(map(len, lines[:n])) for n in (1, 2, 4, 6, 7)]
     assert [(row["byte_pos"], row["reason"]) for row in bad.to_pylist()] == [
-        (places[0], "its version is none that is known here"),
+        (places[0], "its version is 9, this kac reads 1"),
         (places[1], "it was cut short, and ended by hand"),
         (places[2], "it is no JSON object"),
         (places[3], "change 1 stands there twice; the first counts"),

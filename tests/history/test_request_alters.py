@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.requests.alters import NO_ANSWER, Change, changes
+from console.history.requests.alters import _READERS, ALTER_KEYS, NO_ANSWER, Change, changes
 from console.history.requests.logged import altered, client_host
 from tests.history.request_lines import Logged, alter_configs, alter_scram, produce
 
@@ -337,3 +337,10 @@ def test_a_change_of_another_form_is_not_passed_over() -> None:
 def test_produce_changes_nothing() -> None:
     assert altered(produce(1).text, END) == []
     assert isinstance(produce(1), Logged)
+
+
+def test_the_numbers_of_the_apis_are_kafkas() -> None:
+    from kio.index import api_key_map
+
+    names = {name.upper(): number for number, name in api_key_map.items()}
+    assert {names[api] for api in _READERS} == ALTER_KEYS

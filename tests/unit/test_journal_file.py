@@ -17,11 +17,12 @@ import pytest
 from console.journal import file as journal_file
 from console.journal.file import Contents, JournalFile, journal_path
 from console.journal.lines import Numbered
-from console.journal.records import Answered, Closed, Ended, Entry, Intent, Mended, Origin, Request, Sending, Who
+from console.journal.records import Answered, Closed, Ended, Entry, Intent
 from console.journal.segments import JournalError
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Mended, Origin, Request, Sending, Who
 from console.plan.edits import SetConfig
 from console.plan.staged import Place, Staged
 
@@ -188,7 +189,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from console.journal.file import JournalFile
 from tests.unit.test_journal_file import AT, INTENT
-from console.journal.records import Sending
+from console.model.journal_lines import Sending
 journal = JournalFile(Path(sys.argv[1]))
 for _ in range(int(sys.argv[2])):
     number = journal.begin(INTENT)

@@ -21,14 +21,8 @@ from console.journal.records import (
     Ended,
     Entry,
     Intent,
-    Mended,
     Note,
-    Origin,
-    Request,
-    Sending,
     Settled,
-    Told,
-    Who,
     still_runs,
     this_operator,
     this_process,
@@ -36,6 +30,7 @@ from console.journal.records import (
 from console.model.changes import NewTopic, Status
 from console.model.config import topic_resource
 from console.model.failure import Failure
+from console.model.journal_lines import Mended, Origin, Request, Sending, Told, Who
 from console.model.quota import QuotaEntity
 from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
 from console.plan.staged import Place, Staged, Was

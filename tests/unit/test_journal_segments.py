@@ -19,19 +19,18 @@ from console.journal import segments as journal_segments
 from console.journal.file import JournalFile, journal_path
 from console.journal.history import history, latest_changes
 from console.journal.lines import Numbered, intent_line, note_line
-from console.journal.records import Answered, Ended, Mended, Note, Sending
+from console.journal.records import Answered, Ended, Note
 from console.journal.segments import (
     BLOCK,
     JournalError,
     Segment,
     Where,
-    folder_of,
     lines,
     lines_backward,
-    segment_path,
     segments,
 )
 from console.model.changes import Status
+from console.model.journal_lines import Mended, Sending, segment_folder, segment_path
 from tests.unit.test_journal_file import AT, INTENT, WHO, numbers
 
 APPLIED = Ended(Status.APPLIED)
@@ -139,7 +138,7 @@ def test_what_is_known_of_the_open_changes_is_never_believed_where_it_does_not_f
     for number in range(20):
         applied(journal, end=number != 3)
     journal.open()
-    spoil(folder_of(path) / "open.json", path)
+    spoil(segment_folder(path) / "open.json", path)
     found, whole = JournalFile(path).open(), JournalFile(path).read()
     assert history(found.records).unfinished()[0].number == history(whole.records).unfinished()[0].number == 4
     assert JournalFile(path).begin(INTENT) == 21

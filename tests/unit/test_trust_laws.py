@@ -11,10 +11,11 @@ from hypothesis import given, settings
 
 from console.commands.journaling import _is_secret
 from console.journal.lines import Numbered, intent_line, record
-from console.journal.records import Entry, Intent, Origin, Request, Who
+from console.journal.records import Entry, Intent
 from console.model.changes import Status
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigEntry, topic_resource
+from console.model.journal_lines import Origin, Request, Who
 from console.model.secret import Secret
 from console.plan.conflicts import conflicts, left_over, rebased, surprises
 from console.plan.edits import (

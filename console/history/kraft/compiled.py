@@ -13,6 +13,7 @@ from functools import cache
 from types import CodeType
 from typing import Any, Generic, TypeVar
 
+from console.history.entities import CONFIG_TYPES
 from console.history.kraft.schemas import (
     BOOLEANS,
     NUMBERS,
@@ -61,7 +62,6 @@ HIDDEN_FIELDS: dict[str, dict[str, str]] = {
 """By record and field, the condition under which it is hidden; {…} is another field that stands before it. Of
 delegation tokens the log has the ids alone, which authenticate nobody without the brokers' own secret."""
 
-_ENTITY_TYPES = {2: "topic", 4: "broker", 8: "broker-logger", 16: "client-metrics", 32: "group"}
 _SHOWN = f'"{HIDDEN}"'
 
 
@@ -80,7 +80,7 @@ class Hiding:
     def is_secret_config(self, config: tuple[int, bytes]) -> bool:
         """Whether a config is secret. config: its resource's type by number, its name; what nobody knows is secret."""
         type_, name = config
-        return is_secret(_ENTITY_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
+        return is_secret(CONFIG_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
 
     def hide(self, value: str) -> str:
         """What is written in place of a value of the row that is being made."""

@@ -11,8 +11,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..entities import ACL_SET, CONFIG_TYPES, acl_attr, acl_key, config_key, quota_key, quota_value, scram_value
-from ..kafka_codes import CONFIG_OPS, MECHANISMS, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES, named
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+
+from ..entities import (
+    ACL_SET,
+    CONFIG_OPS,
+    CONFIG_TYPES,
+    MECHANISMS,
+    acl_attr,
+    acl_key,
+    config_key,
+    named,
+    quota_key,
+    quota_value,
+    scram_value,
+)
 from ..redact import HIDDEN, is_secret
 
 Body = Mapping[str, Any]
@@ -103,10 +116,9 @@ def _delete_acls(_: Body, response: Body) -> Iterator[Change]:
 
 
 def _acl(acl: Body, op: str, pattern_type: int, error: int) -> Change:
-    key = acl_key(named(RESOURCE_TYPES, acl["resourceType"]), named(PATTERN_TYPES, pattern_type), acl["resourceName"])
-    attr = acl_attr(
-        named(PERMISSIONS, acl["permissionType"]), named(OPERATIONS, acl["operation"]), acl["principal"], acl["host"]
-    )
+    resource_type, permission = AclResourceType(acl["resourceType"]), Permission(acl["permissionType"])
+    key = acl_key(resource_type.name, PatternType(pattern_type).name, acl["resourceName"])
+    attr = acl_attr(permission.name, AclOperation(acl["operation"]).name, acl["principal"], acl["host"])
     return _plain("acl", key, attr, op, ACL_SET if op == "set" else None, error)
 
 

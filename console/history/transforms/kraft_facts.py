@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from console.history.entities import ACL_SET, CONFIG_TYPES, DEFAULT
-from console.history.kafka_codes import MECHANISMS, OPERATIONS, PATTERN_TYPES, PERMISSIONS, RESOURCE_TYPES
+from console.history.entities import ACL_SET, CONFIG_TYPES, DEFAULT, MECHANISMS
 from console.history.redact import HIDDEN
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 # The fields of metadata records that changes are told by, out of their JSON. Names are those of Kafka's records.
 
@@ -92,13 +92,14 @@ def quota_value(text: Column) -> Column:
 
 def acl_key(resource_type: Column, pattern_type: Column, name: Column) -> Column:
     """The key of what ACLs are upon, of Kafka's numbers and the name."""
-    return F.concat_ws(":", named(RESOURCE_TYPES, resource_type), named(PATTERN_TYPES, pattern_type), escaped(name))
+    resource, pattern = named(AclResourceType.NAMES, resource_type), named(PatternType.NAMES, pattern_type)
+    return F.concat_ws(":", resource, pattern, escaped(name))
 
 
 def acl_attr(permission: Column, operation: Column, principal: Column, host: Column) -> Column:
     """An ACL upon its resource, of Kafka's numbers and the names."""
-    by_whom = F.concat(named(PERMISSIONS, permission), F.lit(" "), named(OPERATIONS, operation), F.lit(" "), principal)
-    return F.concat(by_whom, F.lit(" from "), host)
+    what, which = named(Permission.NAMES, permission), named(AclOperation.NAMES, operation)
+    return F.concat(what, F.lit(" "), which, F.lit(" "), principal, F.lit(" from "), host)
 
 
 def escaped(name: Column) -> Column:

@@ -25,8 +25,7 @@ from console.embedded.state.values import ScramKey
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.lines import intent_line, note_line
-from console.journal.records import Answered, Ended, Entry, Intent, Origin, Sending, Who
-from console.journal.records import Request as JournalRequest
+from console.journal.records import Answered, Ended, Entry, Intent
 from console.lake.collect import take, write_down
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
@@ -37,6 +36,8 @@ from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import Status
 from console.model.config import ConfigEntry, own_source, topic_resource
+from console.model.journal_lines import Origin, Sending, Who
+from console.model.journal_lines import Request as JournalRequest
 from console.plan.edits import (
     AddAcl,
     AppendConfig,

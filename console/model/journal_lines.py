@@ -1,0 +1,410 @@
+"""The lines of kac's journal and the names of its files: one JSON object a line, with the version of its format
+(docs/trust.md). Pure.
+
+The console writes and reads them, and so does the pipeline on Spark's executors: Python 3.10, standard library. ASCII,
+so that nothing in a line can act on a terminal. An edit, and what stood in its place, stay JSON here: each kind of edit
+reads its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, unquote
+
+from console.model.numbers import json_text
+
+VERSION = 1
+UNPROVEN = "Nothing changed: apply again."
+"""The remedy with which former versions wrote "not applied" of a request whose answer was lost, without proof."""
+APPLIED, NOT_APPLIED, UNKNOWN = "applied", "not applied", "unknown"
+STATUSES = frozenset({APPLIED, "valid", "unchecked", "failed", NOT_APPLIED, UNKNOWN})
+"""How an edit ended, as `console.model.changes.Status` spells it."""
+FINAL = frozenset({APPLIED, "failed", NOT_APPLIED})
+"""Statuses that no later line changes, once an answer has them."""
+
+Json = Mapping[str, Any]
+SUFFIX = ".jsonl"
+_SEGMENT = re.compile(r"(\d{8})\.jsonl")
+T = TypeVar("T")
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
+
+
+class BadLine(ValueError):
+    """A line that is no record; the text says why."""
+
+
+class Who(NamedTuple):
+    """Who changes something: as the brokers know them, as the system does, by whom sudo was called, and the address
+    that their SSH connection comes from; ``""`` for none."""
+
+    principal: str
+    os_user: str
+    sudo_user: str = ""
+    ssh_client: str = ""
+
+
+class Origin(NamedTuple):
+    """Where a change comes from: the host, the door (console, run, shell, …), the process and when it started, by the
+    system's own count, ``""`` if unknown."""
+
+    host: str
+    door: str
+    pid: int
+    started: str = ""
+
+
+class Request(NamedTuple):
+    """A request of a change: Kafka's name of its API, the broker that has to get it (None: any), its edits' places."""
+
+    api: str
+    broker: int | None
+    edits: tuple[int, ...]
+
+
+class EditLine(NamedTuple):
+    """An edit of a change. edit, was: JSON. lasts_ms, until: how long it is to hold. reverts: number of the change and
+    place of the edit that it takes back. topic_id: the topic that it was bound to. overridden: whether it overrode what
+    another client had changed. overrides: configs of a topic that is deleted."""
+
+    edit: Json
+    was: Any
+    lasts_ms: int | None = None
+    until: datetime | None = None
+    reverts: tuple[int, int] | None = None
+    topic_id: str | None = None
+    overridden: bool = False
+    overrides: Mapping[str, str] = _NOTHING
+
+
+class IntentLine(NamedTuple):
+    """A change that is about to be sent, all of it."""
+
+    change: int
+    at: datetime
+    context: str
+    who: Who
+    origin: Origin
+    edits: tuple[EditLine, ...]
+    requests: tuple[Request, ...]
+
+
+class Sending(NamedTuple):
+    """A request of a change is sent now."""
+
+    change: int
+    request: int
+    at: datetime
+
+
+class EndedLine(NamedTuple):
+    """How an edit ended. status: one of STATUSES. error: (name, message, remedy), None where there is none. topic_id:
+    of the topic that it created."""
+
+    status: str
+    error: tuple[str, str, str] | None = None
+    topic_id: str | None = None
+
+
+class OutcomeLine(NamedTuple):
+    """How a request of a change ended, for each of its edits by their places."""
+
+    change: int
+    request: int
+    at: datetime
+    edits: Mapping[int, EndedLine]
+
+
+class SettledLine(NamedTuple):
+    """What a later read of the cluster showed of edits whose outcome was unknown: a status by the edit's place.
+    topic_ids: of topics that were created."""
+
+    change: int
+    at: datetime
+    edits: Mapping[int, str]
+    topic_ids: Mapping[int, str] = _NOTHING
+
+
+class DecidedLine(NamedTuple):
+    """What an operator declared of edits whose outcome was unknown, and why."""
+
+    change: int
+    at: datetime
+    edits: Mapping[int, str]
+    who: Who
+    why: str
+
+
+class Told(NamedTuple):
+    """An operator was shown that a change ended in the middle."""
+
+    change: int
+    at: datetime
+
+
+class ClosedLine(NamedTuple):
+    """An edit that is not to be taken back any more, and why. place: the change's number and the edit's place."""
+
+    place: tuple[int, int]
+    at: datetime
+    why: str
+
+
+class Mended(NamedTuple):
+    """The line before had been cut, and was ended by hand."""
+
+    at: datetime
+    who: Who
+
+
+Line = IntentLine | Sending | OutcomeLine | SettledLine | DecidedLine | Told | ClosedLine | Mended
+
+
+def final_status(ended: str | None, found: str | None, sent: bool) -> str | None:
+    """How an edit stands; None: it was not sent.
+
+    ended: the status of its answer. found: of a later read of the cluster, or an operator's word: they count where the
+    answer's is not final. sent: whether its request was sent.
+    """
+    if ended in FINAL:
+        return ended
+    if found is not None:
+        return found
+    return UNKNOWN if ended is not None or sent else None
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+
+
+def journal_name(cluster_id: str) -> str:
+    """The name of the file of a cluster's journal, its first segment."""
+    return quote(cluster_id, safe="") + SUFFIX
+
+
+def cluster_of(first: Path) -> str:
+    """The id of the cluster whose journal this is."""
+    return unquote(first.name.removesuffix(SUFFIX))
+
+
+def segment_path(first: Path, number: int) -> Path:
+    """Where a segment is, from 1: ``ID.jsonl``, ``ID.segments/00000002.jsonl``."""
+    return first if number == 1 else segment_folder(first) / f"{number:08}{SUFFIX}"
+
+
+def segment_folder(first: Path) -> Path:
+    """The folder of all segments but the first."""
+    return first.with_name(first.name.removesuffix(SUFFIX) + ".segments")
+
+
+def segment_number(name: str) -> int | None:
+    """The number of a segment by the name of its file in that folder; None for a file that is no segment."""
+    found = _SEGMENT.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+# -- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def read_line(line: bytes, read: Callable[[Json], T], seen: Callable[[Json], None] = lambda _: None) -> T:
+    """What `read` makes of a line's JSON: `line_of`, and whatever the caller makes of that.
+
+    seen: gets the JSON before its version is checked; that may be a later one. Raises BadLine: no JSON object, another
+    version, or JSON on which `read` raises one of Python's errors for wrong data.
+    """
+    try:
+        data = json.loads(line)
+    except ValueError:
+        raise BadLine("it is no JSON") from None
+    if not isinstance(data, dict):
+        raise BadLine("it is no JSON object")
+    try:
+        seen(data)
+        if data.get("v") != VERSION:
+            raise BadLine(f"its version is {str(data.get('v'))[:20]}, this kac reads {VERSION}")
+        return read(data)
+    except BadLine:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise BadLine(f"it is not in the journal's form ({type(error).__name__})") from None
+
+
+def unknown_kind(kind: object) -> BadLine:
+    """The error for a line of a kind that this release does not know."""
+    return BadLine(f"its kind {str(kind)[:20]!r} is unknown to this release of kac")
+
+
+def encoded(line: Line) -> bytes:
+    """The line with its end."""
+    kind, body = _body(line)
+    return json_text({"v": VERSION, "kind": kind, **body}, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def time_text(at: datetime) -> str:
+    """A time as the journal writes it: UTC with milliseconds, ``2026-11-21T10:00:00.000Z``."""
+    return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def time_of(text: str) -> datetime:
+    """The time again. Raises ValueError, TypeError and AttributeError for what is none."""
+    # Python 3.10 does not take the Z.
+    return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
+
+
+# -- JSON ----------------------------------------------------------------------------------------------------------
+
+
+def line_of(data: Json) -> Line:
+    """What a line's JSON says. Raises BadLine for an unknown kind, Python's own errors for wrong data."""
+    kind = data["kind"]
+    read = _READERS.get(kind)
+    if read is None:
+        raise unknown_kind(kind)
+    return read(data)
+
+
+def _intent(data: Json) -> IntentLine:
+    return IntentLine(
+        int(data["change"]),
+        time_of(data["at"]),
+        data["context"],
+        Who(**data["who"]),
+        Origin(**data["from"]),
+        tuple(map(_edit, data["edits"])),
+        tuple(Request(each["api"], each["broker"], tuple(each["edits"])) for each in data["requests"]),
+    )
+
+
+def _edit(data: Json) -> EditLine:
+    return EditLine(
+        data["edit"],
+        data["was"],
+        data.get("lasts_ms"),
+        time_of(data["until"]) if "until" in data else None,
+        _place(data["reverts"]) if "reverts" in data else None,
+        data.get("topic_id"),
+        bool(data.get("overridden")),
+        data.get("overrides", _NOTHING),
+    )
+
+
+def recorded_status(ended: Json) -> str:
+    """The status in an edit's part of an outcome. Raises KeyError and ValueError for what is none."""
+    status = _status(ended["status"])
+    return UNKNOWN if status == NOT_APPLIED and ended.get("remedy") == UNPROVEN else status
+
+
+def _ended(data: Json) -> EndedLine:
+    error = (data["error"], data["message"], data["remedy"]) if "error" in data else None
+    return EndedLine(recorded_status(data), error, data.get("topic_id"))
+
+
+def _outcome(data: Json) -> OutcomeLine:
+    edits = {int(place): _ended(each) for place, each in data["edits"].items()}
+    return OutcomeLine(int(data["change"]), int(data["request"]), time_of(data["at"]), edits)
+
+
+def _settled(data: Json) -> SettledLine:
+    topic_ids = {int(place): str(topic_id) for place, topic_id in data.get("topic_ids", {}).items()}
+    return SettledLine(int(data["change"]), time_of(data["at"]), _statuses(data), topic_ids)
+
+
+def _decided(data: Json) -> DecidedLine:
+    who, why = Who(**data["who"]), str(data["why"])
+    return DecidedLine(int(data["change"]), time_of(data["at"]), _statuses(data), who, why)
+
+
+_READERS: Mapping[str, Callable[[Json], Line]] = MappingProxyType(
+    {
+        "intent": _intent,
+        "sending": lambda data: Sending(int(data["change"]), int(data["request"]), time_of(data["at"])),
+        "outcome": _outcome,
+        "settled": _settled,
+        "decided": _decided,
+        "told": lambda data: Told(int(data["change"]), time_of(data["at"])),
+        "closed": lambda data: ClosedLine(_place(data["place"]), time_of(data["at"]), str(data["why"])),
+        "mended": lambda data: Mended(time_of(data["at"]), Who(**data["who"])),
+    }
+)
+
+
+def _statuses(data: Json) -> dict[int, str]:
+    return {int(place): _status(status) for place, status in data["edits"].items()}
+
+
+def _status(text: str) -> str:
+    if text not in STATUSES:
+        raise ValueError(text)
+    return text
+
+
+def _place(data: Any) -> tuple[int, int]:
+    change, edit = data
+    return int(change), int(edit)
+
+
+def _body(line: Line) -> tuple[str, dict[str, Any]]:
+    """The kind, and the fields in the order in which they are written."""
+    at = {"at": time_text(line.at)}
+    match line:
+        case IntentLine():
+            body = {
+                "context": line.context,
+                "who": line.who._asdict(),
+                "from": line.origin._asdict(),
+                "edits": list(map(_edit_json, line.edits)),
+                "requests": [each._asdict() for each in line.requests],
+            }
+            return "intent", {"change": line.change, **at, **body}
+        case Sending():
+            return "sending", {"change": line.change, "request": line.request, **at}
+        case OutcomeLine():
+            ended = {str(place): _ended_json(each) for place, each in line.edits.items()}
+            return "outcome", {"change": line.change, "request": line.request, **at, "edits": ended}
+        case SettledLine():
+            topic_ids = {str(place): topic_id for place, topic_id in line.topic_ids.items()}
+            more = {"topic_ids": topic_ids} if topic_ids else {}
+            return "settled", {"change": line.change, **at, "edits": _by_place(line.edits), **more}
+        case DecidedLine():
+            said = {"who": line.who._asdict(), "why": line.why, "edits": _by_place(line.edits)}
+            return "decided", {"change": line.change, **at, **said}
+        case Told():
+            return "told", {"change": line.change, **at}
+        case ClosedLine():
+            return "closed", {"place": list(line.place), **at, "why": line.why}
+        case Mended():
+            return "mended", {**at, "who": line.who._asdict()}
+
+
+def _by_place(edits: Mapping[int, str]) -> dict[str, str]:
+    return {str(place): status for place, status in edits.items()}
+
+
+def _edit_json(line: EditLine) -> dict[str, Any]:
+    data: dict[str, Any] = {"edit": line.edit, "was": line.was}
+    if line.lasts_ms is not None:
+        data["lasts_ms"] = line.lasts_ms
+    if line.until is not None:
+        data["until"] = time_text(line.until)
+    if line.reverts is not None:
+        data["reverts"] = list(line.reverts)
+    if line.topic_id is not None:
+        data["topic_id"] = line.topic_id
+    if line.overridden:
+        data["overridden"] = True
+    if line.overrides:
+        data["overrides"] = dict(line.overrides)
+    return data
+
+
+def _ended_json(line: EndedLine) -> dict[str, Any]:
+    data: dict[str, Any] = {"status": line.status}
+    if line.topic_id is not None:
+        data["topic_id"] = line.topic_id
+    if line.error is not None:
+        data |= dict(zip(("error", "message", "remedy"), line.error, strict=True))
+    return data
