@@ -133,7 +133,7 @@ def report_start(scenario: str, rounds: int) -> None:
 
 def serve() -> None:
     """An empty cluster of one broker, until the process is ended."""
-    from console.embedded.in_thread import run_in_thread
+    from console.embedded.brokers import run_in_thread
     from console.embedded.spec import ClusterSpec
 
     with run_in_thread(ClusterSpec(brokers=1)) as cluster:

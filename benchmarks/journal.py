@@ -126,7 +126,7 @@ def main() -> None:
         what, bootstrap, change = options.measure
         print(json.dumps(asyncio.run(measured(what, bootstrap, int(change)))))
         return
-    from console.embedded.in_thread import run_in_thread
+    from console.embedded.brokers import run_in_thread
     from console.embedded.spec import ClusterSpec
     from console.journal.file import journal_path
 

@@ -24,7 +24,7 @@ from console.cli.opening import client_of
 from console.commands.run import run_script
 from console.contexts import load as load_contexts
 from console.contexts import resolve
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
 
 LIMIT = 20.0
 BATCH = 2_000

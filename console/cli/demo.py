@@ -20,7 +20,7 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.embedded.faults.faults import Fault
+    from console.embedded.faults import Fault
     from console.embedded.spec import ClusterSpec
 
 
@@ -43,8 +43,8 @@ def run_demo(options: argparse.Namespace) -> int:
     without a terminal for the screen."""
     from console.cli.screen import show
     from console.contexts.configured import Given
-    from console.embedded.in_process import ClusterProcessFailed
-    from console.embedded.storage.state_file import StateFileError
+    from console.embedded.command import ClusterProcessFailed
+    from console.embedded.state_file import StateFileError
 
     try:
         clusters, faults = specs(options), parsed_faults(options)
@@ -78,14 +78,14 @@ def _running(
 ) -> Iterator[dict[str, str]]:
     """Run the clusters; gives the bootstrap addresses of each by name."""
     if options.scenario in OWN_PROCESS:
-        from console.embedded.in_process import run_in_process
+        from console.embedded.command import run_in_process
 
         # The other process has its own start to do: meanwhile this one reads what the screen needs.
         Thread(target=import_module, args=("console.tui.app",), daemon=True).start()
         with run_in_process(argv_of(options)) as bootstrap:
             yield dict.fromkeys(clusters, bootstrap)
         return
-    from console.embedded.in_thread import run_in_thread
+    from console.embedded.brokers import run_in_thread
 
     with ExitStack() as threads:
         addresses = {}

@@ -1,10 +1,12 @@
-"""The time as the cluster sees it; tests set it."""
+"""The time as the cluster sees it, and waiting for it: the machine's clock, or one that tests move."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from typing import Protocol
+
+# The time as the cluster sees it; tests set it.
 
 
 class Clock(Protocol):
@@ -70,3 +72,21 @@ class ManualClock:
         for _, future in sorted(due, key=lambda entry: entry[0]):
             if not future.done():
                 future.set_result(None)
+
+
+# Waiting for the first of two things.
+
+
+async def event_or_time(event: asyncio.Event, clock: Clock, moment: float) -> None:
+    """Wait until the event is set, no longer than until a moment of the cluster's time."""
+    waiting = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(_sleep_until(clock, moment))]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _sleep_until(clock: Clock, moment: float) -> None:
+    await clock.sleep(moment - clock.time())

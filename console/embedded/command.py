@@ -1,4 +1,4 @@
-"""``kac cluster``: the embedded cluster alone, until it is told to stop."""
+"""``kac cluster``: an embedded cluster in this process until a signal ends it, or in a child process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ import ipaddress
 import logging
 import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING
 
-from console.embedded.scenarios.scenario import NAMES, members
-from console.embedded.spec import LOOPBACK, ClusterSpec
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.spec import LOOPBACK, NAMES, RELEASE_NAMES, ClusterSpec, members
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import OneLineEach, complain, put
 
 if TYPE_CHECKING:
-    from console.embedded.faults.faults import Fault
+    from console.embedded.faults import Fault
+
+
+# ``kac cluster``: the embedded cluster alone, until it is told to stop.
 
 FAILED, USAGE = 1, 2
 _DEFAULT_BROKERS = 3
@@ -69,7 +73,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     handler = logging.StreamHandler()
     handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    from console.embedded.storage.state_file import StateFileError
+    from console.embedded.state_file import StateFileError
 
     try:
         asyncio.run(_serve(clusters, faults, until_input_ends))
@@ -102,7 +106,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
     """The faults that the options declare. Raises FaultSyntax, a ValueError."""
     if not options.fault:
         return ()
-    from console.embedded.faults.text import parse_fault
+    from console.embedded.faults import parse_fault
 
     return tuple(parse_fault(text) for text in options.fault)
 
@@ -121,7 +125,7 @@ def _flag(name: str) -> str:
 
 
 async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
-    from console.embedded.cluster import EmbeddedCluster
+    from console.embedded.brokers import EmbeddedCluster
 
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -164,3 +168,63 @@ def _is_loopback(host: str) -> bool:
 def _complain(text: str, code: int) -> int:
     complain(text)
     return code
+
+
+# A cluster in a process of its own, which ends with the one that started it.
+
+START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0
+"""Seconds."""
+_CHILD = "from console.embedded.command import child; raise SystemExit(child())"
+
+
+class ClusterProcessFailed(Exception):
+    """The process ended before it was ready; the text is what it said."""
+
+
+@contextmanager
+def run_in_process(argv: Sequence[str]) -> Iterator[str]:
+    """Start ``kac cluster`` with these options; gives the bootstrap addresses, and stops it at the end.
+
+    Should this process die, the pipe to the other one closes, and it ends too. Raises ClusterProcessFailed.
+    """
+    with TemporaryFile("w+") as errors, _started_process(argv, errors) as process:
+        try:
+            assert process.stdout is not None
+            bootstrap = process.stdout.readline().strip()
+            if not bootstrap:
+                process.wait(START_TIMEOUT)
+                errors.seek(0)
+                raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "it said nothing")
+            yield bootstrap
+        finally:
+            _stop_process(process)
+
+
+def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(  # noqa: S603 - this very interpreter
+        [sys.executable, "-c", _CHILD, *argv],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,  # a file: nobody would read a pipe, and a full one would stop the cluster
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        text=True,
+        start_new_session=True,  # so that Ctrl-C in the terminal is for the console alone
+    )
+
+
+def _stop_process(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def child() -> int:
+    """What runs in the other process; the result is its exit code."""
+    import argparse
+
+    parser = argparse.ArgumentParser(prog="kac cluster")
+    add_options(parser)
+    return run_cluster(parser.parse_args(), until_input_ends=True)

@@ -1,21 +1,33 @@
-"""What a handler knows of the request in hand, beside its payload."""
+"""What a handler knows: the request in hand, its connection, and the cluster."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 
 if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
     from console.embedded.clock import Clock
-    from console.embedded.cluster import EmbeddedCluster
-    from console.embedded.server.session import Session
-    from console.embedded.state.cluster_state import ClusterState
-    from console.embedded.state.tables import View
+    from console.embedded.state import ClusterState, View
+
+
+# Why a broker ends a connection.
+
+
+class CloseConnection(Exception):
+    """The connection is to end now, without an answer; the text is the line for the log.
+
+    Raises nothing further: it is how Kafka treats requests that it can't read or won't have (Processor.close).
+    """
+
+
+# What a handler knows of the request in hand, beside its payload.
 
 ANONYMOUS = "User:ANONYMOUS"
 _operation = cache(AclOperation.parse)
@@ -103,3 +115,40 @@ class RequestContext:
     async def visible(self, within: float | None = None) -> bool:
         """Wait until all live brokers know all changes so far; False where `within` seconds are not enough."""
         return await self.cluster.visible(self.state.log.end, within)
+
+
+# What a broker remembers of one connection.
+
+_numbers = count(1)
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One connection to one broker.
+
+    principal: who it is, None until it has authenticated where that is needed. mechanism: what a handshake chose.
+    exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a header (SaslHandshake v0).
+    ending: why the connection closes once the answer in hand is out, ``""`` while it stays.
+    mute: seconds to take no more requests.
+    software: name and version that the client gave in ApiVersions.
+    """
+
+    broker_id: int
+    host: str
+    port: int
+    principal: str | None = ANONYMOUS
+    mechanism: str | None = None
+    exchange: Any = None
+    raw_tokens: bool = False
+    ending: str = ""
+    mute: float = 0.0
+    software: tuple[str, str] = ("", "")
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether it may send ordinary requests."""
+        return self.principal is not None
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port} to broker {self.broker_id}"

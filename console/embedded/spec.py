@@ -1,16 +1,21 @@
-"""What an embedded cluster is to be like."""
+"""What an embedded cluster is to be like: its specification, the Kafka release, the scenario."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
-    from console.embedded.configs.policy import AlterConfigPolicy
+    from console.embedded.brokers import EmbeddedCluster
+    from console.embedded.config_changes import AlterConfigPolicy
+
+
+# What an embedded cluster is to be like.
 
 LOOPBACK = "127.0.0.1"
 BROKER_LISTENER = "PLAINTEXT"
@@ -65,3 +70,109 @@ class ClusterSpec:
             raise ValueError(f"{self.brokers} brokers don't fit on ports from {self.port}")
         if self.propagation_delay < 0:
             raise ValueError("a propagation delay is not negative")
+
+
+# A Kafka release as clients see it: which APIs in which versions, which features, KRaft or ZooKeeper.
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What brokers of a release tell of themselves in ApiVersions.
+
+    name: as in ``4.3``; kraft: whether a quorum controls it, ZooKeeper otherwise; apis: key -> lowest and highest
+    version; supported: feature -> lowest and highest level; finalized: the levels of a cluster made anew.
+    """
+
+    name: str
+    kraft: bool
+    apis: Mapping[int, Range]
+    supported: Mapping[str, Range] = field(default_factory=dict)
+    finalized: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def number(self) -> tuple[int, int]:
+        """The name as numbers, to compare by: ``(4, 3)``."""
+        major, _, minor = self.name.partition(".")
+        return int(major), int(minor)
+
+
+RELEASE_NAMES = ("2.8", "3.9", "4.3")
+
+
+def release(name: str) -> Release:
+    """The release of a name; ValueError for one that is not of RELEASE_NAMES."""
+    from console.embedded.versions import kafka_2_8, kafka_3_9, kafka_4_3
+
+    releases: tuple[Release, ...] = (kafka_2_8.RELEASE, kafka_3_9.RELEASE, kafka_4_3.RELEASE)
+    known = {each.name: each for each in releases}
+    if name not in known:
+        raise ValueError(f"there is no Kafka {name} here, only {', '.join(RELEASE_NAMES)}")
+    return known[name]
+
+
+# What a scenario is, and which there are.
+
+_PORTS_EACH = 100
+RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A cluster to begin with.
+
+    lay: puts sources under the tables, which are never stored. fill: puts in what is stored. live: what others do in it
+    while it runs, until it is cancelled; None for nothing.
+    """
+
+    fill: Callable[[EmbeddedCluster], None]
+    lay: Callable[[EmbeddedCluster], None] | None = None
+    live: Callable[[EmbeddedCluster], Coroutine[None, None, None]] | None = None
+
+
+NAMES = ("quiet", "incident", "fleet", "large")
+
+
+def scenario(name: str) -> Scenario:
+    """The scenario of one cluster. Raises ValueError for a name that there is not."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise ValueError(f"there is no scenario {name}, only {', '.join(NAMES)}")
+    found: Scenario = import_module(f"console.embedded.scenarios.{module}").SCENARIO
+    return found
+
+
+_MODULES: Mapping[str, str] = {
+    "quiet": "quiet",
+    "incident": "incident",
+    "large": "large",
+    "fleet-production": "incident",
+    "fleet-staging": "quiet",
+    "fleet-old": "quiet",
+}
+
+
+def members(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
+    """The clusters that a scenario consists of, by name, like this specification. Raises ValueError.
+
+    Of a fleet, each differs: one has an incident, one is quiet and like Kafka 3.9, and the old one has ZooKeeper's
+    ways and one broker. Their first ports are 100 apart.
+    """
+    if name != "fleet":
+        scenario(name)
+        return {name: replace(spec, scenario=name, racks=spec.racks or RACKS)}
+    racks = spec.racks or RACKS
+    fleet = {
+        "production": replace(spec, scenario="fleet-production", racks=racks),
+        "staging": replace(spec, scenario="fleet-staging", racks=racks, versions="3.9"),
+        "old": replace(spec, scenario="fleet-old", racks={}, versions="2.8", brokers=1),
+    }
+    return {name: _apart(member, place, name) for place, (name, member) in enumerate(fleet.items())}
+
+
+def _apart(spec: ClusterSpec, place: int, name: str) -> ClusterSpec:
+    """With ports and a state file of its own."""
+    port = spec.port + place * _PORTS_EACH if spec.port else 0
+    path = spec.state_file
+    return replace(spec, port=port, state_file=path and path.with_name(f"{path.stem}-{name}{path.suffix}"))

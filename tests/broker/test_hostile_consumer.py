@@ -7,7 +7,7 @@ import pytest
 from console.admin.groups import describe_groups
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.embedded.groups.subscriptions import subscription
+from console.embedded.group_coordinator import subscription
 from tests.hostile.consumer import HostileConsumer
 from tests.support.kafka_cluster import KafkaCluster
 

@@ -13,13 +13,12 @@ from uuid import UUID
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.acls import StandardAuthorizer
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.context import ANONYMOUS
-from console.embedded.rights.standard_authorizer import StandardAuthorizer
-from console.embedded.scenarios.filling import add_topic, topic_id
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.versions.release import release
+from console.embedded.scenarios.seed import add_topic, topic_id
+from console.embedded.spec import ClusterSpec, release
+from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient

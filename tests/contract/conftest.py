@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.model.secret import Secret
 from tests.contract import acls

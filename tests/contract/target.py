@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from console.embedded.in_thread import ThreadedCluster
+from console.embedded.brokers import ThreadedCluster
 from console.model.secret import Secret
 from tests.contract.answers import differences, plain
 from tests.contract.client import Build, Client, NoAnswer

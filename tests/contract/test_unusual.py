@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from console.embedded.configs.policy import PolicyViolation
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
+from console.embedded.config_changes import PolicyViolation
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from tests.contract import acls

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.state.coordinators import coordinator_of
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.group_coordinator import coordinator_of
 from console.wire.frames import decode_body, split_response
 from console.wire.schemas import response_type
 from tests.embedded.raw_client import RawClient

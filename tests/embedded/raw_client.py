@@ -9,7 +9,7 @@ from ssl import SSLContext
 from types import ModuleType, TracebackType
 from typing import Any, Self
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.wire.frames import decode_body, encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
 

@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.rights.acl_filters import found, matches
+from console.embedded.acls import acls_of, acls_on, found, matches, pattern_of
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios import large
-from console.embedded.scenarios.large_rights import LargeAcls
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.acl_table import acls_of, acls_on, pattern_of
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.tables import View
-from console.embedded.versions.release import release
+from console.embedded.scenarios.large import LargeAcls
+from console.embedded.spec import ClusterSpec, release
+from console.embedded.state import ClusterState, View
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclResourceType, PatternType
 from tests.embedded.some_acls import MADE, POOL, filters

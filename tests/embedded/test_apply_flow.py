@@ -28,13 +28,11 @@ from console.commands.session import Session
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Meanwhile
-from console.embedded.faults.faults import Fault
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Fault, Meanwhile
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.placement import new_topic, striped
+from console.embedded.state import ClusterState
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risks import NAMES

@@ -9,13 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.rights.acl_filters import matches
-from console.embedded.rights.standard_authorizer import StandardAuthorizer
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.tables import View
-from console.embedded.versions.release import release
+from console.embedded.acls import StandardAuthorizer, matches
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.spec import ClusterSpec, release
+from console.embedded.state import ClusterState, View
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.some_acls import HOSTS, OPERATIONS, TYPES, acls

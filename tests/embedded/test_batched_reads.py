@@ -13,7 +13,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.run import run_script
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission

@@ -18,9 +18,9 @@ from console.commands.look import read_again
 from console.commands.past import RevertReport, stage_revert
 from console.commands.session import Session
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 from console.files.plan_file import moved_since, read_plan, write_plan
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism

@@ -9,10 +9,9 @@ from console.admin.client import AdminClient
 from console.admin.cluster import describe_cluster
 from console.admin.settings import ConnectionSettings
 from console.admin.topics import describe_topics
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 
 
 def add_topic(cluster: EmbeddedCluster, name: str, partitions: int = 3, replication: int = 2) -> None:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.values import Topic
+from console.embedded.tables import Topic
 from tests.embedded.raw_client import RawClient
 
 UPGRADE, SAFE, UNSAFE = 1, 2, 3

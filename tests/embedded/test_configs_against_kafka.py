@@ -8,11 +8,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.configs.definitions import CLASS, ConfigDefinition, Definitions, release_configs
-from console.embedded.configs.value_rules import value_error
-from console.embedded.spec import ClusterSpec
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.config_definitions import CLASS, ConfigDefinition, Definitions, release_configs, value_error
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import CLIENT_METRICS, GROUP, SET, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 from tests.embedded.raw_client import RawClient

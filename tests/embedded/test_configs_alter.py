@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.configs.policy import PolicyViolation
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.config_changes import PolicyViolation
+from console.embedded.replicas import new_topic
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, AlterOp
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.wire.proposals import kip133_configs as kip133

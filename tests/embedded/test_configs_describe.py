@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.configs.describe import described
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.config_describe import described_entries
+from console.embedded.replicas import new_topic
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.wire.schemas import for_version
@@ -77,7 +76,7 @@ async def test_the_bytes_say_what_is_described(release: str, version: int, asked
         assert [(result.resource_type, result.resource_name) for result in results] == resources
         assert all((result.error_code, result.error_message) == (0, "") for result in results)
         for resource, result in zip(resources, results, strict=True):
-            entries = described(cluster, 1, resource)
+            entries = described_entries(cluster, 1, resource)
             assert [entry.name for entry in result.configs] == [entry.name for entry in entries]
             for entry, each in zip(entries, result.configs, strict=True):
                 assert (each.value, each.read_only, each.config_source, each.is_sensitive) == (

@@ -6,16 +6,12 @@ from itertools import islice
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.configs.broker_file import layers_of
-from console.embedded.configs.broker_rules import check_broker_values
-from console.embedded.configs.definitions import release_configs
-from console.embedded.configs.group_rules import check_client_metrics, check_group
-from console.embedded.configs.inheritance import NOTHING, BrokerLayers
-from console.embedded.configs.messages import messages_of
-from console.embedded.configs.topic_rules import check_topic
-from console.embedded.spec import ClusterSpec
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.config_changes import config_messages
+from console.embedded.config_definitions import NOTHING, BrokerLayers, release_configs
+from console.embedded.config_describe import layers_of
+from console.embedded.config_rules import check_broker_values, check_client_metrics, check_group, check_topic
+from console.embedded.spec import RELEASE_NAMES, ClusterSpec
 from console.model.codes import BROKER, CLIENT_METRICS, TOPIC
 
 
@@ -30,7 +26,7 @@ def test_all_configs_are_valid(scenario: str, release: str) -> None:
             check_topic(configs, own, NOTHING)
         elif resource.type == BROKER:
             nothing_set = BrokerLayers(configs, NOTHING, NOTHING, NOTHING)
-            check_broker_values(nothing_set, own, messages_of(release), own=bool(resource.name))
+            check_broker_values(nothing_set, own, config_messages(release), own=bool(resource.name))
         elif resource.type == CLIENT_METRICS:
             check_client_metrics(layers_of(cluster, 1, cluster.state.view), own, modern=release == "4.3")
         else:

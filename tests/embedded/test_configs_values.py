@@ -9,13 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.embedded.configs.definitions import ConfigDefinition, release_configs
-from console.embedded.configs.inheritance import BrokerLayers
-from console.embedded.configs.java_values import decimal_number, decimal_text, trimmed, whole_number
-from console.embedded.configs.messages import messages_of
-from console.embedded.configs.topic_rules import inherited_configs, topic_config_error
-from console.embedded.configs.value_rules import canonical, checked, value_error
-from console.embedded.versions.release import RELEASE_NAMES, release
+from console.embedded.config_changes import config_messages
+from console.embedded.config_definitions import (
+    BrokerLayers,
+    ConfigDefinition,
+    canonical_value,
+    checked_value,
+    release_configs,
+    value_error,
+)
+from console.embedded.config_rules import inherited_configs, topic_config_error
+from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
+from console.embedded.spec import RELEASE_NAMES, release
 from console.model.codes import DEFAULT_CONFIG
 
 ALL = [
@@ -38,17 +43,17 @@ def test_kafkas_own_defaults_are_valid() -> None:
     assert len(ALL) > 1000
     for definition in ALL:
         if definition.default is not None:
-            checked(definition, definition.default)
-            assert canonical(definition, definition.default) == definition.default
+            checked_value(definition, definition.default)
+            assert canonical_value(definition, definition.default) == definition.default
 
 
 @given(st.sampled_from(ALL), TEXTS)
 def test_a_value_as_it_is_told_is_valid_and_told_the_same(definition: ConfigDefinition, text: str) -> None:
     error = value_error(definition, text)
     if error is None:
-        told = canonical(definition, text)
+        told = canonical_value(definition, text)
         assert value_error(definition, told) is None
-        assert canonical(definition, told) == told
+        assert canonical_value(definition, told) == told
     else:
         assert definition.name in error
 
@@ -109,15 +114,16 @@ def test_text_is_trimmed_as_in_java() -> None:
 def test_sets_of_keys_are_shown_as_by_the_release() -> None:
     names = ["listeners", "sasl.jaas.config"], ["listener.name.plaintext.ssl.truststore.type"]
     assert (
-        messages_of("4.3").keys(*names) == "[listeners, listener.name.plaintext.ssl.truststore.type, sasl.jaas.config]"
+        config_messages("4.3").keys(*names)
+        == "[listeners, listener.name.plaintext.ssl.truststore.type, sasl.jaas.config]"
     )
     assert (
-        messages_of("3.9").keys(*names)
+        config_messages("3.9").keys(*names)
         == "Set(listeners, sasl.jaas.config, listener.name.plaintext.ssl.truststore.type)"
     )
-    assert messages_of("2.8").keys(["log.dirs", "node.id"]) == "Set(node.id, log.dirs)"
+    assert config_messages("2.8").keys(["log.dirs", "node.id"]) == "Set(node.id, log.dirs)"
     security = ["ssl.keystore.location", "ssl.keystore.type"]
-    assert messages_of("3.9").security_keys(security) == "HashSet(ssl.keystore.type, ssl.keystore.location)"
+    assert config_messages("3.9").security_keys(security) == "HashSet(ssl.keystore.type, ssl.keystore.location)"
 
 
 @pytest.mark.parametrize("name", RELEASE_NAMES)

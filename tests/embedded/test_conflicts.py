@@ -16,15 +16,13 @@ from console.admin.settings import ConnectionSettings
 from console.commands.look import read_again
 from console.commands.session import Session
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Meanwhile
-from console.embedded.faults.faults import Fault
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Fault, Meanwhile
 from console.embedded.recording import Recording
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.change_log import Change
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.placement import new_topic, striped
-from console.embedded.state.table import ABSENT
+from console.embedded.state import ClusterState
+from console.embedded.tables import ABSENT, Change
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity

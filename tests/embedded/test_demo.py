@@ -19,8 +19,7 @@ from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.command import add_options, argv_of
-from console.embedded.scenarios.scenario import NAMES
-from console.embedded.versions.release import RELEASE_NAMES
+from console.embedded.spec import NAMES, RELEASE_NAMES
 from tests.support.terminal import Terminal
 
 HERE = Path(__file__).parents[2]

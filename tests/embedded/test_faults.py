@@ -15,26 +15,28 @@ from kio.schema.errors import ErrorCode
 from kio.schema.index import schema_name_map
 from kio.static.constants import EntityType
 
+from console.embedded.answers import error_answer
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import (
+from console.embedded.faults import (
     BrokerDown,
     Cut,
     Delay,
     Fail,
     FailSome,
+    Fault,
+    Faults,
+    FaultSyntax,
     Garbage,
     HalfFrame,
     Meanwhile,
     Moment,
     MoveController,
     Throttle,
+    parse_fault,
 )
-from console.embedded.faults.faults import Fault, Faults
-from console.embedded.faults.text import FaultSyntax, parse_fault
 from console.embedded.recording import Recording, load, replay
-from console.embedded.registry import handled_apis
-from console.embedded.server.error_answers import error_answer
+from console.embedded.request_pipeline import handled_apis
 from console.model.config import topic_resource
 from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import messages

@@ -17,29 +17,29 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
 from console.contexts import Context
+from console.embedded.answers import CONTROLLER_APIS
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import (
+from console.embedded.faults import (
     BrokerDown,
     Cut,
     Delay,
     Effect,
     Fail,
     FailSome,
+    Fault,
     Garbage,
     HalfFrame,
     Meanwhile,
     Moment,
     MoveController,
     Throttle,
+    parse_fault,
 )
-from console.embedded.faults.faults import Fault
-from console.embedded.faults.text import parse_fault
 from console.embedded.recording import Recording, load, replay
-from console.embedded.server.not_controller import CONTROLLER_APIS
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.placement import new_topic
+from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.changes import (
     AlterConfigs,

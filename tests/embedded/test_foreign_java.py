@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands, Ran
 from tests.support.kafka_jars import KAFKA_4_3, jars, java

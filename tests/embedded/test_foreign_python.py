@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity
 

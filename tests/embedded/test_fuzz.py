@@ -12,13 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.registry import advertised
-from console.embedded.server.closing import CloseConnection
-from console.embedded.server.dispatch import Dispatcher
-from console.embedded.server.session import Session
-from console.embedded.spec import ClusterSpec
-from console.embedded.versions.release import release
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.context import CloseConnection, Session
+from console.embedded.request_pipeline import Dispatcher, advertised
+from console.embedded.spec import ClusterSpec, release
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header

@@ -17,11 +17,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.registry import advertised
-from console.embedded.server.dispatch import Dispatcher
-from console.embedded.spec import ClusterSpec
-from console.embedded.versions.release import release
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.request_pipeline import Dispatcher, advertised
+from console.embedded.spec import ClusterSpec, release
 from console.wire.frames import is_flexible
 from console.wire.schemas import messages
 from tests.embedded.raw_client import header

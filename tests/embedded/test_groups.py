@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.groups.group import State
+from console.embedded.group_coordinator import coordinator_of, ensure_topic
+from console.embedded.groups import GroupState
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.coordinators import coordinator_of, ensure_topic
-from console.embedded.state.placement import new_topic
 from tests.embedded.group_client import GroupClient
 from tests.embedded.raw_client import RawClient
 
@@ -64,7 +64,7 @@ async def both(first: GroupClient, second: GroupClient) -> None:
     assert (await second.synced()).assignment == b"two"
 
 
-def _state_of(cluster: EmbeddedCluster) -> State:
+def _state_of(cluster: EmbeddedCluster) -> GroupState:
     return cluster.state.groups["g"].state
 
 
@@ -72,14 +72,14 @@ async def test_two_members_share(cluster: EmbeddedCluster) -> None:
     async with GroupClient(cluster) as first, GroupClient(cluster) as second:
         await both(first, second)
         assert [await first.heartbeat(), await second.heartbeat()] == [0, 0]
-        assert _state_of(cluster) == State.STABLE
+        assert _state_of(cluster) == GroupState.STABLE
         assert first.generation == 2
         assert await second.leave() == (0, [0])
         assert await first.heartbeat() == REBALANCING
         first.ask_to_join()
         assert [member.member_id for member in (await first.joined()).members] == [first.member_id]
         assert await first.leave() == (0, [0])
-        assert _state_of(cluster) == State.EMPTY
+        assert _state_of(cluster) == GroupState.EMPTY
         assert await first.leave() == (0, [UNKNOWN_MEMBER])
 
 
@@ -136,7 +136,7 @@ async def test_the_first_members_are_gathered_for_a_while(clock: ManualClock) ->
         clock.advance(1.5)
         group = cluster.state.groups["g"]
         await _once(cluster, lambda: group.gathering > clock.time() + 2.9)  # longer: somebody came late
-        assert group.state == State.PREPARING
+        assert group.state == GroupState.PREPARING
         clock.advance(3.1)
         assert len((await first.joined()).members) == 2
         assert (await second.joined()).generation_id == 1

@@ -11,8 +11,8 @@ import time
 
 import pytest
 
-from console.embedded.in_process import ClusterProcessFailed, run_in_process
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
+from console.embedded.command import ClusterProcessFailed, run_in_process
 from console.embedded.spec import ClusterSpec
 
 
@@ -53,7 +53,7 @@ def test_what_prevents_the_start_is_raised() -> None:
 
 
 STARTER = """
-from console.embedded.in_process import run_in_process
+from console.embedded.command import run_in_process
 with run_in_process(["--brokers", "1"]) as bootstrap:
     print(bootstrap, flush=True)
     input()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.embedded.state.java_hash import hash_order, java_hash
+from console.embedded.java import hash_order, java_hash
 
 
 def test_hashes_of_texts() -> None:

@@ -17,13 +17,12 @@ from console.commands import past
 from console.commands.past import settle_unfinished
 from console.commands.session import Session
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Meanwhile
-from console.embedded.faults.faults import Fault
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import Fault, Meanwhile
 from console.embedded.recording import Recording
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.placement import new_topic, striped
+from console.embedded.state import ClusterState
 from console.journal.history import Change, State
 from console.model.changes import Status
 from console.model.config import topic_resource

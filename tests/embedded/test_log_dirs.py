@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.records.log import PartitionLog
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.partition_log import PartitionLog
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights
 from tests.embedded.raw_client import RawClient

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.quotas.encoding import encoded_entries
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.handlers.describe_client_quotas import encoded_entries
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity

@@ -12,7 +12,7 @@ from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.commands.run import FAILED, HINTED, UNAPPLIED, run_script
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 
 FEW, MANY = 500, 2_000
 SPARE = 1.25

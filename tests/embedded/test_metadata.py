@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient

@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.registry import handled_apis
-from console.embedded.scenarios.filling import add_topic, topic_id
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.request_pipeline import handled_apis
+from console.embedded.scenarios.seed import add_topic, topic_id
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.support.rights_table import CASES, SECRET, Case, errors_of

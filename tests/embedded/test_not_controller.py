@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import create, delete, elect, grow, move, topic

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.main import COMMANDS, Command, run
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 from console.plain_output import HANDLER, never_fail, register
 from tests.support.terminal import Terminal
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
-from console.embedded.state.values import ScramCredential, ScramKey
+from console.embedded.tables import ScramCredential, ScramKey
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity

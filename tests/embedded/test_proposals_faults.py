@@ -8,9 +8,9 @@ from typing import Any, get_args, get_origin
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.text import parse_fault
-from console.embedded.server.error_answers import error_answer
+from console.embedded.answers import error_answer
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.faults import parse_fault
 from console.wire.frames import decode_body, encode_body
 from console.wire.proposals import batched_describes as batched_acls
 from console.wire.proposals import kip4 as kip4_acls

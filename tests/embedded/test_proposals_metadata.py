@@ -8,9 +8,9 @@ from kio.schema.metadata.v0.request import MetadataRequest as MetadataRequestV0
 from kio.schema.metadata.v0.request import MetadataRequestTopic as TopicV0
 from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from tests.embedded.proposals_client import ask
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.proposals.notifications import missed, notifications
+from console.embedded.proposals.kip21 import missed, notifications
 from console.embedded.spec import ClusterSpec
 from console.model.codes import BROKER, TOPIC
 from console.model.config import ConfigResource

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.state.values import ScramCredential, ScramKey
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.tables import ScramCredential, ScramKey
 from console.model.quota import QuotaEntity
 from console.wire.proposals import batched_describes as batched_quotas
 from console.wire.proposals import kip248_quotas as wire

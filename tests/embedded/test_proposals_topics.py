@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.wire.proposals.kip4 import (

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.java import sized_hash_order
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.java_hash import sized_hash_order
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from tests.embedded.raw_client import RawClient
 

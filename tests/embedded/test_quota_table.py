@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.quotas import candidates
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.quota_table import candidates
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
 
 NAMES = ("user-000000", "user-000003", "user-999999", "loader", "own")

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.embedded.groups.group import Group, State
-from console.embedded.groups.member import Joined, JoinWish, Synced
-from console.embedded.records.batch import CorruptBatch, InvalidBatch, placed, produced, read_batch
-from console.embedded.records.log import PartitionLog
+from console.embedded.groups import Group, GroupState, Joined, JoinWish, Synced
+from console.embedded.partition_log import CorruptBatch, InvalidBatch, PartitionLog, placed_batch, produced, read_batch
 from tests.embedded.record_batches import START, batch, values
 
 STEPS = st.lists(
@@ -106,7 +104,7 @@ def test_a_batch_with_one_byte_changed_is_refused_or_says_another_place(at: int,
 
 @given(st.integers(0, 2**62), st.integers(0, 2**31 - 1), st.none() | st.integers(0, 2**40))
 def test_a_placed_batch_reads_the_same(offset: int, epoch: int, append_time: int | None) -> None:
-    kept = placed(produced(batch(b"a", b"b")), offset, epoch, append_time)
+    kept = placed_batch(produced(batch(b"a", b"b")), offset, epoch, append_time)
     assert read_batch(kept.data, 0) == kept
     assert (kept.base_offset, kept.last_offset, kept.leader_epoch) == (offset, offset + 1, epoch)
 
@@ -175,11 +173,11 @@ class Story:
 
     def check(self) -> None:
         group = self.group
-        assert (group.state == State.EMPTY) == (not group.members)
+        assert (group.state == GroupState.EMPTY) == (not group.members)
         assert (group.next_deadline is None) == (not group.members and not group.pending)
-        if group.state == State.STABLE:
+        if group.state == GroupState.STABLE:
             assert all(member.joining is None and member.syncing is None for member in group.members.values())
-        if group.state in (State.STABLE, State.COMPLETING):
+        if group.state in (GroupState.STABLE, GroupState.COMPLETING):
             assert group.leader in group.members
             assert group.protocol == "range"
         for client, future in enumerate(self.waiting):
@@ -203,7 +201,7 @@ def test_a_group_holds_together_and_nobody_waits_for_ever(deeds: list[tuple[str,
                 story.now = max(story.now, deadline)
                 story.do("time", 0)
         assert story.waiting == [None] * CLIENTS
-        assert story.group.state == State.EMPTY
+        assert story.group.state == GroupState.EMPTY
 
     asyncio.run(tell())
 
@@ -223,6 +221,6 @@ def test_stand_ins_give_way_to_a_real_member() -> None:
 
     def only_the_second(group: Group) -> None:
         assert [member.id for member in group.members.values()] == ["member 3"]
-        assert group.state == State.COMPLETING
+        assert group.state == GroupState.COMPLETING
 
     asyncio.run(tell(only_the_second))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.records.log_sizes import partition_size
+from console.embedded.partitions import partition_size
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from console.model.config import topic_resource
 from tests.embedded.raw_client import RawClient, framed
 from tests.embedded.record_batches import batch, fetch, fetch_request, produce, produce_request, values

@@ -17,9 +17,9 @@ from console.commands.grammar import parse
 from console.commands.run import Runner
 from console.commands.session import Session
 from console.contexts.context import Context
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 from console.model.config import topic_resource
 from console.model.secret import Secret
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.values import ScramKey
+from console.embedded.tables import ScramKey
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from tests.embedded.raw_client import RawClient

@@ -7,10 +7,10 @@ import struct
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient  # type: ignore[import-untyped]
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.state.values import ScramKey
+from console.embedded.tables import ScramKey
 from console.model.secret import Secret
 from tests.embedded.raw_client import RawClient, framed, header
 

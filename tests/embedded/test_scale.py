@@ -18,8 +18,8 @@ from console.cli.demo import context_of
 from console.commands.session import Session
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.counters import Count
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.request_pipeline import Count
 from console.embedded.scenarios.large import ACLS, TOPICS
 from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity

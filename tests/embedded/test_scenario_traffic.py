@@ -8,14 +8,13 @@ from pathlib import Path
 from console.admin.client import AdminClient
 from console.admin.groups import describe_groups, group_lag, list_groups
 from console.admin.settings import ConnectionSettings
+from console.embedded.brokers import EmbeddedCluster, run_in_thread
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.in_thread import run_in_thread
-from console.embedded.records.log_sizes import partition_size
+from console.embedded.partitions import partition_size
+from console.embedded.replicas import new_topic
 from console.embedded.scenarios.incident import BEHIND, LOADED, THROTTLED
 from console.embedded.scenarios.quiet import GROUPS
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch, produce, values
 

@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 from tests.embedded.raw_client import RawClient, framed, header
 
 METADATA_OF_NONE = header(3, 1) + struct.pack(">i", 0)

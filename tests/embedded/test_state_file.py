@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.scenarios.scenario import members
-from console.embedded.spec import ClusterSpec
-from console.embedded.storage.codecs import CODECS
-from console.embedded.storage.state_file import StateFileError, encode, write
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.spec import ClusterSpec, members
+from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
 from tests.embedded.test_cluster_clients import add_topic
 
@@ -50,15 +48,15 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, scenario: str
 def test_a_write_that_fails_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state"
     cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
-    whole = encode(cluster.state, "quiet")
-    write(path, whole)
+    whole = encode_state(cluster.state, "quiet")
+    write_state(path, whole)
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StateFileError, match="No space left"):
-        write(path, b"other")
+        write_state(path, b"other")
     assert path.read_bytes() == whole
 
 
@@ -73,7 +71,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path: Path, text: str) 
 
 def test_a_file_cut_short_in_the_middle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state"
-    whole = encode(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet")
+    whole = encode_state(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet")
     path.write_bytes(whole.replace(b'"quotas"', b'"quota"'))
     with pytest.raises(StateFileError, match="not whole"):
         EmbeddedCluster(ClusterSpec(scenario="quiet", state_file=path))
@@ -81,7 +79,7 @@ def test_a_file_cut_short_in_the_middle_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_of_another_scenario_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state"
-    write(path, encode(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet"))
+    write_state(path, encode_state(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet"))
     with pytest.raises(StateFileError, match="belongs to scenario quiet"):
         EmbeddedCluster(ClusterSpec(scenario="incident", state_file=path))
 

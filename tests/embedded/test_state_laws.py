@@ -10,17 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from console.embedded.clock import ManualClock
-from console.embedded.state.change_log import RETENTION
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.coordinators import partition_of
-from console.embedded.state.java_hash import java_hash
-from console.embedded.state.liveness import broker_back, broker_lost
-from console.embedded.state.placement import new_topic, striped
-from console.embedded.state.propagation import Propagation
-from console.embedded.state.table import Table
-from console.embedded.state.tables import TABLE_NAMES
-from console.embedded.state.values import NO_LEADER, BrokerNode
-from console.embedded.versions.release import release
+from console.embedded.group_coordinator import partition_of
+from console.embedded.java import java_hash
+from console.embedded.replicas import broker_back, broker_lost, new_topic, striped
+from console.embedded.spec import release
+from console.embedded.state import TABLE_NAMES, ClusterState, Propagation
+from console.embedded.tables import NO_LEADER, RETENTION, BrokerNode, Table
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 

@@ -11,13 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
-from console.embedded.throttling.rates import SPAN, WINDOW, WINDOWS, Rate
-from console.embedded.throttling.run_time import Timed
-from console.embedded.throttling.tokens import TokenBucket
+from console.embedded.throttling import SPAN, WINDOW, WINDOWS, Rate, Timed, TokenBucket
 from console.model.quota import QuotaEntity
 from tests.embedded.raw_client import RawClient
 from tests.embedded.record_batches import batch, fetch_request, produce_request, values

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.scenarios.large import TOPICS
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from tests.embedded.proposals_client import Rights

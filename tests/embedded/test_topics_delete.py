@@ -9,9 +9,9 @@ from uuid import UUID
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from console.model.quota import QuotaEntity
 from tests.embedded.proposals_client import Rights
 from tests.embedded.raw_client import RawClient

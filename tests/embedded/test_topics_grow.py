@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic
 from tests.embedded.proposals_client import Rights
 from tests.embedded.raw_client import RawClient
 from tests.embedded.topic_requests import grow

@@ -7,18 +7,15 @@ import asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.handlers.create_partitions import grow, planned_growth
+from console.embedded.handlers.elect_leaders import elect, elect_all
+from console.embedded.refusals import DONE, Refusal
+from console.embedded.replicas import broker_back, broker_lost, is_moving, move, new_topic
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.liveness import broker_back, broker_lost
-from console.embedded.state.placement import new_topic
-from console.embedded.state.reassignment import is_moving
-from console.embedded.state.values import NO_LEADER, Partition
-from console.embedded.topics.creating import PlannedTopic, Planner, WantedTopic, create
-from console.embedded.topics.electing import elect, elect_all
-from console.embedded.topics.growing import grow, planned_growth
-from console.embedded.topics.moving import move
-from console.embedded.topics.refusal import DONE, Refusal
+from console.embedded.tables import NO_LEADER, Partition
+from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create
 
 GOOD = st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True).map(tuple)
 ANY = st.lists(st.integers(0, 4), max_size=4).map(tuple)

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.clock import ManualClock
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.replicas import cancelled, caught_up, is_moving, new_partition, new_topic, reassigned
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_partition, new_topic
-from console.embedded.state.reassignment import cancelled, caught_up, is_moving, reassigned
-from console.embedded.state.values import Partition
+from console.embedded.tables import Partition
 from console.model.config import topic_resource
 from tests.embedded.proposals_client import Rights, until
 from tests.embedded.raw_client import RawClient

@@ -21,12 +21,10 @@ from console.commands.look import read_again
 from console.commands.past import stage_revert
 from console.commands.session import Session
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Delay, Fail, Meanwhile
-from console.embedded.faults.faults import Fault
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Fail, Fault, Meanwhile
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.state.placement import new_topic, striped
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import topic_resource

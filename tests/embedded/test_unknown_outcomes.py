@@ -21,10 +21,9 @@ from console.commands.outstanding import outstanding
 from console.commands.past import decide, stage_revert
 from console.commands.session import Refused, Session
 from console.contexts.context import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
 from console.journal.file import JournalFile
 from console.journal.history import State
 from console.journal.records import Answered, Ended, Entry, Intent, this_process

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import run
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.cli.main import run
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from tests.support.prune_walk import walk
 

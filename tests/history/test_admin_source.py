@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.history.schema import SNAPSHOT
 from console.lake.admin_source import Cluster, KafkaAdminSource, clusters_of, rows_of

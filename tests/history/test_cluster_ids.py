@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
-from console.embedded.scenarios.filling import add_topic
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.history.cluster_ids import LONGEST, folder_of, id_problem
 from console.history.jobs.inputs import MetadataLog

@@ -18,11 +18,9 @@ import pytest
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.faults.effects import Delay
-from console.embedded.faults.faults import Fault
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
-from console.embedded.scenarios.filling import add_topic, allow, quota, scram_user
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Fault
+from console.embedded.scenarios.seed import add_topic, allow, quota, scram_user
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.history.jobs.inputs import Journals
 from console.history.jobs.take_journals import take_journals

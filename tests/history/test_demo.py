@@ -15,9 +15,9 @@ import pytest
 from console.admin.settings import ConnectionSettings
 from console.contexts import Context
 from console.contexts.context import parse_bootstrap
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
-from console.embedded.storage.state_file import read
+from console.embedded.state_file import read_state
 from console.history.entities import CONFIG_TYPES, config_key
 from console.history.journals import read_journals
 from console.history.kraft.metadata_log import read_log
@@ -118,7 +118,7 @@ def test_metadata_logs_and_journals_are_whole(demo: Demo) -> None:
         assert {row["cluster_id"] for row in rows} == {cluster.cluster_id}
         topics = {json.loads(row["payload"])["name"] for row in rows if row["record_type"] == "TopicRecord"}
         gone = sum(row["record_type"] == "RemoveTopicRecord" for row in rows)
-        state = read(demo.state.with_name(f"clusters-{cluster.name}.json"), f"fleet-{cluster.name}")
+        state = read_state(demo.state.with_name(f"clusters-{cluster.name}.json"), f"fleet-{cluster.name}")
         assert state is not None
         assert state["cluster_id"] == cluster.cluster_id
         assert len(topics) - gone == len(state["tables"]["topics"]["own"])

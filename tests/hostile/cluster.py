@@ -12,8 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.spec import LOOPBACK, ClusterSpec
 from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import api_key, messages

@@ -17,9 +17,9 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 
 from console.admin.groups import consumer_assignment
-from console.embedded.groups.subscriptions import _topics
-from console.embedded.groups.subscriptions import assignment as assignment_of
-from console.embedded.groups.subscriptions import subscription as subscription_of
+from console.embedded.group_coordinator import _topics
+from console.embedded.group_coordinator import assignment as assignment_of
+from console.embedded.group_coordinator import subscription as subscription_of
 from console.wire.bounds_check import MalformedFrame
 from console.wire.config_decoder import ConfigDecoder
 from console.wire.frames import decode_body, decode_request, varint

@@ -11,13 +11,12 @@ from uuid import uuid4
 
 import pytest
 
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.records import batch as batches
-from console.embedded.records.batch import Codec, keyless, record_times
-from console.embedded.server import connection as server_connection
-from console.embedded.server.connection import MAX_EARLY_REQUEST
+from console.embedded import brokers as server_connection
+from console.embedded import partition_log as batches
+from console.embedded.brokers import MAX_EARLY_REQUEST, EmbeddedCluster
+from console.embedded.partition_log import Codec, keyless, record_times
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.state.values import Partition, Topic
+from console.embedded.tables import Partition, Topic
 from console.model.secret import Secret
 from tests.embedded.raw_client import RawClient, framed, header
 

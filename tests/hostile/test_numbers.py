@@ -18,8 +18,8 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
 from console.contexts.console_settings import ConsoleSettings
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.state.values import Partition, Topic
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.tables import Partition, Topic
 from console.model.codes import BROKER, DYNAMIC_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.inheritance import in_terms_of

@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from console.cli.main import run
-from console.embedded.cluster import EmbeddedCluster
+from console.embedded.brokers import EmbeddedCluster
 from console.embedded.spec import ClusterSpec
-from console.embedded.state.values import Partition, ScramCredential, ScramKey, Topic
+from console.embedded.tables import Partition, ScramCredential, ScramKey, Topic
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import broker_resource, topic_resource

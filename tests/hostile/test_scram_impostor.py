@@ -15,9 +15,9 @@ from console.admin.errors import AuthenticationFailed
 from console.admin.link import Link, Nodes
 from console.admin.scram import alter_scram
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.embedded.sasl.credentials import ScramHash, credential_of
+from console.embedded.sasl import ScramHash, credential_of
 from console.embedded.spec import ClusterSpec, SaslSpec
-from console.embedded.state.values import ScramKey
+from console.embedded.tables import ScramKey
 from console.model.changes import AlterScram, Outcome, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret

@@ -21,9 +21,8 @@ from console.commands.history_file import HistoryFile
 from console.commands.session import Session
 from console.contexts import Context
 from console.contexts.configured import Given
-from console.embedded.faults.effects import Delay
-from console.embedded.faults.faults import Fault
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Fault
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
 from console.shell.completing import ShellCompleter

@@ -17,7 +17,7 @@ from console.admin.settings import ConnectionSettings
 from console.commands.session import Session
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
-from console.embedded.in_thread import ThreadedCluster
+from console.embedded.brokers import ThreadedCluster
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
 from console.tui.app import Console

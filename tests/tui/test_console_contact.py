@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from console.admin.errors import BrokerError, RequestTimedOut
-from console.embedded.faults.effects import Delay, Effect, Garbage
-from console.embedded.faults.faults import Fault
-from console.embedded.in_thread import ThreadedCluster, run_in_thread
+from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.embedded.faults import Delay, Effect, Fault, Garbage
 from console.embedded.spec import ClusterSpec
 from console.model.failure import Failure
 from console.tui import reading

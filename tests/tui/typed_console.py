@@ -19,7 +19,7 @@ from console.admin.client import AdminClient
 from console.cli.demo import context_of
 from console.commands.session import Session
 from console.contexts.configured import Given
-from console.embedded.in_thread import run_in_thread
+from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.plan.diff import diff
 from console.tui.app import PASSING, Console

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from console.commands.history_file import HistoryFile
-from console.embedded.storage import state_file
+from console.embedded import state_file
 from console.lake.spark_session import write_package
 from console.log_file import KEPT, open_log
 from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
@@ -137,9 +137,9 @@ def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> No
         planted(tmp_path / name, victim)
     tmp_path.chmod(0o700)
     with pytest.raises(state_file.StateFileError):
-        state_file.write(tmp_path / "state", b"x")
+        state_file.write_state(tmp_path / "state", b"x")
     (tmp_path / "state").unlink()
-    state_file.write(tmp_path / "state", b"x")
+    state_file.write_state(tmp_path / "state", b"x")
     HistoryFile(tmp_path / "commands").add("list topics")
     with pytest.raises(UntrustedPath):
         write_package(tmp_path / "lake.zip")

@@ -7,12 +7,19 @@ from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded import quotas as entities
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.quotas import entities
-from console.embedded.quotas.messages import TOO_MANY_CHANGES, TWICE
-from console.embedded.quotas.values import BadValue, Changes, checked, checked_with_zookeeper, records
-from console.embedded.state.change_limit import MAX_RECORDS
+from console.embedded.quotas import (
+    ENTITY_TWICE,
+    TOO_MANY_QUOTAS,
+    BadValue,
+    Changes,
+    checked_quotas,
+    checked_quotas_with_zookeeper,
+    quota_records,
+)
+from console.embedded.state import MAX_RECORDS
 from console.model.quota import QuotaEntity, QuotaValues
 
 _REFUSED: Final = "Cluster authorization failed."
@@ -37,7 +44,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """v0-1. One result for each entity, whatever its place. Needs ALTER_CONFIGS on the cluster."""
     wanted = [
         _Wanted(
-            entities.ordered((part.entity_type, part.entity_name) for part in entry.entity),
+            entities.ordered_parts((part.entity_type, part.entity_name) for part in entry.entity),
             tuple((op.key, None if op.remove else op.value) for op in entry.ops),
         )
         for entry in request.entries
@@ -72,18 +79,18 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
     for item in wanted:
         entity, keys = QuotaEntity.of(item.parts), [key for key, _ in item.ops]
         if entity in results or len(set(keys)) < len(keys):
-            message = TWICE.format(entity=entities.shown(item.parts))
+            message = ENTITY_TWICE.format(entity=entities.shown_parts(item.parts))
             results[entity] = _Result(item.parts, ErrorCode.invalid_request, message)
             continue
-        problem = await entities.problem(item.parts, context.cluster.release)
+        problem = await entities.entity_problem(item.parts, context.cluster.release)
         try:
-            changes = checked(dict(item.ops), item.parts) if problem is None else {}
+            changes = checked_quotas(dict(item.ops), item.parts) if problem is None else {}
         except BadValue as bad:
             problem, changes = str(bad), {}
         results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
-        changed[entity] = records(changes, _limits(context, entity))
+        changed[entity] = quota_records(changes, _limits(context, entity))
     if sum(map(len, changed.values())) > MAX_RECORDS:
-        return [_Result(item.parts, ErrorCode.policy_violation, TOO_MANY_CHANGES) for item in wanted]
+        return [_Result(item.parts, ErrorCode.policy_violation, TOO_MANY_QUOTAS) for item in wanted]
     if not validate_only:
         for entity, changes in changed.items():
             _apply(context, entity, changes)
@@ -95,14 +102,14 @@ async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_o
     results: dict[QuotaEntity, _Result] = {}
     for item in wanted:
         entity = QuotaEntity.of(item.parts)
-        problem = await entities.problem(item.parts, context.cluster.release)
+        problem = await entities.entity_problem(item.parts, context.cluster.release)
         try:
-            changes = checked_with_zookeeper(item.ops, item.parts) if problem is None else {}
+            changes = checked_quotas_with_zookeeper(item.ops, item.parts) if problem is None else {}
         except BadValue as bad:
             problem, changes = str(bad), {}
         results[entity] = _Result(item.parts, ErrorCode.invalid_request if problem else 0, problem)
         if not validate_only:
-            _apply(context, entity, records(changes, _limits(context, entity)))
+            _apply(context, entity, quota_records(changes, _limits(context, entity)))
     return list(results.values())
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.moving import move
-from console.embedded.topics.refusal import DONE, EXPIRED, Refusal, cluster_refused
+from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused, topic_messages
+from console.embedded.replicas import move
 from console.wire.schemas import for_version
 
 

@@ -1,24 +1,125 @@
-"""AlterUserScramCredentials: set and take out users' passwords (KIP-554)."""
+"""What AlterUserScramCredentials may do, user by user: with KRaft (ScramControlManager) and with ZooKeeper
+(ZkAdminManager), where a user may be altered once for each mechanism.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
 from console.embedded.handlers.update_features import METADATA_VERSION
-from console.embedded.rights.messages import messages_of, refusal
-from console.embedded.rights.scram_changes import (
-    Problem,
-    Problems,
-    Upsertion,
-    kraft_problems,
-    zookeeper_problems,
-)
-from console.embedded.sasl.credentials import ScramHash, credential_of_salted
-from console.embedded.state.values import ScramKey
+from console.embedded.refusals import cluster_refusal_message, rights_messages
+from console.embedded.sasl import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash, credential_of_salted
+from console.embedded.tables import ScramKey
+
+_EMPTY_NAME: Final = "Username must not be empty"
+_UNKNOWN_MECHANISM: Final = "Unknown SCRAM mechanism"
+_TOO_FEW: Final = "Too few iterations"
+_TOO_MANY: Final = "Too many iterations"
+_TWICE: Final = "A user credential cannot be altered twice in the same request"
+_NOT_THERE: Final = "Attempt to delete a user credential that does not exist"
+_UNEXPECTED: Final = "The server experienced an unexpected error when processing the request."
+
+
+class Problem(NamedTuple):
+    """Why a user is not altered: Kafka's code and words."""
+
+    code: int
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Upsertion:
+    """A credential to be set; it never prints itself."""
+
+    key: ScramKey
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+Problems = Mapping[str, Problem | None]
+"""For each user of a request, None where nothing is in the way."""
+
+
+def kraft_problems(
+    deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
+) -> Problems:
+    """A user may be in a request once."""
+    problems: dict[str, Problem | None] = {}
+    steps: list[tuple[str, Callable[[], Problem | None]]] = [
+        *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),
+        *((item.key.user, lambda item=item: _upsertion(item)) for item in upsertions),
+    ]
+    for user, check in steps:
+        if user not in problems:
+            problems[user] = check()
+        elif problems[user] is None:
+            problems[user] = Problem(ErrorCode.duplicate_resource, _TWICE)
+    for item in upsertions:
+        if problems[item.key.user] is None and not item.salted_password:
+            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, None)
+    return problems
+
+
+def zookeeper_problems(
+    deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
+) -> Problems:
+    """A user may be in a request once for each mechanism."""
+    problems: dict[str, Problem] = {}
+    for key in deletions:
+        _note(problems, key.user, _deletion(key))
+    for item in upsertions:
+        _note(problems, item.key.user, _upsertion(item))
+    keys = [*deletions, *(item.key for item in upsertions)]
+    for key, times in Counter(keys).items():
+        if times > 1 and key.user not in problems:
+            problems[key.user] = Problem(ErrorCode.duplicate_resource, _TWICE)
+    for key in deletions:
+        if key.user not in problems:
+            _note(problems, key.user, _missing(key, known))
+    for item in upsertions:
+        if item.key.user not in problems and not item.salted_password:
+            problems[item.key.user] = Problem(ErrorCode.unknown_server_error, _UNEXPECTED)
+    return problems | {user: None for user in _users(keys) if user not in problems}
+
+
+def _users(keys: Iterable[ScramKey]) -> Iterable[str]:
+    return dict.fromkeys(key.user for key in keys)
+
+
+def _note(problems: dict[str, Problem], user: str, problem: Problem | None) -> None:
+    if problem is not None:
+        problems[user] = problem
+
+
+def _deletion(key: ScramKey) -> Problem | None:
+    if not key.user:
+        return Problem(ErrorCode.unacceptable_credential, _EMPTY_NAME)
+    if key.mechanism not in frozenset(ScramHash):
+        return Problem(ErrorCode.unsupported_sasl_mechanism, _UNKNOWN_MECHANISM)
+    return None
+
+
+def _missing(key: ScramKey, known: Container[ScramKey]) -> Problem | None:
+    return None if key in known else Problem(ErrorCode.resource_not_found, _NOT_THERE)
+
+
+def _upsertion(item: Upsertion) -> Problem | None:
+    if item.iterations < MIN_ITERATIONS:
+        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_FEW)
+    if item.iterations > MAX_ITERATIONS:
+        return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_MANY)
+    return _deletion(item.key)
+
+
+# AlterUserScramCredentials: set and take out users' passwords (KIP-554).
 
 _SCRAM_FROM = 11
 """The metadata.version that brought SCRAM to KRaft (3.5-IV2)."""
@@ -41,7 +142,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             hash_ = ScramHash(item.key.mechanism)
             credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
             context.state.put_scram(item.key, credential)
-    kept = messages_of(context.cluster.release).credential_kept
+    kept = rights_messages(context.cluster.release).credential_kept
     schema = context.schema
     return schema.AlterUserScramCredentialsResponse(
         throttle_time=NO_TIME,
@@ -59,7 +160,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
     users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
     if not context.allowed("ALTER"):
-        message = refusal(context, "ALTER") if context.cluster.release.kraft else None
+        message = cluster_refusal_message(context, "ALTER") if context.cluster.release.kraft else None
         return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
     if not context.cluster.release.kraft:
         return zookeeper_problems(deletions, upsertions, context.state.scram)

@@ -8,8 +8,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import error_answer
 from console.embedded.context import RequestContext
-from console.embedded.server.error_answers import error_answer
 from console.wire.schemas import for_version, messages
 
 _NO_TIME = timedelta(0)

@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.acls import ANY, MATCH
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.rights.acl_filters import ANY, MATCH
-from console.embedded.rights.acl_numbers import close_if_unset
-from console.embedded.rights.messages import (
+from console.embedded.refusals import (
     CLUSTER_NAME_ONLY,
     EMPTY_RESOURCE_NAME,
     TOO_MANY_CHANGES,
     RightsMessages,
-    messages_of,
-    refusal,
+    close_if_unset,
+    cluster_refusal_message,
+    rights_messages,
 )
-from console.embedded.state.change_limit import MAX_RECORDS
+from console.embedded.state import MAX_RECORDS
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
@@ -61,9 +61,9 @@ def _acl(item: Any) -> Acl:
 def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
     """The one error of all, None where each has a result of its own."""
     if not context.allowed("ALTER"):
-        return [_Result(ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"))] * len(acls)
+        return [_Result(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
-        return [_Result(ErrorCode.security_disabled, messages_of(context.cluster.release).disabled)] * len(acls)
+        return [_Result(ErrorCode.security_disabled, rights_messages(context.cluster.release).disabled)] * len(acls)
     if any(_only_filters(acl) for acl in acls):
         return [_Result(ErrorCode.unknown_server_error, None)] * len(acls)
     return None
@@ -77,7 +77,7 @@ def _only_filters(acl: Acl) -> bool:
 
 def _created(acls: list[Acl], context: RequestContext) -> list[_Result]:
     release, state = context.cluster.release, context.state
-    messages = messages_of(release)
+    messages = rights_messages(release)
     results = [_problem(acl, messages) for acl in acls]
     new = {acl for acl, problem in zip(acls, results, strict=True) if problem is None and acl not in state.acls}
     if release.kraft and len(new) > MAX_RECORDS:

@@ -1,22 +1,68 @@
-"""CreatePartitions (ControllerApis.createPartitions; with ZooKeeper ZkAdminManager.createPartitions)."""
+"""More partitions for a topic (ReplicationControlManager.createPartitions; with ZooKeeper ZkAdminManager)."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.topics.creating import MOST_RECORDS
-from console.embedded.topics.growing import Growth, grow, planned_growth
-from console.embedded.topics.leaders import wait_for_leaders
-from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import DONE, EXPIRED, Refusal
+from console.embedded.refusals import DONE, EXPIRED, Refusal, topic_messages
+from console.embedded.replicas import (
+    Replicas,
+    is_moving,
+    more_partitions_refusal,
+    new_partition,
+    placed,
+    unknown_brokers_refusal,
+)
+from console.embedded.state import ClusterState
+from console.embedded.topics import MOST_RECORDS, MutationQuota, wait_for_leaders
 from console.wire.schemas import for_version
+
+Growth = tuple[Replicas, ...]
+"""The replicas of each partition that is added."""
+
+
+def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
+    """What is added for a topic to have `count` partitions, or why that can't be. given: None for the cluster's
+    choice."""
+    said, topic = topic_messages(state.release), state.topics.get(name)
+    if topic is None:
+        message = said.grow_unknown
+        return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
+    if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
+        message = f"A partition reassignment is in progress for the topic '{name}'."
+        return Refusal(ErrorCode.reassignment_in_progress, message)
+    now = len(topic.partitions)
+    if count == now:
+        return Refusal(ErrorCode.invalid_partitions, said.grow_same.format(now=now))
+    if count < now:
+        return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
+    replication = len(topic.partitions[0].replicas)
+    if given is None:
+        return placed(state, count - now, replication, now)
+    if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
+        return unknown
+    if len(given) != count - now:
+        message = said.grow_assignments.format(more=count - now, given=len(given))
+        return Refusal(ErrorCode.invalid_replica_assignment, message)
+    return more_partitions_refusal(given, now, replication, state) or tuple(given)
+
+
+def grow(state: ClusterState, name: str, growth: Growth) -> int:
+    """Add the partitions; the offset in the log at which they are there."""
+    topic, alive = state.topics[name], state.alive()
+    more = tuple(new_partition(replicas, alive) for replicas in growth)
+    return state.put_topic(replace(topic, partitions=topic.partitions + more))
+
+
+# CreatePartitions (ControllerApis.createPartitions; with ZooKeeper ZkAdminManager.createPartitions).
 
 _STRICT_FROM = 3
 

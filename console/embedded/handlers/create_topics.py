@@ -1,25 +1,88 @@
-"""CreateTopics (ControllerApis.createTopics; with ZooKeeper KafkaApis.handleCreateTopicsRequest)."""
+"""What the configs of a topic are, as CreateTopics tells them of the new one (ConfigurationControlManager)."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
+from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, canonical_value, release_configs
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.state.topic_names import METADATA_TOPIC
-from console.embedded.topics.creating import MOST_RECORDS, PlannedTopic, Planner, WantedTopic, create
-from console.embedded.topics.leaders import wait_for_leaders
-from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import EXPIRED, Refusal
-from console.embedded.topics.told_configs import ToldConfigs
+from console.embedded.refusals import EXPIRED, Refusal, topic_messages
+from console.embedded.topics import (
+    METADATA_TOPIC,
+    MOST_RECORDS,
+    MutationQuota,
+    PlannedTopic,
+    Planner,
+    WantedTopic,
+    create,
+    wait_for_leaders,
+)
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    STATIC_BROKER_CONFIG,
+)
 from console.wire.schemas import for_version
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+class NewTopicConfig(NamedTuple):
+    """One key. source: as in DescribeConfigs."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class NewTopicConfigs:
+    """Of the topics of one request: what they inherit is the same for all."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        state, configs = cluster.state, release_configs(cluster.release.name)
+        self._layers = BrokerLayers.of(configs, state.view, state.controller_id, cluster.spec.static_configs)
+        self._definitions, self._synonyms = configs.topic, configs.topic_synonyms
+        self._kraft = cluster.release.kraft
+        self._inherited = {
+            name: NewTopicConfig(name, self._layers.inherited(definition), self._source(definition))
+            for name, definition in sorted(configs.topic.items())
+            if not definition.internal
+        }
+
+    def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
+        """Every config of a topic with these of its own."""
+        return tuple(
+            NewTopicConfig(name, self._own(name, own[name]), DYNAMIC_TOPIC_CONFIG) if name in own else inherited
+            for name, inherited in self._inherited.items()
+        )
+
+    def _own(self, name: str, text: str) -> str:
+        """KRaft's controller tells it as the client wrote it."""
+        return text if self._kraft else canonical_value(self._definitions[name], text)
+
+    def _source(self, definition: ConfigDefinition) -> int:
+        key = self._synonyms.get(definition.name)
+        for source, values in (
+            (DYNAMIC_BROKER_CONFIG, self._layers.own),
+            (DYNAMIC_DEFAULT_BROKER_CONFIG, self._layers.cluster_default),
+            (STATIC_BROKER_CONFIG, self._layers.static),
+        ):
+            if key is not None and any(name in values for name in self._layers.names(key)):
+                return source
+        return DEFAULT_CONFIG
+
+
+# CreateTopics (ControllerApis.createTopics; with ZooKeeper KafkaApis.handleCreateTopicsRequest).
 
 _CONFIGS_FROM, _STRICT_FROM = 5, 6
 Results = dict[str, PlannedTopic | Refusal]
@@ -115,7 +178,7 @@ class _Answer:
         self._schema = context.schema
         self._names = [topic.name for topic in wanted]
         self._kraft = context.cluster.release.kraft
-        self._told = ToldConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
+        self._told = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
         """The same for every topic."""

@@ -6,17 +6,17 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.acls import filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.rights.acl_filters import filter_of, found, is_unknown_entry, is_unknown_pattern
-from console.embedded.rights.acl_numbers import close_if_unset
-from console.embedded.rights.messages import (
+from console.embedded.refusals import (
     UNKNOWN_ENTRY_FILTER,
     UNKNOWN_PATTERN_FILTER,
-    messages_of,
-    refusal,
+    close_if_unset,
+    cluster_refusal_message,
+    rights_messages,
 )
-from console.embedded.state.change_limit import MAX_RECORDS
+from console.embedded.state import MAX_RECORDS
 from console.model.acl import Acl, AclFilter
 
 
@@ -47,10 +47,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]:
     if not context.allowed("ALTER"):
-        return [_Result((), ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"))] * len(filters)
+        return [_Result((), ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(
+            filters
+        )
     if context.cluster.authorizer is None:
-        return [_Result((), ErrorCode.security_disabled, messages_of(context.cluster.release).disabled)] * len(filters)
-    kraft, too_many = context.cluster.release.kraft, messages_of(context.cluster.release).too_many_deleted
+        return [_Result((), ErrorCode.security_disabled, rights_messages(context.cluster.release).disabled)] * len(
+            filters
+        )
+    kraft, too_many = context.cluster.release.kraft, rights_messages(context.cluster.release).too_many_deleted
     results: list[_Result] = []
     gone: set[Acl] = set()
     for wanted in filters:

@@ -6,9 +6,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import refused
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import refused
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

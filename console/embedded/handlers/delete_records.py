@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.configs.topic_rules import topic_config
+from console.embedded.answers import NO_TIME
+from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.partitions import Refusal as NotHere
-from console.embedded.records.partitions import asked, held
+from console.embedded.partitions import NotServed as NotHere
+from console.embedded.partitions import asked, held
 
 _TO_THE_END = -1
 _UNKNOWN = -1

@@ -10,11 +10,10 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.mutation_quota import MutationQuota
-from console.embedded.topics.refusal import DONE, EXPIRED, Refusal
+from console.embedded.refusals import DONE, EXPIRED, Refusal, topic_messages
+from console.embedded.topics import MutationQuota
 from console.wire.schemas import for_version
 
 _DISABLED_FROM, _STRICT_FROM = 3, 5

@@ -1,21 +1,27 @@
-"""DescribeAcls: the ACLs that a filter finds (AclApis, StandardAuthorizer)."""
+"""ACLs as answers tell them: by what they are on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.acls import Pattern, filter_of, found, pattern_of
+from console.embedded.answers import NO_TIME, each_encoded, in_pieces, long_answer
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.rights.acl_filters import filter_of, found
-from console.embedded.rights.acl_groups import by_pattern
-from console.embedded.rights.acl_numbers import close_if_unset
-from console.embedded.rights.messages import DESCRIBE_WITHOUT_AUTHORIZER, refusal
-from console.embedded.server.long_answers import each_encoded, long_answer
-from console.embedded.state.acl_table import Pattern
+from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, close_if_unset, cluster_refusal_message
 from console.model.acl import Acl
+
+
+async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
+    """The ACLs of each pattern. Pauses for others."""
+    groups: dict[Pattern, list[Acl]] = {}
+    await in_pieces(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
+    return groups
+
+
+# DescribeAcls: the ACLs that a filter finds (AclApis, StandardAuthorizer).
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -23,7 +29,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     wanted = filter_of(request)
     close_if_unset("DescribeAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
     if not context.allowed("DESCRIBE"):
-        return _answer(context, ErrorCode.cluster_authorization_failed, refusal(context, "DESCRIBE"))
+        return _answer(context, ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "DESCRIBE"))
     if context.cluster.authorizer is None:
         return _answer(context, ErrorCode.security_disabled, DESCRIBE_WITHOUT_AUTHORIZER)
     groups = await by_pattern(found(wanted, context.view.acls))

@@ -6,8 +6,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import CLUSTER_OPERATIONS, NO_OPERATIONS, NO_TIME, advertised_controller
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import CLUSTER_OPERATIONS, NO_OPERATIONS, NO_TIME, told_controller
 from console.wire.schemas import for_version
 
 _BROKERS, _CONTROLLERS = 1, 2
@@ -43,7 +43,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         error_message=None,
         endpoint_type=_BROKERS,
         cluster_id=context.state.cluster_id,
-        controller_id=told_controller(context),
+        controller_id=advertised_controller(context),
         brokers=tuple(
             for_version(
                 schema.DescribeClusterBroker,

@@ -6,13 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.configs.changes import rights_problem
-from console.embedded.configs.describe import describable, described
-from console.embedded.configs.describe_bytes import DescribedBytes
-from console.embedded.configs.messages import MALFORMED
-from console.embedded.configs.problems import ConfigProblem
+from console.embedded.answers import error_answer
+from console.embedded.config_changes import MALFORMED, ConfigProblem, rights_problem
+from console.embedded.config_describe import DescribedBytes, describable, described_entries
 from console.embedded.context import RequestContext
-from console.embedded.server.error_answers import error_answer
 from console.model.codes import TOPIC, ResourceType
 from console.model.config import ConfigResource
 from console.wire.frames import EncodedBody
@@ -41,7 +38,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             if resource.type == TOPIC:
                 results.add_topic(resource, keys)
             else:
-                results.add(resource, described(context.cluster, context.broker_id, resource), keys)
+                results.add(resource, described_entries(context.cluster, context.broker_id, resource), keys)
         except ConfigProblem as wrong:
             results.add_problem(resource, wrong)
     for resource, problem in refused:

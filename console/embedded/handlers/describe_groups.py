@@ -6,10 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_OPERATIONS, NO_TIME, group_operations
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import refused, told
-from console.embedded.groups.group import Group, State
-from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME, group_operations
+from console.embedded.group_coordinator import refused, visible_group
+from console.embedded.groups import Group, GroupState
 from console.wire.schemas import for_version
 
 _NOT_FOUND_FROM = 6
@@ -29,14 +29,14 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     code = refused(context, group_id, "DESCRIBE")
     if code == ErrorCode.invalid_group_id:  # the empty name is one that no group has
         code = 0
-    group = told(context, group_id)
+    group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
     if not code and group is None and context.version >= _NOT_FOUND_FROM:
         code, message = ErrorCode.group_id_not_found, f"Group {group_id} not found."
     if not code and getattr(request, "include_authorized_operations", False):
         operations = context.operations(group_operations(context), "GROUP", group_id)
     shown = None if code else group
-    stable = shown is not None and shown.state == State.STABLE
+    stable = shown is not None and shown.state == GroupState.STABLE
     state = _DEAD if not code or message else ""
     return for_version(
         context.schema.DescribedGroup,

@@ -11,8 +11,8 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
-from console.embedded.state.values import Topic
-from console.embedded.topics.sizes import disk_bytes, replica_bytes
+from console.embedded.partitions import disk_bytes, replica_bytes
+from console.embedded.tables import Topic
 from console.wire.frames import EncodedBody
 
 _FLEXIBLE_FROM, _ERROR_FROM, _VOLUME_FROM, _CORDONED_FROM = 2, 3, 4, 5

@@ -7,7 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
-from console.embedded.state.topic_names import METADATA_TOPIC
+from console.embedded.topics import METADATA_TOPIC
 from console.wire.schemas import for_version
 
 _NOT_HOSTED = "This server does not host this topic-partition."

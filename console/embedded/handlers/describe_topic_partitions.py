@@ -6,10 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_OPERATIONS, NO_TIME, TOPIC_OPERATIONS
-from console.embedded.state.topic_names import is_legal
-from console.embedded.state.values import NO_LEADER, Partition, Topic
+from console.embedded.tables import NO_LEADER, Partition, Topic
+from console.embedded.topics import is_legal
 
 MAX_PARTITIONS = 2000
 """In one response (max.request.partition.size.limit)."""

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.state.values import ScramCredential
+from console.embedded.tables import ScramCredential
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
 _NOT_THERE: Final = "Attempt to describe a user credential that does not exist: {user}"

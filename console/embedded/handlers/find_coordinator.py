@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.configs.messages import MALFORMED
+from console.embedded.answers import NO_TIME
+from console.embedded.config_changes import MALFORMED
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.state.coordinators import GROUP_TOPIC, TRANSACTION_TOPIC, coordinator_of, ensure_topic
+from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, coordinator_of, ensure_topic
 from console.wire.schemas import for_version
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from console.embedded.configs.altering import KraftAltering
-from console.embedded.configs.changes import Change
-from console.embedded.configs.operations import Operation
-from console.embedded.configs.zookeeper_altering import ZooKeeperAltering
+from console.embedded.answers import NO_TIME
+from console.embedded.config_alter import KraftAltering, ZooKeeperAltering
+from console.embedded.config_changes import ConfigChange, Operation
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
 from console.model.codes import AlterOp, ResourceType
 from console.model.config import ConfigResource
 
@@ -17,7 +15,7 @@ from console.model.config import ConfigResource
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-1."""
     changes = [
-        Change(
+        ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),
             tuple(Operation(config.name, AlterOp(config.config_operation), config.value) for config in item.configs),
         )

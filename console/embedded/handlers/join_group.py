@@ -8,10 +8,10 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import found_or_made, refused, watch
-from console.embedded.groups.member import Joined, JoinWish
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import found_or_made, refused, watch
+from console.embedded.groups import Joined, JoinWish
 from console.wire.schemas import for_version
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import told
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.state.coordinators import coordinator_of
+from console.embedded.group_coordinator import coordinator_of, visible_group
 from console.wire.schemas import for_version
 
 _TYPE = "classic"
@@ -33,7 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             )
             for group in context.state.groups.values()
             if coordinator_of(topics, group.id) == context.broker_id
-            and told(context, group.id) is not None
+            and visible_group(context, group.id) is not None
             and (not states or group.state.lower() in states)
             and (not types or _TYPE in types)
             and (everything or context.allowed("DESCRIBE", "GROUP", group.id))

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.log import NO_OFFSET
-from console.embedded.records.partitions import Asked, Held, Refusal, asked, held
-from console.embedded.records.retention import apply_retention
+from console.embedded.partition_log import NO_OFFSET
+from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked, held
 from console.wire.schemas import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -72,16 +71,16 @@ def _known(context: RequestContext, timestamp: int) -> bool:
     return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
 
 
-def _place(context: RequestContext, named: Asked, part: Any) -> _Place:
+def _place(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
     found = held(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
-    if isinstance(found, Refusal):
+    if isinstance(found, NotServed):
         return _Place(found.code)
     apply_retention(context, found)
     older = context.cluster.release.number < _CHECKED_FROM and part.timestamp not in (LATEST, EARLIEST)
     return _at(found, max(part.timestamp, 0) if older else part.timestamp)
 
 
-def _at(found: Held, timestamp: int) -> _Place:
+def _at(found: LedPartition, timestamp: int) -> _Place:
     log, epoch = found.log, found.partition.leader_epoch
     if timestamp == LATEST:
         return _Place(0, _NO_TIME, log.end, epoch)

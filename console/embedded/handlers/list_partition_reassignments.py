@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.state.reassignment import is_moving
-from console.embedded.state.values import Topic
-from console.embedded.topics.messages import topic_messages
-from console.embedded.topics.refusal import DONE, Refusal, cluster_refused
+from console.embedded.refusals import DONE, Refusal, cluster_refused, topic_messages
+from console.embedded.replicas import is_moving
+from console.embedded.tables import Topic
 from console.wire.schemas import for_version
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import found_or_made, refused
-from console.embedded.groups.group import Committed, Group
-from console.embedded.groups.offsets import refused_topic, topic_named
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import found_or_made, refused, refused_topic, topic_named
+from console.embedded.groups import Committed, Group
 from console.wire.schemas import for_version
 
 _MAX_METADATA = 4096

@@ -6,12 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import refused
-from console.embedded.groups.group import Group
-from console.embedded.groups.offsets import refused_topic
-from console.embedded.groups.subscriptions import CONSUMERS, subscribed
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import CONSUMERS, refused, refused_topic, subscribed
+from console.embedded.groups import Group
 
 _KEEPS_EMPTY_FROM = (4, 0)
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import refused
-from console.embedded.groups.group import Committed
-from console.embedded.groups.offsets import topic_named
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import refused, topic_named
+from console.embedded.groups import Committed
 from console.wire.schemas import for_version
 
 _SEVERAL_FROM, _TOP_ERROR_FROM, _IDS_FROM = 8, 2, 10

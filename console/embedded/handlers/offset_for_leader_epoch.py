@@ -6,10 +6,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.log import NO_OFFSET
-from console.embedded.records.partitions import Asked, Refusal, asked, held
+from console.embedded.partition_log import NO_OFFSET
+from console.embedded.partitions import AskedTopic, NotServed, asked, held
 from console.wire.schemas import for_version
 
 _NO_EPOCH = -1
@@ -30,13 +30,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
     )
 
 
-def _partition(context: RequestContext, named: Asked, part: Any) -> Any:
+def _partition(context: RequestContext, named: AskedTopic, part: Any) -> Any:
     code, epoch, end = 0, _NO_EPOCH, NO_OFFSET
     if not (context.allowed("CLUSTER_ACTION") or context.allowed("DESCRIBE", "TOPIC", named.name or "")):
         code = ErrorCode.topic_authorization_failed
     else:
         found = held(context, named, part.partition, part.current_leader_epoch)
-        if isinstance(found, Refusal):
+        if isinstance(found, NotServed):
             code = found.code
         else:
             epoch, end = found.log.end_of_epoch(part.leader_epoch, found.partition.leader_epoch)

@@ -1,19 +1,176 @@
-"""Produce: a batch for each partition, appended by its leader (KafkaApis.handleProduceRequest)."""
+"""Which records are too old or too far ahead for their topic (LogValidator.validateTimestamp)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
+from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.records.appending import ALL_REPLICAS, Appended, append
-from console.embedded.records.log import NO_OFFSET
-from console.embedded.records.partitions import Asked, Refusal, asked, held, told_endpoints, told_leader
-from console.embedded.state.values import NO_LEADER
+from console.embedded.partition_log import (
+    NO_OFFSET,
+    Batch,
+    Codec,
+    CorruptBatch,
+    FencedProducer,
+    InvalidBatch,
+    OutOfOrderSequence,
+    keyless,
+    produced,
+    record_times,
+)
+from console.embedded.partitions import (
+    ROOM_STEP,
+    AskedTopic,
+    LedPartition,
+    NotServed,
+    apply_retention,
+    asked,
+    held,
+    make_room,
+    told_endpoints,
+    told_leader,
+)
+from console.embedded.tables import NO_LEADER
 from console.wire.schemas import for_version
+
+_FOREVER = 2**63 - 1
+_SEPARATE_FROM = (3, 0)
+"""Releases from here on have a limit for either side; before, one holds for both."""
+
+
+class TimestampLimits(NamedTuple):
+    """Milliseconds that a record's timestamp may be before and after the broker's time."""
+
+    before: int
+    after: int
+
+
+def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> TimestampLimits:
+    """A topic's limits. config: what its keys are."""
+    if release < _SEPARATE_FROM:
+        both = int(config("message.timestamp.difference.max.ms"))
+        return TimestampLimits(both, both)
+    return TimestampLimits(
+        int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
+    )
+
+
+def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
+    """Each record, by its place, that is out of range, and Kafka's words for it. now: milliseconds."""
+    first, last = now - allowed.before, now + allowed.after
+    if batch.max_timestamp <= last and allowed.before == _FOREVER:
+        return ()
+    return tuple(
+        (
+            place,
+            f"Timestamp {moment} of message with offset {place} is out of range. "
+            f"The timestamp should be within [{_java_long(first)}, {_java_long(last)}]",
+        )
+        for place, moment in enumerate(record_times(batch) or [batch.max_timestamp])
+        if not first <= moment <= last
+    )
+
+
+def _java_long(number: int) -> int:
+    """As Java's addition has it, which begins anew below where it is too large."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+# What a leader does with a producer's batch (UnifiedLog.append, Partition.appendRecordsToLeader).
+
+_ZSTD_FROM = 7
+"""Produce's first version that may carry zstd (KIP-110)."""
+_NO_MORE_THAN_REPLICAS_FROM = (3, 0)
+ALL_REPLICAS = -1
+_MILLISECONDS = 1000
+
+
+class Appended(NamedTuple):
+    """What became of a batch. offset: of its first record. append_time: milliseconds where the broker gave the time.
+    rejected: its records that are at fault, by their place, and why."""
+
+    code: int
+    offset: int = NO_OFFSET
+    append_time: int | None = None
+    start: int = NO_OFFSET
+    message: str | None = None
+    rejected: tuple[tuple[int, str], ...] = ()
+
+
+def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) -> Appended:
+    """Check a batch and append it, or say why not."""
+    try:
+        batch = produced(data)
+    except CorruptBatch:
+        return Appended(ErrorCode.corrupt_message)
+    except InvalidBatch:
+        return Appended(ErrorCode.invalid_record)
+    name, start = held.topic.name, held.log.start
+    if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
+        return Appended(ErrorCode.unsupported_compression_type)
+    if acks == ALL_REPLICAS and len(held.partition.isr) < _least_in_sync(context, held):
+        return Appended(ErrorCode.not_enough_replicas, start=start)
+    if len(data) > int(_config(context, name, "max.message.bytes")):
+        return Appended(ErrorCode.message_too_large)
+    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless(batch)):
+        return _rejected(context, held, places)
+    try:
+        known = held.log.producers.duplicate(batch)
+    except FencedProducer:
+        return Appended(ErrorCode.invalid_producer_epoch, start=start)
+    except OutOfOrderSequence:
+        return Appended(ErrorCode.out_of_order_sequence_number, start=start)
+    if known is not None:  # told with its own time, as Kafka does
+        return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
+    append_time, now = None, int(context.clock.time() * _MILLISECONDS)
+    if _config(context, name, "message.timestamp.type") == "LogAppendTime":
+        append_time = now
+    else:
+        allowed = timestamp_limits(context.cluster.release.number, lambda key: _config(context, name, key))
+        if errors := out_of_range(batch, allowed, now):
+            return Appended(ErrorCode.invalid_timestamp, start=start, message=INVALID_TIMESTAMP, rejected=errors)
+    offset = _appended(context, held, batch, append_time)
+    return Appended(0, offset, append_time, held.log.start)
+
+
+def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_time: int | None) -> int:
+    state, log = context.state, held.log
+    state.logs[held.topic.name, held.place] = log
+    before = log.size
+    offset = log.append(batch, held.partition.leader_epoch, append_time)
+    apply_retention(context, held)
+    if log.size // ROOM_STEP > before // ROOM_STEP:
+        make_room(state)
+    state.touch()
+    return offset
+
+
+def _config(context: RequestContext, name: str, key: str) -> str:
+    return topic_config(context.cluster, context.broker_id, name, key)
+
+
+def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
+    """min.insync.replicas; in newer Kafka no more than there are replicas (Partition.effectiveMinIsr; measured)."""
+    wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
+    newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
+    return min(wanted, len(held.partition.replicas)) if newer else wanted
+
+
+def _rejected(context: RequestContext, held: LedPartition, places: list[int]) -> Appended:
+    """A compacted topic takes no records without a key (LogValidator.validateKey)."""
+    release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
+    errors = tuple((place, keyless_message(release, where)) for place in places)
+    return Appended(
+        ErrorCode.invalid_record, start=held.log.start, message=rejected_message(release, errors), rejected=errors
+    )
+
+
+# Produce: a batch for each partition, appended by its leader (KafkaApis.handleProduceRequest).
 
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
@@ -54,7 +211,7 @@ def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) 
     )
 
 
-def _partition(request: Any, context: RequestContext, named: Asked, part: Any, leaders: set[int]) -> Any:
+def _partition(request: Any, context: RequestContext, named: AskedTopic, part: Any, leaders: set[int]) -> Any:
     schema = context.schema
     if request.acks not in (ALL_REPLICAS, _NOBODY, 1):
         return _answer(schema, part.index, Appended(ErrorCode.invalid_required_acks))
@@ -63,7 +220,7 @@ def _partition(request: Any, context: RequestContext, named: Asked, part: Any, l
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
     found = held(context, named, part.index)
-    if isinstance(found, Refusal):
+    if isinstance(found, NotServed):
         if found.leader != NO_LEADER:
             leaders.add(found.leader)
         return _answer(schema, part.index, Appended(found.code), **told_leader(schema, found))
@@ -86,3 +243,42 @@ def _answer(schema: Any, index: int, result: Appended, **leader: Any) -> Any:
         error_message=result.message,
         **leader,
     )
+
+
+# What brokers of each release say about records (LogValidator, Log.append; measured).
+
+_SHOWN = 3
+"""Record errors that a summary names."""
+_ALL = (
+    "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
+    "errors at most: [{shown}]"
+)
+
+
+INVALID_TIMESTAMP = "One or more records have been rejected due to invalid timestamp"
+
+
+class _Words(NamedTuple):
+    keyless: str
+    rejected: str
+
+
+_MESSAGES: Mapping[str, _Words] = {
+    "2.8": _Words(
+        "Compacted topic cannot accept message without key in topic partition {where}.",
+        "One or more records have been rejected",
+    ),
+    "3.9": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
+    "4.3": _Words("Compacted topic cannot accept message without key in topic partition {where}", _ALL),
+}
+
+
+def keyless_message(release: str, where: str) -> str:
+    """A compacted topic takes no records without a key. where: ``orders-0``."""
+    return _MESSAGES[release].keyless.format(where=where)
+
+
+def rejected_message(release: str, errors: Sequence[tuple[int, str]]) -> str:
+    """Some records of a batch, by their place, are at fault."""
+    shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
+    return _MESSAGES[release].rejected.format(count=len(errors), shown=shown)

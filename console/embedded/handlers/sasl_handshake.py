@@ -7,7 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
-from console.embedded.sasl.exchange import begin
+from console.embedded.sasl import begin
 
 
 async def handle(request: Any, context: RequestContext) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.groups.coordinator import refused, watch
-from console.embedded.groups.member import Synced
-from console.embedded.handlers.common import NO_TIME
+from console.embedded.group_coordinator import refused, watch
+from console.embedded.groups import Synced
 from console.wire.schemas import for_version
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.common import NO_TIME
-from console.embedded.rights.messages import refusal
+from console.embedded.refusals import cluster_refusal_message
 from console.wire.schemas import for_version
 
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
@@ -25,7 +25,7 @@ _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-2. All updates or none; since 4.0 that is told once, before for each feature."""
     if not context.allowed("ALTER"):
-        return _answer(context, ErrorCode.cluster_authorization_failed, refusal(context, "ALTER"), {})
+        return _answer(context, ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"), {})
     wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
     reasons = {feature: _reason(context, feature, *wanted[feature]) for feature in sorted(wanted)}
     refused = [reason for reason in reasons.values() if reason]

@@ -1,26 +1,314 @@
-"""A cluster as the largest are: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs, and no memory for them."""
+"""100,000 topics and their overrides, each made when it is asked for: functions of a number."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
+from uuid import UUID
 
-from console.embedded.scenarios.filling import DAY, MIB, quota
-from console.embedded.scenarios.large_rights import EACH, LargeAcls, LargeQuotas
-from console.embedded.scenarios.large_topics import LargeConfigs, LargeTopics
-from console.embedded.scenarios.others import somebody_else
-from console.embedded.scenarios.scenario import Scenario
-from console.embedded.state.coordinators import ensure_topic
-from console.model.config import CLUSTER_DEFAULT
+from console.embedded.acls import Pattern, pattern_of
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.replicas import left_isr, new_partition, striped
+from console.embedded.scenarios.seed import DAY, HOUR, MIB, quota, somebody_else
+from console.embedded.spec import Scenario
+from console.embedded.state import unified
+from console.embedded.tables import Partition, Topic
+from console.model.acl import Acl
+from console.model.codes import TOPIC, AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import CLUSTER_DEFAULT, ConfigResource
+from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaValues
 
 if TYPE_CHECKING:
-    from console.embedded.cluster import EmbeddedCluster
+    from console.embedded.brokers import EmbeddedCluster
+    from console.embedded.state import ClusterState
+
+PARTITIONS = 3
+_REPLICATION = 3
+_TEAMS = (
+    "checkout", "logistics", "identity", "platform", "search", "pricing", "billing", "catalog", "fraud", "ads",
+    "mobile", "partners", "support", "warehouse", "mail", "media", "maps", "reports", "iot", "labs",
+)  # fmt: skip
+_KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
+_NAME = re.compile(r"[a-z]+\.[a-z-]+\.(\d{6})")
+_TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
+"""The ids count up from here, so that a topic is found by its id too."""
+
+_SETS: tuple[Mapping[str, str], ...] = (
+    {"retention.ms": str(HOUR)},
+    {"retention.ms": str(DAY)},
+    {"retention.ms": str(30 * DAY), "min.insync.replicas": "2"},
+    {"cleanup.policy": "compact", "min.insync.replicas": "2"},
+    {"cleanup.policy": "compact,delete", "retention.ms": str(7 * DAY), "segment.ms": str(DAY)},
+    {"compression.type": "zstd", "retention.bytes": str(2**33)},
+    {"max.message.bytes": "10485760"},
+    {"retention.ms": "-1", "retention.bytes": "-1", "compression.type": "lz4"},
+    {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"},
+    {"segment.bytes": "67108864", "retention.ms": str(6 * HOUR), "message.timestamp.type": "LogAppendTime"},
+)
+_PLAIN_OF_TEN = 6
+"""Topics of ten that have no overrides."""
+
+
+class LargeTopics:
+    """The topics. Their partitions go by the brokers that are alive now."""
+
+    def __init__(self, state: ClusterState, size: int) -> None:
+        self._state = state
+        self._size = size
+        self._brokers = tuple(sorted(state.brokers))
+        self._laid: tuple[tuple[int, ...], tuple[tuple[Partition, ...], ...]] | None = None
+
+    def name_at(self, index: int) -> str:
+        """The name of the topic with this number."""
+        return f"{_TEAMS[index % len(_TEAMS)]}.{_KINDS[index // len(_TEAMS) % len(_KINDS)]}.{index:06}"
+
+    def index_of(self, name: str) -> int | None:
+        """The number of the topic with this name."""
+        match = _NAME.fullmatch(name)
+        index = int(match[1]) if match else self._size
+        return index if index < self._size and self.name_at(index) == name else None
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The name of the topic with this id."""
+        index = topic_id.int - _TOPIC_IDS
+        return self.name_at(index) if 0 <= index < self._size else None
+
+    def name_like(self, name: str) -> str | None:
+        """The topic whose name differs from this one in ``.`` and ``_`` at most."""
+        digits = name[-6:]
+        if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
+            return None
+        found = self.name_at(int(digits))
+        return found if unified(found) == unified(name) else None
+
+    def find(self, key: str) -> Topic | None:
+        """The topic of this name."""
+        index = self.index_of(key)
+        return None if index is None else self._made(index, key, self._places())
+
+    def _made(self, index: int, name: str, places: tuple[tuple[Partition, ...], ...]) -> Topic:
+        return Topic(name, UUID(int=_TOPIC_IDS + index), places[index % len(places)])
+
+    def items(self) -> Iterator[tuple[str, Topic]]:
+        """All topics in their order, by name."""
+        places = self._places()
+        for index in range(self._size):
+            name = self.name_at(index)
+            yield name, self._made(index, name, places)
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.name_at, range(self._size))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def _places(self) -> tuple[tuple[Partition, ...], ...]:
+        """The partitions that topics have, by their number modulo the brokers'; equal ones are one object."""
+        alive = self._state.alive()
+        if self._laid is None or self._laid[0] != alive:
+            self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))
+        return self._laid[1]
+
+    def _place(self, start: int, alive: tuple[int, ...]) -> tuple[Partition, ...]:
+        replication = min(_REPLICATION, len(self._brokers))
+        partitions = [
+            new_partition(replicas, self._brokers)
+            for replicas in striped(self._brokers, PARTITIONS, replication, start)
+        ]
+        for broker in self._brokers:
+            if broker not in alive:
+                partitions = [left_isr(partition, broker, frozenset(alive)) for partition in partitions]
+        return tuple(partitions)
+
+
+class LargeConfigs:
+    """The overrides of these topics: a few sets, again and again, each of them one object."""
+
+    def __init__(self, topics: LargeTopics) -> None:
+        self._topics = topics
+
+    def _of(self, index: int) -> Mapping[str, str] | None:
+        return None if index % 10 < _PLAIN_OF_TEN else _SETS[index // 10 % len(_SETS)]
+
+    def find(self, key: ConfigResource) -> Mapping[str, str] | None:
+        """The overrides of a topic."""
+        index = self._topics.index_of(key.name) if key.type == TOPIC else None
+        return None if index is None else self._of(index)
+
+    def items(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
+        """The topics that have overrides, with them."""
+        for index in range(len(self._topics)):
+            overrides = self._of(index)
+            if overrides is not None:
+                yield ConfigResource(TOPIC, self._topics.name_at(index)), overrides
+
+    def __iter__(self) -> Iterator[ConfigResource]:
+        return (resource for resource, _ in self.items())
+
+    def __len__(self) -> int:
+        whole, rest = divmod(len(self._topics), 10)
+        return whole * (10 - _PLAIN_OF_TEN) + max(rest - _PLAIN_OF_TEN, 0)
+
+
+# 1,000,000 quota entities and 100,000 ACLs, each made when it is asked for.
+
+CLIENTS = ("loader", "reader", "report")
+EACH = len(CLIENTS) + 2
+"""Entities of a user: the user's own, the default client's, and each client's."""
+_USER = re.compile(r"user-(\d{6})")
+_VALUES: tuple[QuotaValues, ...] = (
+    {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},
+    {"producer_byte_rate": 5 * MIB},
+    {"consumer_byte_rate": 10 * MIB, "request_percentage": 50.0},
+    {"request_percentage": 200.0},
+    {"producer_byte_rate": 20 * MIB, "consumer_byte_rate": 40 * MIB, "controller_mutation_rate": 10.0},
+    {"controller_mutation_rate": 2.0},
+    {"consumer_byte_rate": 100 * MIB},
+)
+_DEFAULT_CLIENT = QuotaPart(CLIENT_ID, None)
+_CLIENT_PARTS = tuple(QuotaPart(CLIENT_ID, client) for client in CLIENTS)
+_ACL_IDS = 0x6B61632D6C617267_5000000000000000
+
+
+def _user(number: int) -> str:
+    return f"user-{number:06}"
+
+
+def _number(name: str | None, size: int) -> int | None:
+    match = _USER.fullmatch(name or "")
+    number = int(match[1]) if match else size
+    return number if number < size else None
+
+
+class LargeQuotas:
+    """For each user five entities."""
+
+    def __init__(self, users: int) -> None:
+        self._users = users
+
+    def find(self, key: QuotaEntity) -> QuotaValues | None:
+        """The limits of an entity."""
+        if not key.has(USER):
+            return None
+        number = _number(key.name_of(USER), self._users)
+        if number is None:
+            return None
+        for place, entity in enumerate(self._entities(number)):
+            if entity == key:
+                return self._values(number, place)
+        return None
+
+    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
+        """The entities with this component."""
+        if part.type == USER:
+            number = _number(part.name, self._users)
+            if number is not None:
+                yield from self._entities(number)
+        elif part == _DEFAULT_CLIENT or part in _CLIENT_PARTS:
+            for number in range(self._users):
+                yield QuotaEntity((QuotaPart(USER, _user(number)), part))
+
+    def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """The users by themselves, or their clients."""
+        if types == {USER}:
+            for number in range(self._users):
+                yield QuotaEntity((QuotaPart(USER, _user(number)),)), self._values(number, 0)
+        elif types == {USER, CLIENT_ID}:
+            yield from (item for item in self.items() if len(item[0]) > 1)
+
+    def _entities(self, number: int) -> Iterator[QuotaEntity]:
+        user = QuotaPart(USER, _user(number))
+        yield QuotaEntity((user,))
+        yield QuotaEntity((user, _DEFAULT_CLIENT))
+        for client in _CLIENT_PARTS:
+            yield QuotaEntity((user, client))
+
+    def _values(self, number: int, place: int) -> QuotaValues:
+        return _VALUES[(number * EACH + place) % len(_VALUES)]
+
+    def items(self) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """All entities with their limits."""
+        for number in range(self._users):
+            for place, entity in enumerate(self._entities(number)):
+                yield entity, self._values(number, place)
+
+    def __iter__(self) -> Iterator[QuotaEntity]:
+        for number in range(self._users):
+            yield from self._entities(number)
+
+    def __len__(self) -> int:
+        return self._users * EACH
+
+
+_ACL_TEAMS = 500
+_TEAM = re.compile(r"team-(\d{3})\.")
+_GROUP_NAME = re.compile(r"group-(\d{6})")
+_TOPIC = AclResourceType.parse("TOPIC")
+_GROUP = AclResourceType.parse("GROUP")
+_LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED")
+_READ, _WRITE = AclOperation.parse("READ"), AclOperation.parse("WRITE")
+_ALLOW, _DENY = Permission.parse("ALLOW"), Permission.parse("DENY")
+
+
+class LargeAcls:
+    """For each user two bindings: one on a prefix of topics, one on a group."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def _at(self, index: int) -> Acl:
+        user = _user(index // 2)
+        if index % 2:
+            return Acl(_GROUP, f"group-{index // 2:06}", _LITERAL, f"User:{user}", "*", _READ, _ALLOW)
+        operation = _READ if index % 4 else _WRITE
+        permission = _DENY if index % 100 == 0 else _ALLOW
+        return Acl(_TOPIC, f"team-{index % _ACL_TEAMS:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
+
+    def find(self, key: Acl) -> UUID | None:
+        """The id of a binding."""
+        number = _number(key.principal.removeprefix("User:"), (self._size + 1) // 2)
+        if number is not None:
+            for index in (2 * number, 2 * number + 1):
+                if index < self._size and self._at(index) == key:
+                    return UUID(int=_ACL_IDS + index)
+        return None
+
+    def of_principal(self, principal: str) -> Iterator[Acl]:
+        """The bindings for a principal."""
+        number = _number(principal.removeprefix("User:"), (self._size + 1) // 2)
+        if number is not None and principal.startswith("User:"):
+            yield from (self._at(index) for index in (2 * number, 2 * number + 1) if index < self._size)
+
+    def on(self, pattern: Pattern) -> Iterator[Acl]:
+        """The bindings on exactly this pattern."""
+        indexes: Iterable[int] = ()
+        if match := _TEAM.fullmatch(pattern.name):
+            indexes = range(int(match[1]), self._size, _ACL_TEAMS)
+        elif match := _GROUP_NAME.fullmatch(pattern.name):
+            indexes = range(2 * int(match[1]) + 1, min(2 * int(match[1]) + 2, self._size))
+        yield from (acl for acl in map(self._at, indexes) if pattern_of(acl) == pattern)
+
+    def items(self) -> Iterator[tuple[Acl, UUID]]:
+        """All bindings with their ids."""
+        for index in range(self._size):
+            yield self._at(index), UUID(int=_ACL_IDS + index)
+
+    def __iter__(self) -> Iterator[Acl]:
+        return map(self._at, range(self._size))
+
+    def __len__(self) -> int:
+        return self._size
+
+
+# A cluster as the largest are: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs, and no memory for them.
 
 TOPICS = 100_000
 QUOTA_ENTITIES = 1_000_000
 ACLS = 100_000
 
 
-def lay(cluster: EmbeddedCluster) -> None:
+def seed(cluster: EmbeddedCluster) -> None:
     """Put the functions under the tables."""
     tables = cluster.state.tables
     topics = LargeTopics(cluster.state, TOPICS)
@@ -39,4 +327,4 @@ def fill(cluster: EmbeddedCluster) -> None:
     quota(state, {"client-id": None}, request_percentage=100.0)
 
 
-SCENARIO = Scenario(fill, lay, somebody_else)
+SCENARIO = Scenario(fill, seed, somebody_else)

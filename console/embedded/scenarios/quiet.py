@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from console.embedded.configs.definitions import release_configs
-from console.embedded.scenarios.filling import DAY, HOUR, MIB, add_topic, allow, quota, scram_user
-from console.embedded.scenarios.others import somebody_else
-from console.embedded.scenarios.scenario import Scenario
-from console.embedded.scenarios.traffic import lay_records, read_by
-from console.embedded.state.coordinators import ensure_topic
+from console.embedded.config_definitions import release_configs
+from console.embedded.group_coordinator import ensure_topic
+from console.embedded.scenarios.seed import (
+    DAY,
+    HOUR,
+    MIB,
+    add_topic,
+    allow,
+    quota,
+    read_by,
+    scram_user,
+    seed_records,
+    somebody_else,
+)
+from console.embedded.spec import Scenario
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
 
 if TYPE_CHECKING:
-    from console.embedded.cluster import EmbeddedCluster
+    from console.embedded.brokers import EmbeddedCluster
 
 TEAMS = {
     "checkout": ("orders", "orders-dlq", "payments", "refunds", "carts"),
@@ -54,7 +63,7 @@ def fill(cluster: EmbeddedCluster) -> None:
         for place, name in enumerate(names):
             full = f"{team}.{name}"
             add_topic(state, full, _PARTITIONS[place % len(_PARTITIONS)], configs=_OVERRIDES.get(full))
-            lay_records(cluster, full)
+            seed_records(cluster, full)
     for name, topics, clients, lag in GROUPS:
         read_by(cluster, name, topics, clients, lag)
     ensure_topic(state)

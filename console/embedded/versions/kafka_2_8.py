@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.embedded.versions.release import Release
+from console.embedded.spec import Release
 
 RELEASE = Release(
     name="2.8",

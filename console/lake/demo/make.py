@@ -16,12 +16,11 @@ from console.admin.settings import ConnectionSettings
 from console.admin.topics import topic_id_text
 from console.answers.data_forms import yaml_text
 from console.contexts import Context
-from console.embedded.cluster import EmbeddedCluster
-from console.embedded.sasl.credentials import ScramHash, credential_of
-from console.embedded.scenarios.scenario import members
-from console.embedded.spec import ClusterSpec
-from console.embedded.state.placement import new_topic, striped
-from console.embedded.state.values import ScramKey
+from console.embedded.brokers import EmbeddedCluster
+from console.embedded.replicas import new_topic, striped
+from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.spec import ClusterSpec, members
+from console.embedded.tables import ScramKey
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.lines import intent_line, note_line

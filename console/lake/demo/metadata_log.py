@@ -15,10 +15,8 @@ from uuid import UUID, uuid5
 
 from crc32c import crc32c
 
-from console.embedded.state.change_log import Change
-from console.embedded.state.cluster_state import ClusterState
-from console.embedded.state.table import ABSENT
-from console.embedded.state.values import BrokerNode, ScramCredential, ScramKey, Topic
+from console.embedded.state import ClusterState
+from console.embedded.tables import ABSENT, BrokerNode, Change, ScramCredential, ScramKey, Topic
 from console.history.kraft.schemas import Field, RecordSchema, known_schemas
 from console.model.acl import Acl
 from console.model.config import ConfigResource

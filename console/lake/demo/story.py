@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.embedded.scenarios.filling import DAY, MIB
+from console.embedded.scenarios.seed import DAY, MIB
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism

@@ -1,0 +1,392 @@
+"""Responses that several handlers make: one error for everything in a request, long arrays piece by piece."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from datetime import timedelta
+from random import choice
+from time import perf_counter
+from types import UnionType
+from typing import Any, TypeGuard, TypeVar, get_args, get_origin
+
+from kio.schema.errors import ErrorCode
+from kio.static.constants import EntityType
+
+from console.embedded.context import RequestContext
+from console.embedded.faults import FailSome
+from console.wire.frames import EncodedBody, encode_body
+from console.wire.schemas import Messages
+
+# What several handlers say alike.
+
+NO_TIME = timedelta(0)
+NO_OPERATIONS = -(2**31)
+"""The operations were not asked for (KIP-430)."""
+
+TOPIC_OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+CLUSTER_OPERATIONS = (
+    "CREATE",
+    "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS",
+    "IDEMPOTENT_WRITE",
+    "ALTER",
+    "DESCRIBE",
+)
+_GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE")
+_GROUP_CONFIGS = ("DESCRIBE_CONFIGS", "ALTER_CONFIGS")
+_GROUP_CONFIGS_FROM = (4, 0)
+"""AclEntry.supportedOperations."""
+
+
+def group_operations(context: RequestContext) -> tuple[str, ...]:
+    """What can be allowed on a group; since 4.0 it has configs too."""
+    newer = context.cluster.release.number >= _GROUP_CONFIGS_FROM
+    return _GROUP_OPERATIONS + _GROUP_CONFIGS if newer else _GROUP_OPERATIONS
+
+
+def advertised_controller(context: RequestContext) -> int:
+    """The broker that clients are told is the controller: where brokers forward to it, any that is alive
+    (KRaftMetadataCache.getRandomAliveBrokerId), else the one that it is."""
+    view = context.view
+    if not context.cluster.forwarding:
+        return view.controller_id
+    alive = [broker.id for broker in view.brokers.values() if broker.alive]
+    return choice(alive) if alive else -1  # noqa: S311 - nothing secret hangs on it
+
+
+# The answer to any request that says one error of everything in it (AbstractRequest.getErrorResponse).
+
+ITSELF = ""
+"""Stands for an array with the one item that the answer has something for."""
+
+ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
+    "alter_client_quotas": (("entries", "entries"),),
+    "alter_configs": (("responses", "resources"),),
+    "alter_partition_reassignments": (("responses", "topics"), ("partitions", "partitions")),
+    "alter_user_scram_credentials": (("results", "deletions"), ("results", "upsertions")),
+    "consumer_group_describe": (("groups", "group_ids"),),
+    "create_acls": (("results", "creations"),),
+    "create_partitions": (("results", "topics"),),
+    "create_topics": (("topics", "topics"),),
+    "delete_acls": (("filter_results", "filters"),),
+    "delete_groups": (("results", "groups_names"),),
+    "delete_records": (("topics", "topics"), ("partitions", "partitions")),
+    "delete_topics": (("responses", "topics"), ("responses", "topic_names")),
+    "describe_acls": (("filter_results", "filters"),),
+    "describe_client_quotas": (("filter_results", "filters"),),
+    "describe_configs": (("results", "resources"),),
+    "describe_groups": (("groups", "groups"),),
+    "describe_topic_partitions": (("topics", "topics"),),
+    "elect_leaders": (("replica_election_results", "topic_partitions"), ("partition_result", "partitions")),
+    "fetch": (("responses", "topics"), ("partitions", "partitions")),
+    "find_coordinator": (("coordinators", "coordinator_keys"),),
+    "incremental_alter_configs": (("responses", "resources"),),
+    "kip133_alter_configs": (("responses", "resources"),),
+    "kip133_list_configs": (("entities", "resources"),),
+    "kip21_alter_config": (("entities", "entities"),),
+    "kip21_describe_config": (("entities", "entities"),),
+    "kip248_alter_quotas": (("resources", "resources"), ("configs", "configs")),
+    "kip248_describe_quotas": (("resources", "resources"), ("configs", ITSELF)),
+    "kip4_alter_acls": (("responses", "requests"), ("results", "actions")),
+    "kip4_create_topics": (("topic_error_codes", "create_topic_requests"),),
+    "kip4_delete_topics": (("topic_error_codes", "topics"),),
+    "leave_group": (("members", "members"),),
+    "list_offsets": (("topics", "topics"), ("partitions", "partitions")),
+    "metadata": (("topics", "topics"),),
+    "offset_commit": (("topics", "topics"), ("partitions", "partitions")),
+    "offset_delete": (("topics", "topics"), ("partitions", "partitions")),
+    "offset_fetch": (("groups", "groups"), ("topics", "topics"), ("partitions", "partition_indexes")),
+    "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
+    "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
+}
+"""For each API whose answer has something for each item of the request: the answer's array and the request's."""
+
+_RENAMED: Mapping[str, Sequence[str]] = {
+    "key": (),
+    "topic": ("name",),
+    "user": ("name",),
+    "index": ("partition_index",),
+    "partition_index": ("partition", "partition_id"),
+    "partition_id": ("partition_index", "partition"),
+}
+"""Fields of an answer's item by the other names that they have in a request's."""
+
+
+def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
+    """The response with this error, at its top and for each item; None for an API whose answers hold no error.
+
+    code: any number, Kafka's or not. message: goes where the version has a place for it.
+    """
+    if not _has_error(messages.response):
+        return None
+    return _entity(messages.response, request, ITEMS.get(messages.api, ()), code, message)
+
+
+def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
+    """The response's and the request's array of items, None for an API that is answered as a whole."""
+    for answered, asked in ITEMS.get(messages.api, ()):
+        if hasattr(request, asked) and getattr(request, asked):
+            return answered, asked
+    return None
+
+
+def _entity(type_: type[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
+    values: dict[str, Any] = {}
+    for field in fields(type_):
+        if _is_code(field):
+            values[field.name] = code
+        elif field.name == "error_message":
+            values[field.name] = (message or "") if field.type is str else message
+        else:
+            values[field.name] = _value(field, source, items, code, message)
+    return type_(**values)
+
+
+def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], code: int, message: str | None) -> Any:
+    element = _element(field)
+    if element is not None:
+        asked: list[Any] = []
+        for answered, name in items:
+            if answered == field.name:
+                asked += (source,) if name == ITSELF else getattr(source, name, None) or ()
+        if _is_entity(element):
+            if asked:
+                return tuple(_entity(element, item, items, code, message) for item in asked)
+            echoed = getattr(source, field.name, None)
+            if echoed and not _has_error(element):  # the entity of a quota
+                return tuple(_entity(element, item, items, code, message) for item in echoed)
+        return ()
+    if (
+        getattr(source, "__type__", None) is EntityType.request
+    ):  # only items are named again, nothing of the request itself
+        return zero(field)
+    for name in (field.name, *_RENAMED.get(field.name, ())):
+        if hasattr(source, name):
+            return getattr(source, name)
+    if isinstance(source, str | int) and not isinstance(source, bool) and _accepts(field, source):
+        return source
+    return zero(field)
+
+
+def _accepts(field: Field[Any], source: str | int) -> bool:
+    """Whether a bare item is what this field names: the first name or number of an entity."""
+    kinds = ("string",) if isinstance(source, str) else ("int32",)
+    named = ("name", "key", "group_id", "topic") if isinstance(source, str) else ("partition_index", "partition_id")
+    return field.metadata.get("kafka_type") in kinds and field.name in named
+
+
+def zero(field: Field[Any]) -> Any:
+    """What stands in a field of which nothing is known: its default, null where it may be, else nothing or zero."""
+    if field.default is not MISSING:
+        return field.default
+    type_ = field.type
+    if get_origin(type_) is tuple:
+        return ()
+    if get_origin(type_) is UnionType and type(None) in get_args(type_):
+        return None
+    if _is_entity(type_):
+        return type_(**{part.name: zero(part) for part in fields(type_)})
+    kind = field.metadata["kafka_type"]
+    if kind.startswith("timedelta"):
+        return timedelta(0)
+    return {"string": "", "bytes": b"", "records": b"", "bool": False, "float64": 0.0}.get(kind, 0)
+
+
+def _element(field: Field[Any]) -> Any:
+    """The type of an array's elements, None for what is no array."""
+    type_: Any = field.type
+    if get_origin(type_) is UnionType:
+        type_ = next(part for part in get_args(type_) if part is not type(None))
+    return get_args(type_)[0] if get_origin(type_) is tuple else None
+
+
+def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
+    return isinstance(type_, type) and is_dataclass(type_)
+
+
+def _is_code(field: Field[Any]) -> bool:
+    """Whether an error's number stands there; the proposals' own formats have it as any other number."""
+    return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
+
+
+def _has_error(type_: type[Any]) -> bool:
+    for field in fields(type_):
+        element = _element(field)
+        if _is_code(field):
+            return True
+        if _is_entity(element) and _has_error(element):
+            return True
+    return False
+
+
+# What a broker that is not the controller answers where it does not forward (KafkaApis of 2.8 with ZooKeeper).
+
+CONTROLLER_APIS = frozenset(
+    {
+        "alter_partition_reassignments",
+        "alter_user_scram_credentials",
+        "create_partitions",
+        "create_topics",
+        "delete_topics",
+        "elect_leaders",
+        "list_partition_reassignments",
+        "update_features",
+    }
+)
+"""What only the controller answers."""
+_OF_THE_WHOLE = "This is not the correct controller for this cluster."
+_NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
+    "alter_partition_reassignments": _OF_THE_WHOLE,
+    "create_topics": "",
+    "list_partition_reassignments": _OF_THE_WHOLE,
+}
+_WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_reassignments"})
+_WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
+"""The whole is told to be well."""
+_DEDUPLICATED = frozenset({"create_partitions"})
+"""What is there twice is told of once."""
+
+
+def not_controller(request: Any, found: Messages) -> Any | None:
+    """The response of a broker of 2.8.2 to a request of CONTROLLER_APIS."""
+    if found.api in _WITHOUT_ITEMS:
+        request = replace(request, topics=())
+    elif found.api in _DEDUPLICATED:
+        request = replace(request, topics=tuple({topic.name: topic for topic in request.topics}.values()))
+    answer = error_answer(request, found, ErrorCode.not_controller, _NOT_CONTROLLER_MESSAGES.get(found.api))
+    if answer is not None and found.api in _WITHOUT_TOP_ERROR and hasattr(answer, "error_code"):
+        return replace(answer, error_code=0)
+    return answer
+
+
+# Answers that are long, encoded piece by piece, so that the other connections are answered meanwhile.
+
+T = TypeVar("T")
+
+AT_A_STRETCH = 0.01
+"""Seconds of work between two pauses."""
+
+
+async def in_pieces(items: Iterable[T], keep: Callable[[T], object]) -> None:
+    """Give every item to `keep`, with pauses for others."""
+    pause_at = perf_counter() + AT_A_STRETCH
+    for item in items:
+        keep(item)
+        if perf_counter() > pause_at:
+            await asyncio.sleep(0)
+            pause_at = perf_counter() + AT_A_STRETCH
+
+
+async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
+    """A response whose last field is an array, with these encoded items in it.
+
+    empty: the response with nothing in that array. items: lazily encoded; the work on them pauses for others.
+    """
+    return EncodedBody(await long_part(response, empty, items))
+
+
+async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
+    """The same of a structure within a response."""
+    encoded: list[bytes] = []
+    await in_pieces(items, encoded.append)
+    before = encode_body(entity, empty)
+    if entity.__flexible__:
+        return b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:]))
+    return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))
+
+
+def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
+    """Entities as bytes, one after another."""
+    return (encode_body(element, item) for item in items)
+
+
+def varint(value: int) -> bytes:
+    """An unsigned varint, as lengths are in flexible versions."""
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+# Some items of a batch fail, the others go to the handler.
+
+_NAME_FIELDS = ("name", "resource_name", "topic", "group_id", "key", "entity_name")
+
+
+async def answer_partly(
+    request: Any, messages: Messages, effect: FailSome, handled: Callable[[Any], Awaitable[Any]]
+) -> Any:
+    """The response with errors at some items' places. A request without items is answered as if nothing were wrong."""
+    arrays = error_items(request, messages)
+    if arrays is None:
+        return await handled(request)
+    answered, asked = arrays
+    items = tuple(getattr(request, asked))
+    failing = [_fails(item, number, effect) for number, item in enumerate(items, 1)]
+    failed = tuple(item for item, fails in zip(items, failing, strict=True) if fails)
+    done = tuple(item for item, fails in zip(items, failing, strict=True) if not fails)
+    if not failed:
+        return await handled(request)
+    refused = error_answer(replace(request, **{asked: failed}), messages, effect.code, effect.message)
+    if not done:
+        return refused
+    answer = await handled(replace(request, **{asked: done}))
+    merged = _merged(failing, getattr(refused, answered), getattr(answer, answered))
+    return replace(answer, **{answered: merged})
+
+
+def _fails(item: Any, number: int, effect: FailSome) -> bool:
+    if effect.names:
+        name = (
+            item if isinstance(item, str) else next((getattr(item, n) for n in _NAME_FIELDS if hasattr(item, n)), None)
+        )
+        return name in effect.names
+    return number % effect.every == 0
+
+
+def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
+    """In the request's order, as far as the handler kept to it."""
+    if len(refused) + len(answered) != len(failing):
+        return (*answered, *refused)
+    first, second = iter(refused), iter(answered)
+    return tuple(next(first if fails else second) for fails in failing)
+
+
+# Error codes, and what the handlers of several proposals decide alike.
+
+CLUSTER_REFUSED = "Cluster authorization failed."
+
+
+def is_misrouted(context: RequestContext) -> bool:
+    """Whether this broker must answer NOT_CONTROLLER: it is not the controller, and does not forward to it."""
+    return not context.cluster.forwarding and context.broker_id != context.state.controller_id
+
+
+def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
+    """The keys that more than one item has."""
+    seen: set[Hashable] = set()
+    return {k for k in map(key, items) if k in seen or seen.add(k)}  # type: ignore[func-returns-value]
+
+
+async def finished(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
+    """For each offset of the log, whether all live brokers know it before the timeout.
+
+    0 ms and less wait for nothing: then none of them counts as finished (KIP-4), though all are under way.
+    """
+    if timeout_ms <= 0:
+        return [False] * len(offsets)
+    return list(await asyncio.gather(*(_known(context, offset, timeout_ms / 1000) for offset in offsets)))
+
+
+async def _known(context: RequestContext, offset: int, within: float) -> bool:
+    """Looked at once more at the timeout: the offset may be older than this request."""
+    cluster = context.cluster
+    return await cluster.visible(offset, within) or all(
+        cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()
+    )

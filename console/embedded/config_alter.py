@@ -1,0 +1,355 @@
+"""AlterConfigs and IncrementalAlterConfigs: as KRaft's broker and controller take them, and as ZooKeeper's broker does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_changes import (
+    BATCH_TOO_LARGE,
+    NO_PASSWORD_SECRET,
+    RESOURCE_TWICE,
+    WRONG_BROKER,
+    ConfigChange,
+    ConfigOutcome,
+    ConfigProblem,
+    ControllerFailure,
+    alter_loggers,
+    altered_by_broker,
+    altered_by_controller,
+    check_operations,
+    config_messages,
+    outcome_of,
+    rights_problem,
+)
+from console.embedded.config_definitions import (
+    NOTHING,
+    PASSWORD,
+    BrokerLayers,
+    Definitions,
+    checked_value,
+    release_configs,
+)
+from console.embedded.config_describe import broker_number, describable, layers_of
+from console.embedded.config_rules import (
+    DividedByZero,
+    check_broker_values,
+    check_client_metrics,
+    check_group,
+    check_topic,
+    inherited_configs,
+)
+from console.embedded.context import RequestContext
+from console.embedded.tables import Change
+from console.embedded.topics import is_legal, name_refusal
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.config import CLUSTER_DEFAULT, ConfigResource
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# Config changes as KRaft brokers take them: looked at by the broker that was asked, then by the controller.
+#
+# (ConfigAdminManager, ControllerApis, ConfigurationControlManager.) Each resource is changed as a whole or not at all,
+# and apart from the others; only a change that is too large for a controller's one write fails them all.
+
+MOST_RECORDS = 10_000
+"""What a controller writes in one change (QuorumController.MAX_RECORDS_PER_USER_OP)."""
+MIN_ISR = "min.insync.replicas"
+ELR = "eligible.leader.replicas.version"
+_TYPES_FROM = (4, 0)
+
+Records = dict[str, str | None]
+
+
+class KraftAltering:
+    """Answers one request."""
+
+    def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
+        self._context = context
+        self._cluster = context.cluster
+        self._state = context.state
+        self._validate_only = validate_only
+        self._said = config_messages(context.cluster.release.name)
+        self._configs = release_configs(context.cluster.release.name)
+
+    def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+        """An outcome for each change, in their order."""
+        times = Counter(change.resource for change in changes)
+        outcomes: list[ConfigOutcome | None] = []
+        for change in changes:
+            if times[change.resource] > 1:
+                outcomes.append(ConfigOutcome(change.resource, ErrorCode.invalid_request, RESOURCE_TWICE))
+                continue
+            refused = outcome_of(change.resource, partial(self._by_broker, change), ErrorCode.invalid_request)
+            done = refused.code or change.resource.type == BROKER_LOGGER
+            outcomes.append(refused if done else None)
+        rest = [place for place, outcome in enumerate(outcomes) if outcome is None]
+        for place, outcome in zip(rest, self._by_controller([changes[place] for place in rest]), strict=True):
+            outcomes[place] = outcome
+        return [outcome for outcome in outcomes if outcome is not None]
+
+    def _by_broker(self, change: ConfigChange) -> None:
+        """What the broker that was asked looks at; log levels it changes itself. Raises ConfigProblem, ValueError."""
+        resource, context = change.resource, self._context
+        check_operations(change.operations, self._said)
+        if resource.type == BROKER_LOGGER and not change.replaces:
+            if not context.allowed("ALTER_CONFIGS"):
+                raise rights_problem(resource, told=False)
+            self._check_is_own(resource.name, self._said.wrong_logger_broker)
+            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._said, self._validate_only)
+        elif resource.type == BROKER:
+            if resource.name:
+                self._check_is_own(resource.name, WRONG_BROKER)
+            view = context.view
+            now = {} if change.replaces else view.configs.get(resource, NOTHING)
+            values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
+            layers = layers_of(self._cluster, context.broker_id, view)
+            check_broker_values(layers, values, self._said, own=bool(resource.name))
+        elif resource.type == BROKER_LOGGER or resource.type not in describable(self._cluster.release.name):
+            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
+
+    def _check_is_own(self, name: str, wrong: str) -> None:
+        """Whether a resource is this very broker. wrong: what to say to another's id."""
+        number = broker_number(name)
+        if number is None:
+            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
+        if number != self._context.broker_id:
+            raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=self._context.broker_id, name=name))
+
+    def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+        outcomes: list[ConfigOutcome] = []
+        written: list[tuple[ConfigResource, Records]] = []
+        try:
+            for change in changes:
+                records: Records = {}
+                outcome = outcome_of(change.resource, partial(self._record, change, records), ErrorCode.invalid_config)
+                outcomes.append(outcome)
+                if not outcome.code:
+                    written.append((change.resource, records))
+        except ControllerFailure:
+            return [ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
+        if sum(len(records) for _, records in written) > MOST_RECORDS:
+            return [ConfigOutcome(change.resource, ErrorCode.policy_violation, BATCH_TOO_LARGE) for change in changes]
+        if not self._validate_only:
+            for resource, records in written:
+                if records:
+                    self._state.alter_config(resource, records)
+        return outcomes
+
+    def _record(self, change: ConfigChange, written: Records) -> None:
+        """Add what the controller would write for one resource. Raises ConfigProblem, ValueError, ControllerFailure."""
+        resource = change.resource
+        problem = rights_problem(resource)
+        if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
+            raise problem
+        now = self._state.configs.get(resource, NOTHING)
+        altered = altered_by_controller(change.operations, now, self._definitions(resource), self._said)
+        records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
+        gone: Records = {key: None for key in now if change.replaces and key not in altered}
+        after = {key: value for key, value in {**now, **records, **gone}.items() if value is not None}
+        self._check_elr(resource, {**records, **gone})
+        self._check(resource, after)
+        if resource.type == TOPIC and resource.name not in self._state.topics:
+            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
+        if self._cluster.spec.alter_config_policy is not None:
+            self._cluster.spec.alter_config_policy.validate(resource, records)
+        written.update(records | gone)
+
+    def _definitions(self, resource: ConfigResource) -> Definitions:
+        """Those of which a controller knows the types."""
+        if resource.type == TOPIC:
+            return self._configs.topic
+        return self._configs.broker if resource.type == BROKER else {}
+
+    def _check_elr(self, resource: ConfigResource, records: Records) -> None:
+        if resource.type != BROKER or MIN_ISR not in records or not self._state.features.get(ELR):
+            return
+        if resource.name:
+            raise ConfigProblem(
+                ErrorCode.invalid_config, f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
+            )
+        if records[MIN_ISR] is None:
+            raise ConfigProblem(
+                ErrorCode.invalid_config, f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled."
+            )
+
+    def _check(self, resource: ConfigResource, values: Mapping[str, str]) -> None:
+        if resource.type == TOPIC:
+            if not resource.name:
+                raise ConfigProblem(ErrorCode.invalid_request, "Default topic resources are not allowed.")
+            refusal = None if is_legal(resource.name) else name_refusal(resource.name, self._state)
+            if refusal is not None:
+                raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
+            check_topic(self._configs, values, self._inherited)
+        elif resource.type == CLIENT_METRICS:
+            if not resource.name:
+                raise ConfigProblem(ErrorCode.invalid_request, "Subscription name can't be empty")
+            check_client_metrics(self._layers, values, modern=self._cluster.release.number >= _TYPES_FROM)
+        elif resource.type == GROUP:
+            if not resource.name:
+                raise ConfigProblem(ErrorCode.invalid_request, "Default group resources are not allowed.")
+            check_group(self._layers, values)
+
+    @cached_property
+    def _layers(self) -> BrokerLayers:
+        """What the controller goes by."""
+        controller = self._state.controller_id
+        asked = controller if controller in self._state.brokers else self._context.broker_id
+        return layers_of(self._cluster, asked, self._state.view)
+
+    @cached_property
+    def _inherited(self) -> Mapping[str, str]:
+        return inherited_configs(self._configs, self._layers)
+
+
+# Config changes as brokers with ZooKeeper take them: by the one that was asked, alone (ZkAdminManager of 2.8).
+
+_KNOWN = (TOPIC, BROKER, BROKER_LOGGER)
+WRONG_VALUE = -1000
+"""Stands for a value that can't be, until it is told with its resource."""
+_PASSWORD_SECRET = "password.encoder.secret"  # noqa: S105 - a key's name
+
+
+class ZooKeeperAltering:
+    """Answers one request."""
+
+    def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
+        self._context = context
+        self._cluster = context.cluster
+        self._state = context.state
+        self._validate_only = validate_only
+        self._said = config_messages(context.cluster.release.name)
+        self._configs = release_configs(context.cluster.release.name)
+
+    def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
+        """An outcome for each resource; of one that comes twice the last change counts."""
+        unknown = next((change for change in changes if change.resource.type not in _KNOWN), None)
+        if unknown is not None:
+            message = "Unexpected resource type UNKNOWN"
+            return [ConfigOutcome(change.resource, ErrorCode.invalid_request, message) for change in changes]
+        last = {change.resource: change for change in changes}
+        return [self._altered(change) for change in last.values()]
+
+    def _altered(self, change: ConfigChange) -> ConfigOutcome:
+        resource = change.resource
+        outcome = outcome_of(resource, lambda: self._alter(change), WRONG_VALUE)
+        if outcome.code != WRONG_VALUE:
+            return outcome
+        message = self._said.wrong_value.format(type=resource.type.name, name=resource.name, reason=outcome.message)
+        return ConfigOutcome(resource, ErrorCode.invalid_request, message)
+
+    def _alter(self, change: ConfigChange) -> None:
+        resource, context = change.resource, self._context
+        problem = rights_problem(resource, told=False)
+        if not context.allowed("ALTER_CONFIGS", *problem.resource):
+            raise problem
+        if change.replaces:
+            if resource.type == BROKER_LOGGER:
+                raise ConfigProblem(ErrorCode.invalid_request, self._said.legacy_loggers)
+            if any(operation.value is None for operation in change.operations):
+                raise ConfigProblem(ErrorCode.unknown_server_error)
+        else:
+            check_operations(change.operations, self._said)
+        if resource.type == TOPIC:
+            self._alter_topic(change)
+        elif resource.type == BROKER:
+            self._alter_broker(change)
+        else:
+            if resource.name:
+                self._check_is_own(resource.name)
+            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._said, self._validate_only)
+
+    def _alter_topic(self, change: ConfigChange) -> None:
+        resource = change.resource
+        if not change.replaces:
+            _check_path(resource.name)
+        now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
+        values = altered_by_broker(change.operations, now, self._configs.topic, self._said)
+        if resource.name not in self._state.topics:
+            raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
+        check_topic(self._configs, values, inherited_configs(self._configs, self._layers()))
+        self._write(change, values)
+
+    def _alter_broker(self, change: ConfigChange) -> None:
+        resource, own = change.resource, bool(change.resource.name)
+        if own:
+            self._check_is_own(resource.name)
+        now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
+        values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
+        layers = self._layers()
+        try:
+            check_broker_values(layers, values, self._said, own=own)
+        except DividedByZero:
+            raise ConfigProblem(ErrorCode.unknown_server_error) from None
+        if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
+            raise ValueError(NO_PASSWORD_SECRET)
+        self._write(change, values)
+
+    def _has_passwords(self, values: Mapping[str, str]) -> bool:
+        passwords = [key for key in self._configs.dynamic if self._configs.broker[key].type == PASSWORD]
+        return any(name.endswith(key) for name in values for key in passwords)
+
+    def _write(self, change: ConfigChange, values: Mapping[str, str]) -> None:
+        policy = self._cluster.spec.alter_config_policy
+        if policy is not None:
+            policy.validate(change.resource, {operation.key: operation.value for operation in change.operations})
+        if not self._validate_only:
+            self._state.replace_config(self._stored(change.resource), values)
+
+    @staticmethod
+    def _stored(resource: ConfigResource) -> ConfigResource:
+        """Under the id as it is written: ``+1`` is broker 1."""
+        number = broker_number(resource.name) if resource.type == BROKER else None
+        return resource if number is None else ConfigResource(BROKER, str(number))
+
+    def _check_is_own(self, name: str) -> None:
+        number = broker_number(name)
+        if number is None:
+            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
+        if number != self._context.broker_id:
+            raise ConfigProblem(ErrorCode.invalid_request, WRONG_BROKER.format(own=self._context.broker_id, name=name))
+
+    def _layers(self) -> BrokerLayers:
+        return layers_of(self._cluster, self._context.broker_id, self._state.view)
+
+
+def _check_path(topic: str) -> None:
+    """What ZooKeeper says of the path of a topic's configs (PathUtils.validatePath). Raises ValueError."""
+    if not topic:
+        raise ValueError("Path must not end with / character")
+    if topic in (".", ".."):
+        path = f"/config/topics/{topic}"
+        raise ValueError(f'Invalid path string "{path}" caused by relative paths not allowed @{len(path) - 1}')
+
+
+# The configs that a cluster has from its first moment on.
+
+
+def begin_configs(cluster: EmbeddedCluster) -> None:
+    """Look at what is in the brokers' files. Raises ValueError for what a broker would not start with.
+
+    With eligible leader replicas the least number of in-sync replicas has to stand in the metadata (KIP-966).
+    """
+    definitions = release_configs(cluster.release.name).broker
+    for key, value in cluster.spec.static_configs.items():
+        if key in definitions:
+            checked_value(definitions[key], value)
+
+    if not cluster.release.kraft:
+        cluster.state.subscribe(partial(_note_reconfigured, cluster))
+    if cluster.state.features.get(ELR):
+        cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})
+
+
+def _note_reconfigured(cluster: EmbeddedCluster, change: Change) -> None:
+    """Keep which brokers' own values were changed since they started."""
+    if change.table != "configs" or not isinstance(change.key, ConfigResource) or change.key.type != BROKER:
+        return
+    number = broker_number(change.key.name)
+    cluster.reconfigured.update(cluster.state.brokers if number is None else [number])

@@ -1,0 +1,405 @@
+"""Config changes as requests have them: operations, their result, log levels, and Kafka's messages by release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_definitions import ConfigDefinition, Definitions, release_configs
+from console.embedded.java import hash_order
+from console.model.acl import CLUSTER_NAME
+from console.model.codes import APPEND, DELETE, GROUP, SET, SUBTRACT, TOPIC, AlterOp
+from console.model.config import ConfigResource
+
+# Why a config change is refused: with a code of its own, or as a value that can't be.
+#
+# Kafka tells the two apart: an ApiException keeps its code, and a ConfigException gets the code of whoever asked
+# (INVALID_CONFIG from a controller, INVALID_REQUEST from a broker). A value that can't be is a ValueError here.
+
+
+class ConfigProblem(Exception):
+    """A refusal with its code; message None where Kafka tells none."""
+
+    def __init__(self, code: int, message: str | None = None) -> None:
+        super().__init__(message or f"error {code}")
+        self.code = code
+        self.message = message
+
+
+# A cluster's own say in config changes (org.apache.kafka.server.policy.AlterConfigPolicy).
+
+
+class PolicyViolation(ConfigProblem):
+    """What a policy refuses; the text reaches the client."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(ErrorCode.policy_violation, message)
+
+
+class AlterConfigPolicy(Protocol):
+    """Looks at each resource's change after everything else was found good."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        """Called once before the cluster starts, with what is in the brokers' files."""
+        ...
+
+    def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
+        """configs: the keys that change, None for one that is deleted. Raises PolicyViolation."""
+        ...
+
+    def close(self) -> None:
+        """Called once when the cluster has stopped."""
+        ...
+
+
+# What brokers of each release say to config requests, where they don't say the same. Measured on 2.8.2, 3.9.1 and
+# 4.3.0.
+
+MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+BATCH_TOO_LARGE = "Unable to perform excessively large batch operation."
+WRONG_BROKER = "Unexpected broker id, expected {own}, but received {name}"
+RESOURCE_TWICE = "Each resource must appear at most once."
+NO_PASSWORD_SECRET = "Password encoder secret not configured"  # noqa: S105 - a message
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMessages:
+    """Templates. key_set: how a set of keys is shown. lists_as_written: appending does not look at what is there.
+    one_set: the keys in it have one order."""
+
+    duplicate_keys: str
+    null_values: str
+    null_shown: str
+    key_set: str
+    security_key_set: str
+    unknown_appended: str | None
+    broker_not_number: str
+    wrong_logger_broker: str
+    log_levels: str
+    legacy_loggers: str
+    wrong_value: str
+    too_long: str | None = None
+    lists_as_written: bool = False
+    one_set: bool = False
+
+    def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
+        """A set of keys within a message. more: what older brokers put behind the others."""
+        shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
+        return self.key_set.format(", ".join(shown))
+
+    def security_keys(self, names: Iterable[str]) -> str:
+        """The same for security keys without a listener's prefix."""
+        return self.security_key_set.format(", ".join(hash_order(names)))
+
+
+_3_9 = ConfigMessages(
+    duplicate_keys="Error due to duplicate config keys",
+    null_values="Null value not supported for : ",
+    null_shown="{key}",
+    key_set="Set({})",
+    security_key_set="HashSet({})",
+    unknown_appended=None,
+    broker_not_number="Node id must be an integer, but it is: {name}",
+    wrong_logger_broker="Unexpected node id. Expected {own}, but received {own}",
+    log_levels="DEBUG, ERROR, FATAL, INFO, TRACE, WARN",
+    legacy_loggers="Unknown resource type 8",
+    wrong_value="{reason}",
+)
+_MESSAGES: Mapping[str, ConfigMessages] = {
+    "2.8": replace(
+        _3_9,
+        duplicate_keys="Error due to duplicate config keys : {keys}",
+        null_shown="{operation}:{key}",
+        broker_not_number="Broker id must be an integer, but it is: {name}",
+        wrong_logger_broker=WRONG_BROKER,
+        log_levels="TRACE, ERROR, INFO, FATAL, DEBUG, WARN",
+        legacy_loggers="AlterConfigs is deprecated and does not support the resource type BROKER_LOGGER",
+        wrong_value="Invalid config value for resource ConfigResource(type={type}, name='{name}'): {reason}",
+        lists_as_written=True,
+    ),
+    "3.9": _3_9,
+    "4.3": replace(
+        _3_9,
+        key_set="[{}]",
+        one_set=True,
+        security_key_set="[{}]",
+        unknown_appended="Unknown config name: {key}",
+        wrong_logger_broker="Unexpected node id. Expected {own}, but received {name}",
+        too_long="The configuration value cannot be added because it exceeds the maximum value size of 32767 bytes.",
+    ),
+}
+
+
+def config_messages(release: str) -> ConfigMessages:
+    """Those of a release by its name."""
+    return _MESSAGES[release]
+
+
+# What IncrementalAlterConfigs' operations make of a resource's overrides, on a broker and on a controller.
+
+MOST_CHARACTERS = 32767
+"""What a record holds of a value."""
+
+
+class Operation(NamedTuple):
+    """One key's change; `code` is any number that a client sends."""
+
+    key: str
+    code: AlterOp
+    value: str | None
+
+
+def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> None:
+    """Raises ConfigProblem where a key comes twice or has no value."""
+    keys = [operation.key for operation in operations]
+    twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+    if twice:
+        raise ConfigProblem(ErrorCode.invalid_request, said.duplicate_keys.format(keys=",".join(twice)))
+    missing = [
+        said.null_shown.format(operation=operation.code.name, key=operation.key)
+        for operation in operations
+        if operation.value is None and operation.code != DELETE
+    ]
+    if missing:
+        separator = ", " if said.null_shown == "{key}" else ","
+        raise ConfigProblem(ErrorCode.invalid_request, said.null_values + separator.join(missing))
+
+
+def altered_by_broker(
+    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
+) -> dict[str, str]:
+    """What a broker takes the overrides to become (ConfigAdminManager.prepareIncrementalConfigs; with ZooKeeper that
+    is what they do become). Raises ConfigProblem."""
+    kraft = not said.lists_as_written
+    result = dict(now)
+    for key, code, value in operations:
+        if code == DELETE:
+            result.pop(key, None)
+            continue
+        assert value is not None
+        if code == SET:
+            result[key] = value
+        elif code in (APPEND, SUBTRACT):
+            definition = _list_definition(key, code, definitions, said)
+            old = result.get(key, definition.default or "").split(",")
+            given = value.split(",")
+            if code == SUBTRACT:
+                parts = _without(old, given)
+            elif kraft:
+                old = [part for part in old if part]
+                parts = old + [part for part in given if part not in old]
+            else:
+                parts = old + given
+            result[key] = ",".join(parts)
+        elif kraft:
+            raise ConfigProblem(ErrorCode.invalid_request, f"Unknown operations type {int(code)}")
+        else:
+            raise ConfigProblem(ErrorCode.unknown_server_error)
+    return result
+
+
+def _list_definition(key: str, code: AlterOp, definitions: Definitions, said: ConfigMessages) -> ConfigDefinition:
+    definition = definitions.get(key)
+    if definition is None:
+        if said.unknown_appended is None:
+            raise ConfigProblem(ErrorCode.unknown_server_error)
+        raise ConfigProblem(ErrorCode.invalid_config, said.unknown_appended.format(key=key))
+    if not definition.is_list:
+        wrong = ErrorCode.invalid_request if said.lists_as_written else ErrorCode.invalid_config
+        raise ConfigProblem(wrong, f"Config value {code.name.lower()} is not allowed for config key: {key}")
+    return definition
+
+
+def _without(parts: list[str], gone: list[str]) -> list[str]:
+    """Each of the gone ones takes one away (List.diff, List.remove)."""
+    rest = list(parts)
+    for part in gone:
+        if part in rest:
+            rest.remove(part)
+    return rest
+
+
+def altered_by_controller(
+    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
+) -> dict[str, str | None]:
+    """Each key's new value, None for one that is deleted (ConfigurationControlManager). Raises ConfigProblem, and
+    ControllerFailure."""
+    result: dict[str, str | None] = {}
+    by_key = {operation.key: operation for operation in operations}
+    for key in hash_order(by_key):
+        _, code, value = by_key[key]
+        if code == SET:
+            result[key] = value
+        elif code == DELETE:
+            result[key] = None
+        elif code in (APPEND, SUBTRACT):
+            assert value is not None
+            definition = definitions.get(key)
+            if definition is None or not definition.is_list:
+                raise ConfigProblem(
+                    ErrorCode.invalid_config, f"Can't {code.name} to key {key} because its type is not LIST."
+                )
+            text = now.get(key, definition.default) or ""
+            parts = [part for part in text.split(",") if part]
+            if code == SUBTRACT:
+                parts = _without(parts, value.split(","))
+            else:
+                for part in value.split(","):
+                    if part not in parts:
+                        parts.append(part)
+            result[key] = ",".join(parts)
+        else:
+            raise ControllerFailure
+        if len(result[key] or "") > MOST_CHARACTERS:
+            if said.too_long is None:
+                raise ControllerFailure
+            raise ConfigProblem(ErrorCode.invalid_config, said.too_long)
+    return result
+
+
+class ControllerFailure(Exception):
+    """What a controller can't do, and does not look for: the whole request fails."""
+
+
+# What a config request wants of a resource, and what becomes of it.
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChange:
+    """What is wanted of one resource. replaces: whether what is not named goes (AlterConfigs)."""
+
+    resource: ConfigResource
+    operations: tuple[Operation, ...]
+    replaces: bool = False
+
+
+class ConfigOutcome(NamedTuple):
+    """One resource's answer; message None where Kafka tells none."""
+
+    resource: ConfigResource
+    code: int = ErrorCode.none
+    message: str | None = None
+
+
+class RightsProblem(ConfigProblem):
+    """A right is missing. resource: on what it would be, as `RequestContext.allowed` takes it."""
+
+    def __init__(self, code: int, message: str | None, resource: tuple[str, str]) -> None:
+        super().__init__(code, message)
+        self.resource = resource
+
+
+def rights_problem(resource: ConfigResource, *, told: bool = True) -> RightsProblem:
+    """What to answer without the right; topics and groups have their own, all else hangs on the cluster."""
+    if resource.type == TOPIC:
+        code, message, on = (
+            ErrorCode.topic_authorization_failed,
+            "Topic authorization failed.",
+            ("TOPIC", resource.name),
+        )
+    elif resource.type == GROUP:
+        code, message, on = (
+            ErrorCode.group_authorization_failed,
+            "Group authorization failed.",
+            ("GROUP", resource.name),
+        )
+    else:
+        on = ("CLUSTER", CLUSTER_NAME)
+        code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
+    return RightsProblem(code, message if told else None, on)
+
+
+def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
+    """The outcome of doing it. wrong_value: the code of a value that can't be."""
+    try:
+        done()
+    except ConfigProblem as problem:
+        return ConfigOutcome(resource, problem.code, problem.message)
+    except ValueError as error:
+        return ConfigOutcome(resource, wrong_value, str(error))
+    return ConfigOutcome(resource)
+
+
+# The log levels of each broker: changed at once, told by DescribeConfigs, and gone with the broker's process.
+
+ROOT = "root"
+LEVELS = frozenset({"DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"})
+"""(LogLevelConfig.VALID_LOG_LEVELS)"""
+_CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
+"""What a logging file sets."""
+
+
+class Loggers:
+    """Which loggers there are, and at what level; a change does not outlive the broker's process."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._changed: dict[int, dict[str, str | None]] = {}
+
+    @classmethod
+    def of(cls, release: str) -> Loggers:
+        """Those that brokers of a release have."""
+        return cls(release_configs(release).loggers)
+
+    def levels(self, broker_id: int) -> dict[str, str]:
+        """Logger -> level on a broker; one without its own has that of the nearest one above it."""
+        own = {**_CONFIGURED, **self._changed.get(broker_id, {})}
+        return {name: _level(name, own) for name in self._names}
+
+    def exists(self, name: str) -> bool:
+        """Whether brokers have this logger."""
+        return name in self._names
+
+    def change(self, broker_id: int, levels: Mapping[str, str | None]) -> None:
+        """Set levels on a broker; None takes a logger's own away."""
+        self._changed.setdefault(broker_id, {}).update(levels)
+
+    def forget(self, broker_id: int) -> None:
+        """A broker's process has ended."""
+        self._changed.pop(broker_id, None)
+
+
+def _level(name: str, own: Mapping[str, str | None]) -> str:
+    while name:
+        level = own.get(name)
+        if level is not None:
+            return level
+        name = name.rpartition(".")[0]
+    return own[ROOT] or "INFO"
+
+
+def alter_loggers(
+    loggers: Loggers, broker_id: int, operations: Iterable[Operation], said: ConfigMessages, validate_only: bool
+) -> None:
+    """Change levels, all or none (RuntimeLoggerManager). Raises ConfigProblem, with ZooKeeper ValueError too."""
+    levels: dict[str, str | None] = {}
+    for name, code, value in operations:
+        if code in (APPEND, SUBTRACT):
+            raise ConfigProblem(
+                ErrorCode.invalid_request, f"{code.name} operation is not allowed for the BROKER_LOGGER resource"
+            )
+        if code not in (SET, DELETE):
+            raise ConfigProblem(ErrorCode.unknown_server_error)
+        if not loggers.exists(name):
+            raise _wrong(f"Logger {name} does not exist!", said)
+        if code == SET and value not in LEVELS:
+            raise _wrong(
+                f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
+                f"Valid log levels are {said.log_levels}",
+                said,
+            )
+        if code == DELETE and name == ROOT:
+            raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
+        levels[name] = value if code == SET else None
+    if not validate_only:
+        loggers.change(broker_id, levels)
+
+
+def _wrong(message: str, said: ConfigMessages) -> Exception:
+    return ValueError(message) if said.lists_as_written else ConfigProblem(ErrorCode.invalid_config, message)

@@ -1,0 +1,429 @@
+"""What can be configured in a release, which values are valid, and where a broker's value comes from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from console.embedded.java import decimal_number, decimal_text, trimmed, whole_number
+from console.embedded.state import View
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    STATIC_BROKER_CONFIG,
+    ConfigSource,
+    ConfigType,
+)
+from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
+
+# The config definitions of each Kafka release, from the data files that tests/support/record_config_definitions.py
+# writes.
+
+NO_RULE: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDefinition:
+    """One key (ConfigDef.ConfigKey). default: as Kafka writes it; None for null, and for a key that has to be set.
+
+    rule: what a value must be, by its name and bounds (see value_rules); empty where every value of the type is valid.
+    internal: never described unless it is set.
+    """
+
+    name: str
+    type: ConfigType
+    default: str | None = None
+    rule: Mapping[str, Any] = field(default_factory=dict)
+    internal: bool = False
+    documentation: str | None = None
+
+    @property
+    def is_list(self) -> bool:
+        """Whether values are lists, which can be appended to."""
+        return self.type == LIST
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether a value is never told."""
+        return self.type == PASSWORD
+
+
+BOOLEAN, STRING, INT, SHORT, LONG, DOUBLE, LIST, CLASS, PASSWORD = map(ConfigType, range(1, 10))
+UNKNOWN_TYPE = ConfigType(0)
+
+Definitions = Mapping[str, ConfigDefinition]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseConfigs:
+    """What there is to configure in a release, by key, in the order in which Kafka checks values.
+
+    broker: what a broker's file may hold; broker_dynamic_only: what can only be set at run time (KIP-73's rates).
+    topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: alike, None where nothing is.
+    broker_synonyms: broker key -> all keys for the same thing, the strongest first.
+    checked: broker keys whose values are looked at when they are changed, in that order (3.9 has one of its own).
+    dynamic: broker keys that are told not to be read-only. not_dynamic: those that can't be changed at run time.
+    per_broker: not as a default of the cluster. per_listener: only with a listener's prefix. listener_mechanism: with
+    a mechanism's name too. cluster_level_listener: of all listeners, as a default of the cluster too. loggers: names,
+    the root's too.
+    """
+
+    topic: Definitions
+    broker: Definitions
+    broker_dynamic_only: Definitions
+    group: Definitions
+    client_metrics: Definitions
+    topic_synonyms: Mapping[str, str]
+    group_synonyms: Mapping[str, str | None]
+    broker_synonyms: Mapping[str, tuple[str, ...]]
+    checked: tuple[str, ...]
+    dynamic: frozenset[str]
+    not_dynamic: frozenset[str]
+    per_broker: frozenset[str]
+    per_listener: frozenset[str]
+    listener_mechanism: frozenset[str]
+    cluster_level_listener: frozenset[str]
+    loggers: tuple[str, ...]
+
+
+@cache
+def release_configs(release: str) -> ReleaseConfigs:
+    """The definitions of a release by its name (``4.3``)."""
+    file = files("console.embedded.configs") / "data" / f"kafka_{release.replace('.', '_')}.json"
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+
+    def definitions(section: str) -> Definitions:
+        return _definitions(data.get(section, {}))
+
+    def keys(name: str) -> frozenset[str]:
+        return frozenset(data[name])
+
+    return ReleaseConfigs(
+        topic=definitions("topic"),
+        broker=definitions("broker"),
+        broker_dynamic_only=definitions("broker_dynamic_only"),
+        group=definitions("group"),
+        client_metrics=definitions("client_metrics"),
+        topic_synonyms=data["topic_synonyms"],
+        group_synonyms=data.get("group_synonyms", {}),
+        broker_synonyms={key: tuple(names) for key, names in data["broker_synonyms"].items()},
+        checked=tuple(data["checked"]),
+        dynamic=keys("dynamic"),
+        not_dynamic=keys("not_dynamic"),
+        per_broker=keys("per_broker"),
+        per_listener=keys("per_listener"),
+        listener_mechanism=keys("listener_mechanism"),
+        cluster_level_listener=keys("cluster_level_listener"),
+        loggers=tuple(data["loggers"]),
+    )
+
+
+def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
+    return {
+        name: ConfigDefinition(
+            name,
+            ConfigType.parse(told["type"]),
+            told.get("default"),
+            told.get("valid", NO_RULE),
+            told.get("internal", False),
+            told["documentation"],
+        )
+        for name, told in section.items()
+    }
+
+
+# Whether a key can have a value, in Kafka's words (ConfigDef.parseType and its validators).
+
+ConfigValue = str | int | float | bool | tuple[str, ...]
+_BITS = {INT: 32, SHORT: 16, LONG: 64}
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
+_DURATION = re.compile(r"P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?", re.IGNORECASE | re.ASCII)
+_THROTTLED = re.compile(r"(\d+:\d+)?", re.ASCII)
+
+
+class InvalidValue(ValueError):
+    """A value that a key can't have; the text is Kafka's (ConfigException)."""
+
+    def __init__(self, name: str, value: str, reason: str = "") -> None:
+        super().__init__(f"Invalid value {value} for configuration {name}" + (f": {reason}" if reason else ""))
+
+
+class InvalidConfig(ValueError):
+    """A config that is wrong in another way; the text is Kafka's."""
+
+
+def value_error(definition: ConfigDefinition, text: str) -> str | None:
+    """Why the key can't have this value, None where it can."""
+    try:
+        checked_value(definition, text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
+    """The value of a text. Raises InvalidValue or InvalidConfig."""
+    value = parsed_value(definition, text)
+    rule = definition.rule
+    if rule:
+        _RULES[rule["rule"]](definition.name, value, rule)
+    return value
+
+
+def canonical_value(definition: ConfigDefinition | None, text: str) -> str:
+    """A valid value as a broker tells it: ``TRUE`` as ``true``, ``a, b`` as ``a,b`` (ConfigDef.convertToString)."""
+    return text if definition is None else shown_value(parsed_value(definition, text))
+
+
+def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
+    """The value of a text, whatever the bounds. Raises InvalidValue."""
+    type_, stripped = definition.type, trimmed(text)
+    if type_ == BOOLEAN:
+        if stripped.lower() not in ("true", "false"):
+            raise InvalidValue(definition.name, text, "Expected value to be either true or false")
+        return stripped.lower() == "true"
+    if type_ == LIST:
+        parts = tuple(_COMMA.split(stripped)) if stripped else ()
+        return tuple(dict.fromkeys(parts)) if definition.rule.get("distinct") else parts
+    if type_ == CLASS and not _is_class(stripped):
+        raise InvalidValue(definition.name, text, f"Class {text} could not be found.")
+    try:
+        if type_ in _BITS:
+            return whole_number(stripped, _BITS[type_])
+        if type_ == DOUBLE:
+            return decimal_number(stripped)
+    except ValueError:
+        raise InvalidValue(definition.name, text, f"Not a number of type {type_.name}") from None
+    return stripped
+
+
+def shown_value(value: ConfigValue) -> str:
+    """A value as text, as Java writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return decimal_text(value)
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _is_class(name: str) -> bool:
+    """Whether a broker without others' jars could load this class."""
+    return name.startswith(("org.apache.kafka.", "kafka.", "java."))
+
+
+def _check_range(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    assert isinstance(value, int | float)
+    low, high = rule["min"], rule["max"]
+    if low is not None and value < low:
+        raise InvalidValue(name, shown_value(value), f"Value must be at least {low}")
+    if high is not None and value > high:
+        raise InvalidValue(name, shown_value(value), f"Value must be no more than {high}")
+
+
+def _check_one_of(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    if value not in rule["values"]:
+        raise InvalidValue(name, str(value), f"String must be one of: {', '.join(rule['values'])}")
+
+
+def _check_one_of_any_case(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    if str(value).upper() not in rule["values"]:
+        options = ", ".join(rule["values"])
+        raise InvalidValue(name, str(value), f"String must be one of (case insensitive): {options}")
+
+
+def _check_list(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    assert isinstance(value, tuple)
+    options = rule["values"]
+    if not value and not rule["empty"]:
+        expected = ", ".join(options)
+        raise InvalidConfig(
+            f"Configuration '{name}' must not be empty. Valid values include: "
+            + (f"[{expected}]" if options else "any non-empty value")
+        )
+    for part in value:
+        if rule["distinct"] and not part:
+            raise InvalidConfig(f"Configuration '{name}' values must not be empty.")
+        if options:
+            _check_one_of(name, part, rule)
+
+
+def _check_throttled_replicas(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
+    assert isinstance(value, tuple)
+    if all(_THROTTLED.fullmatch(part) for part in value) or "".join(value).strip() == "*":
+        return
+    raise InvalidValue(
+        name,
+        f"[{', '.join(value)}]",
+        f"{name} must be the literal '*' or a list of replicas in the following format: "
+        "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+    )
+
+
+def _check_not_empty(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
+    if not value:
+        raise InvalidValue(name, "", "String must be non-empty")
+
+
+def _check_level(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
+    assert isinstance(value, int)
+    if value != -1 and not 1 <= value <= 9:
+        raise InvalidValue(name, shown_value(value), "Value must be between 1 and 9 or equal to -1")
+
+
+def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
+    assert isinstance(value, int)
+    if value < -1 or not value:
+        raise InvalidValue(name, shown_value(value), "Value can be -1 or greater than 0")
+
+
+def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
+    """One of the versions, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
+    text = str(value)
+    versions = rule["text"].strip("[]").split(", ")
+    known = {*versions, *(version.partition("-")[0] for version in versions)}
+    if ".".join(text.split(".")[: 3 if text.startswith("0.") else 2]) not in known:
+        quote = rule["quote"]
+        raise InvalidValue(name, text, f"Version {quote}{text}{quote} is not a valid version")
+
+
+def _check_offset_reset(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
+    """(ShareGroupAutoOffsetResetStrategy)"""
+    text = str(value)
+    kind, colon, duration = text.partition(":")
+    if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
+        return
+    raise InvalidValue(
+        name,
+        text,
+        f"Invalid value `{text}` for configuration {name}. The value must be either 'earliest', 'latest' or of the "
+        "format 'by_duration:<PnDTnHnMn.nS>'.",
+    )
+
+
+_RULES: Mapping[str, Callable[[str, ConfigValue, Mapping[str, Any]], None]] = {
+    "range": _check_range,
+    "one_of": _check_one_of,
+    "one_of_any_case": _check_one_of_any_case,
+    "list_of": _check_list,
+    "throttled_replicas": _check_throttled_replicas,
+    "metadata_version": _check_metadata_version,
+    "not_empty": _check_not_empty,
+    "level_or_default": _check_level,
+    "positive_or_default": _check_positive,
+    "offset_reset": _check_offset_reset,
+}
+
+
+# Where a broker's values come from: set for it, for all brokers, in its file, or Kafka's own default (KIP-226).
+#
+# A broker's keys have synonyms (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
+
+NOTHING: Mapping[str, str] = {}
+_HOUR_MS = 3_600_000
+_UNIT_MS = {
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": _HOUR_MS,
+    "log.roll.hours": _HOUR_MS,
+    "log.roll.jitter.hours": _HOUR_MS,
+}
+_WITHOUT_END = "-1"
+_OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
+
+
+def without_listener(key: str) -> str | None:
+    """What stands behind ``listener.name.x.``, None for a key without that."""
+    found = _OF_LISTENER.fullmatch(key)
+    return None if found is None else found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLayers:
+    """What one broker goes by. static: its file. Each of the layers: key -> value as it was written."""
+
+    configs: ReleaseConfigs
+    own: Mapping[str, str]
+    cluster_default: Mapping[str, str]
+    static: Mapping[str, str]
+
+    @classmethod
+    def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
+        """Those of a broker, as it knows them."""
+        own = view.configs.get(broker_resource(broker_id), NOTHING)
+        return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
+
+    def with_values(self, values: Mapping[str, str], *, own: bool) -> BrokerLayers:
+        """The same broker with these values set for itself, or with own=False for all brokers."""
+        if own:
+            return BrokerLayers(self.configs, values, self.cluster_default, self.static)
+        return BrokerLayers(self.configs, self.own, values, self.static)
+
+    def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
+        """What was set anywhere, the strongest first."""
+        yield DYNAMIC_BROKER_CONFIG, self.own
+        yield DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
+        yield STATIC_BROKER_CONFIG, self.static
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """All keys for the same thing, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        base = without_listener(key)
+        if base is not None:
+            mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
+            return key, mechanism
+        return self.configs.broker_synonyms.get(key, (key,))
+
+    def definition(self, key: str) -> ConfigDefinition | None:
+        """The definition of a broker's key, of the key that a listener's one stands for; None for an unknown one."""
+        for name in (key, *self.names(key)):
+            found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def synonyms(self, key: str) -> tuple[Synonym, ...]:
+        """Every value that there is for a key, in order of precedence, from the first one that has the key's own name
+        on (ConfigHelper.configSynonyms)."""
+        names = self.names(key)
+        found = [
+            Synonym(name, values[name], source) for source, values in self.layers() for name in names if name in values
+        ]
+        for name in names:
+            definition = self.configs.broker.get(name)
+            if definition is not None and definition.default is not None:
+                found.append(Synonym(name, definition.default, DEFAULT_CONFIG))
+        for at, synonym in enumerate(found):
+            if synonym.name == key:
+                return tuple(found[at:])
+        return ()
+
+    def value(self, key: str) -> str | None:
+        """What applies for a broker's key, as it tells it; None for null."""
+        for _, values in self.layers():
+            if key in values:
+                return canonical_value(self.configs.broker.get(key), values[key])
+        definition = self.configs.broker.get(key)
+        return None if definition is None else definition.default
+
+    def inherited(self, definition: ConfigDefinition) -> str | None:
+        """What a topic's key is where the topic does not set it."""
+        key = self.configs.topic_synonyms.get(definition.name)
+        if key is None:
+            return definition.default
+        for _, values in self.layers():
+            for name in self.names(key):
+                if name in values:
+                    return _in_milliseconds(name, canonical_value(self.configs.broker.get(name), values[name]))
+        return definition.default
+
+
+def _in_milliseconds(name: str, value: str) -> str:
+    """Minutes and hours; less than nothing is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    unit = _UNIT_MS.get(name)
+    if unit is not None:
+        return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)
+    return _WITHOUT_END if name == "log.retention.ms" and int(value) < 0 else value

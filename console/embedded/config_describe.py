@@ -1,0 +1,398 @@
+"""DescribeConfigs: the entries of each kind of resource, and its answer as bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_definitions import (
+    NOTHING,
+    UNKNOWN_TYPE,
+    BrokerLayers,
+    ConfigDefinition,
+    canonical_value,
+    release_configs,
+)
+from console.embedded.context import RequestContext
+from console.embedded.java import whole_number
+from console.embedded.topics import is_legal, name_refusal
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DEFAULT_CONFIG,
+    DYNAMIC_BROKER_LOGGER_CONFIG,
+    DYNAMIC_CLIENT_METRICS_CONFIG,
+    DYNAMIC_DEFAULT_BROKER_CONFIG,
+    DYNAMIC_GROUP_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    GROUP,
+    TOPIC,
+    ResourceType,
+)
+from console.model.config import ConfigEntry, ConfigResource, Synonym
+from console.wire.frames import encode_body, varint
+from console.wire.schemas import for_version
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+    from console.embedded.state import View
+
+
+# What is in each broker's server.properties.
+
+CONTROLLER_LISTENER = "CONTROLLER"
+_CONTROLLER_PORT = 10_000
+"""Apart from the broker's own port. Nothing listens there; a client never needs it."""
+_KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+
+
+def broker_file(cluster: EmbeddedCluster, broker_id: int) -> dict[str, str]:
+    """The keys of a broker's file: what makes it this broker, and what the cluster's specification says."""
+    spec, broker = cluster.spec, cluster.state.brokers[broker_id]
+    own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
+    file = {
+        "listeners": own,
+        "advertised.listeners": own,
+        "log.dirs": ",".join(broker.log_dirs),
+        "broker.id": str(broker_id),
+    }
+    if cluster.release.kraft:
+        voters = (f"{each.id}@{each.host}:{_controller_port(each.port)}" for each in cluster.state.brokers.values())
+        file |= {
+            "node.id": str(broker_id),
+            "process.roles": "broker,controller",
+            "controller.listener.names": CONTROLLER_LISTENER,
+            "controller.quorum.voters": ",".join(voters),
+            "listeners": f"{own},{CONTROLLER_LISTENER}://{broker.host}:{_controller_port(broker.port)}",
+        }
+    else:
+        file["zookeeper.connect"] = "127.0.0.1:2181"
+    if broker.rack is not None:
+        file["broker.rack"] = broker.rack
+    if spec.authorizer:
+        file["authorizer.class.name"] = _KRAFT_AUTHORIZER if cluster.release.kraft else _ZOOKEEPER_AUTHORIZER
+        file["super.users"] = ";".join(sorted(spec.super_users))
+    if spec.sasl is not None:
+        file["sasl.enabled.mechanisms"] = ",".join(cluster.mechanisms)
+        file["security.inter.broker.protocol"] = cluster.listener_name
+    return file | dict(spec.static_configs)
+
+
+def _controller_port(port: int) -> int:
+    return port + _CONTROLLER_PORT if port + _CONTROLLER_PORT < 65536 else port - _CONTROLLER_PORT
+
+
+def layers_of(cluster: EmbeddedCluster, broker_id: int, view: View) -> BrokerLayers:
+    """What a broker goes by, as this view has it."""
+    return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
+
+
+# What DescribeConfigs tells of each kind of resource (ConfigHelper).
+
+_INTERNAL_HIDDEN_FROM = (3, 0)
+"""Before, a broker of which anything was changed told what is internal too (KafkaConfig.nonInternalValues)."""
+_METRICS_DEFAULTS_FROM = (4, 0)
+UNDOCUMENTED = ""
+"""Told even where no documentation is asked for."""
+
+
+def described_entries(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
+    """All entries of a resource, as this broker sees them, with their synonyms. Raises ConfigProblem."""
+    view = cluster.view_of(broker_id)
+    layers = layers_of(cluster, broker_id, view)
+    own = view.configs.get(resource, NOTHING)
+    if resource.type == TOPIC:
+        check_topic_is_known(cluster, view, resource.name)
+        return list(topic_entries(layers, own))
+    if resource.type == BROKER:
+        if not resource.name:
+            return list(_default_entries(layers))
+        check_is_own(
+            resource.name, broker_id, "Unexpected broker id, expected {own} or empty string, but received {name}"
+        )
+        with_internal = cluster.release.number < _INTERNAL_HIDDEN_FROM and broker_id in cluster.reconfigured
+        return list(_broker_entries(layers, with_internal=with_internal))
+    if resource.type == BROKER_LOGGER:
+        if not resource.name:
+            raise ConfigProblem(ErrorCode.invalid_request, "Broker id must not be empty")
+        check_is_own(resource.name, broker_id, "Unexpected broker id, expected {own} but received {name}")
+        levels = cluster.loggers.levels(broker_id)
+        return [
+            ConfigEntry(name, level, DYNAMIC_BROKER_LOGGER_CONFIG, documentation=UNDOCUMENTED)
+            for name, level in levels.items()
+        ]
+    if resource.type == CLIENT_METRICS:
+        if not resource.name:
+            raise ConfigProblem(ErrorCode.invalid_request, "Client metrics subscription name must not be empty")
+        return list(_metrics_entries(cluster, own))
+    if not resource.name:
+        raise ConfigProblem(ErrorCode.invalid_request, "Group name must not be empty")
+    return list(_group_entries(layers, own))
+
+
+def describable(release: str) -> Collection[ResourceType]:
+    """The types of resources that brokers of a release know."""
+    known = [TOPIC, BROKER, BROKER_LOGGER]
+    configs = release_configs(release)
+    if configs.client_metrics:
+        known.append(CLIENT_METRICS)
+    if configs.group:
+        known.append(GROUP)
+    return known
+
+
+def check_topic_is_known(cluster: EmbeddedCluster, view: View, name: str) -> None:
+    """Raises ConfigProblem."""
+    if name in view.topics:
+        return
+    refusal = None if name and is_legal(name) else name_refusal(name, cluster.state)
+    if refusal is not None:
+        raise ConfigProblem(ErrorCode.invalid_topic_exception, refusal.message)
+    raise ConfigProblem(ErrorCode.unknown_topic_or_partition, "")
+
+
+def check_is_own(name: str, broker_id: int, wrong: str) -> None:
+    """Whether a resource's name is this broker's id; ConfigProblem otherwise. wrong: what to say to another's."""
+    number = broker_number(name)
+    if number is None:
+        raise ConfigProblem(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
+    if number != broker_id:
+        raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=broker_id, name=name))
+
+
+def broker_number(name: str) -> int | None:
+    """A name as an id (Integer.parseInt), None where it is none."""
+    try:
+        return whole_number(name, 32)
+    except ValueError:
+        return None
+
+
+def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """Every entry of a topic with these overrides on a broker."""
+    for name, definition in layers.configs.topic.items():
+        text = own.get(name)
+        if text is None and definition.internal:
+            continue
+        value = layers.inherited(definition) if text is None else canonical_value(definition, text)
+        key = layers.configs.topic_synonyms.get(name)
+        synonyms = () if key is None else layers.synonyms(key)
+        if text is not None:
+            synonyms = (Synonym(name, value, DYNAMIC_TOPIC_CONFIG), *synonyms)
+        yield _entry(name, value, definition, synonyms, read_only=False)
+
+
+def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[ConfigEntry]:
+    """Everything that is defined, and what else was set."""
+    names = {name for name, definition in layers.configs.broker.items() if with_internal or not definition.internal}
+    for _, values in layers.layers():
+        names.update(values)
+    for name in sorted(names):
+        definition = layers.definition(name)
+        value = layers.value(name)
+        read_only = name not in layers.configs.dynamic
+        yield _entry(name, value, definition, layers.synonyms(name), read_only=read_only)
+
+
+def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
+    """What was set for all brokers, as it was written."""
+    for name, text in sorted(layers.cluster_default.items()):
+        synonyms = tuple(each for each in layers.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG)
+        read_only = name not in layers.configs.dynamic
+        yield _entry(name, text, layers.definition(name), synonyms, read_only=read_only)
+
+
+def _metrics_entries(cluster: EmbeddedCluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    """What a subscription sets; since 4.0 the defaults too, with types and synonyms."""
+    for name, definition in release_configs(cluster.release.name).client_metrics.items():
+        text = own.get(name)
+        if cluster.release.number < _METRICS_DEFAULTS_FROM:
+            if text is not None:
+                yield ConfigEntry(name, text, DYNAMIC_CLIENT_METRICS_CONFIG, documentation=UNDOCUMENTED)
+            continue
+        value = definition.default if text is None else canonical_value(definition, text)
+        synonyms = () if text is None else (Synonym(name, value, DYNAMIC_CLIENT_METRICS_CONFIG),)
+        yield _entry(name, value, definition, synonyms, read_only=False)
+
+
+def _group_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+    for name, definition in layers.configs.group.items():
+        text, key = own.get(name), layers.configs.group_synonyms.get(name)
+        default = definition.default if key is None else layers.value(key)
+        synonyms: tuple[Synonym, ...] = () if key is None else layers.synonyms(key)
+        if key is None and default is not None:
+            synonyms = (Synonym(name, default, DEFAULT_CONFIG),)
+        value = default if text is None else canonical_value(definition, text)
+        if text is not None:
+            synonyms = (Synonym(name, value, DYNAMIC_GROUP_CONFIG), *synonyms)
+        yield _entry(name, value, definition, synonyms, read_only=False)
+
+
+def _entry(
+    name: str,
+    value: str | None,
+    definition: ConfigDefinition | None,
+    synonyms: tuple[Synonym, ...],
+    *,
+    read_only: bool,
+) -> ConfigEntry:
+    """A value of an unknown key might be secret, and is not told either (KafkaConfig.maybeSensitive)."""
+    sensitive = definition is None or definition.sensitive
+    if sensitive:
+        value, synonyms = None, tuple(synonym._replace(value=None) for synonym in synonyms)
+    return ConfigEntry(
+        name,
+        value,
+        synonyms[0].source if synonyms else DEFAULT_CONFIG,
+        read_only,
+        sensitive,
+        UNKNOWN_TYPE if definition is None else definition.type,
+        synonyms,
+        None if definition is None or definition.name != name else definition.documentation,
+    )
+
+
+# The answer to DescribeConfigs as bytes. What topics with the same overrides have in common is encoded once, and kept:
+# thousands of topics have a few dozen sets of overrides among them.
+
+_FLEXIBLE_FROM = 4
+_NOT_THROTTLED = b"\x00\x00\x00\x00"
+_SUCCESS = ""
+_KEPT = 1024
+"""Sets of overrides of which the bytes are kept: some 5 KiB each, with documentation 25."""
+
+Pairs = tuple[tuple[str, str], ...]
+
+
+class AskedEntries(NamedTuple):
+    """How entries are to be told. keys: None for all."""
+
+    version: int
+    synonyms: bool
+    documentation: bool
+    keys: frozenset[str] | None
+
+
+class _Layers(NamedTuple):
+    """A broker's layers, to be compared."""
+
+    release: str
+    own: Pairs
+    cluster_default: Pairs
+    static: Pairs
+
+
+class DescribedBytes:
+    """Results in the order in which they are added."""
+
+    def __init__(self, context: RequestContext, request: Any) -> None:
+        self._cluster = context.cluster
+        self._view = context.view
+        self._version = context.version
+        self._synonyms = bool(getattr(request, "include_synonyms", False))
+        self._documentation = bool(getattr(request, "include_documentation", False))
+        layers = layers_of(context.cluster, context.broker_id, self._view)
+        self._layers = _Layers(
+            context.cluster.release.name, _pairs(layers.own), _pairs(layers.cluster_default), _pairs(layers.static)
+        )
+        self._results: list[bytes] = []
+
+    def add_topic(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
+        """A topic's entries. Raises ConfigProblem."""
+        check_topic_is_known(self._cluster, self._view, resource.name)
+        overrides = _pairs(self._view.configs.get(resource, NOTHING))
+        configs = _topic_configs(self._layers, overrides, self._asked(keys))
+        self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
+
+    def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
+        """Any resource's entries."""
+        configs = _encoded(entries, self._asked(keys))
+        self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
+
+    def add_problem(self, resource: ConfigResource, problem: ConfigProblem) -> None:
+        """Why a resource is not described."""
+        configs = _encoded((), self._asked(None))
+        self._results.append(self._head(resource, problem.code, problem.message) + configs)
+
+    def body(self) -> bytes:
+        """The whole response."""
+        flexible = self._version >= _FLEXIBLE_FROM
+        count = varint(len(self._results) + 1) if flexible else struct.pack(">i", len(self._results))
+        return b"".join((_NOT_THROTTLED, count, *self._results, b"\x00" if flexible else b""))
+
+    def _asked(self, keys: Sequence[str] | None) -> AskedEntries:
+        wanted = None if keys is None else frozenset(keys)
+        return AskedEntries(self._version, self._synonyms, self._documentation, wanted)
+
+    def _head(self, resource: ConfigResource, code: int, message: str | None) -> bytes:
+        return b"".join(
+            (
+                struct.pack(">h", code),
+                self._text(message),
+                struct.pack(">b", resource.type),
+                self._text(resource.name),
+            )
+        )
+
+    def _text(self, text: str | None) -> bytes:
+        flexible = self._version >= _FLEXIBLE_FROM
+        if text is None:
+            return b"\x00" if flexible else b"\xff\xff"
+        data = text.encode()
+        return (varint(len(data) + 1) if flexible else struct.pack(">h", len(data))) + data
+
+
+def _pairs(values: Any) -> Pairs:
+    return tuple(sorted(values.items()))
+
+
+@lru_cache(_KEPT)
+def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
+    """What stands behind the name of every topic with these overrides on such a broker."""
+    configs = release_configs(layers.release)
+    broker = BrokerLayers(configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static))
+    return _encoded(topic_entries(broker, dict(overrides)), asked)
+
+
+def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
+    """A result without what stands before its configs."""
+    schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
+    empty = schema.DescribeConfigsResult(
+        error_code=ErrorCode.none,
+        error_message=None,
+        resource_type=0,
+        resource_name="",
+        configs=tuple(_encodable_entry(schema, entry, asked) for entry in _wanted(entries, asked.keys)),
+    )
+    before = 2 + (1 if asked.version >= _FLEXIBLE_FROM else 2) + 1 + (1 if asked.version >= _FLEXIBLE_FROM else 2)
+    return encode_body(schema.DescribeConfigsResult, empty)[before:]
+
+
+def _wanted(entries: Iterable[ConfigEntry], keys: Collection[str] | None) -> Iterable[ConfigEntry]:
+    return entries if keys is None else (entry for entry in entries if entry.name in keys)
+
+
+def _encodable_entry(schema: Any, entry: ConfigEntry, asked: AskedEntries) -> Any:
+    synonyms = tuple(
+        schema.DescribeConfigsSynonym(name=each.name, value=each.value, source=each.source)
+        for each in (entry.synonyms if asked.synonyms else ())
+    )
+    return for_version(
+        schema.DescribeConfigsResourceResult,
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=synonyms,
+        config_type=entry.type,
+        documentation=entry.documentation if asked.documentation or entry.documentation == UNDOCUMENTED else None,
+    )

@@ -1,0 +1,434 @@
+"""What the configs of a broker, a topic, a group and a metrics subscription may be, beside each value's own rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from typing import TYPE_CHECKING
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_changes import ConfigMessages, ConfigProblem
+from console.embedded.config_definitions import (
+    NOTHING,
+    BrokerLayers,
+    ConfigValue,
+    InvalidValue,
+    ReleaseConfigs,
+    canonical_value,
+    checked_value,
+    parsed_value,
+    release_configs,
+    without_listener,
+)
+from console.embedded.java import trimmed, whole_number
+from console.embedded.spec import Release
+from console.model.config import topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# Which changes a broker takes for itself, and for all brokers (DynamicBrokerConfig, DynamicThreadPool).
+
+THREAD_POOLS = (
+    "num.io.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "num.network.threads",
+    "remote.log.reader.threads",
+    "remote.log.manager.copier.thread.pool.size",
+    "remote.log.manager.expiration.thread.pool.size",
+    "remote.log.manager.follower.thread.pool.size",
+)
+_MIB = 1024 * 1024
+_WITHOUT_END, _LIKE_THE_WHOLE = -1, -2
+_WRAPPED = (
+    "Invalid value org.apache.kafka.common.config.ConfigException: {reason} for configuration Invalid dynamic "
+    "configuration"
+)
+_NO_CONTROLLER_LISTENER = (
+    "requirement failed: controller.listener.names must contain at least one value appearing in the 'listeners' "
+    "configuration when running the KRaft controller role"
+)
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class DividedByZero(ValueError):
+    """What happens to a broker while it looks at its values."""
+
+
+def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: ConfigMessages, *, own: bool) -> None:
+    """Raises ValueError with Kafka's words for the first thing that is wrong with these overrides as a whole.
+
+    own: whether they are the broker's own, not those of all brokers.
+    """
+    configs = layers.configs
+    fixed = configs.not_dynamic.intersection(values)
+    if fixed:
+        raise ValueError(f"Cannot update these configs dynamically: {said.keys(fixed)}")
+    bare = configs.per_listener.intersection(values)
+    if bare:
+        raise ValueError(
+            "These security configs can be dynamically updated only per-listener using the listener prefix: "
+            + said.security_keys(bare)
+        )
+    _check_types(configs, values)
+    if not own:
+        per_broker = configs.per_broker.intersection(values)
+        per_listener = [name for name in values if _is_of_one_listener(configs, name)]
+        if per_broker or per_listener:
+            raise ValueError(
+                "Cannot update these configs at default cluster level, broker id must be specified: "
+                + said.keys(per_broker, per_listener)
+            )
+    after = layers.with_values(values, own=own)
+    _check_together(layers, after)
+    _check_running(layers, after)
+    _check_hidden(configs, values, _listener_names(after))
+
+
+def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
+    """Values of dynamic keys, with or without a listener's name; one without hides one with it."""
+    of_listeners = {without_listener(name) or name: text for name, text in values.items()}
+    bare = {**of_listeners, **values}
+    for name in configs.checked:
+        if name in bare:
+            checked_value(configs.broker.get(name) or configs.broker_dynamic_only[name], bare[name])
+
+
+def _check_hidden(configs: ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
+    """What listeners make of their own values, which others hid before (SocketServer.validateReconfiguration)."""
+    for key, text in values.items():
+        base = without_listener(key)
+        definition = configs.broker.get(base or "")
+        if definition is not None and key.split(".")[2].upper() in names:
+            try:
+                checked_value(definition, text)
+            except InvalidValue as wrong:
+                raise ValueError(_WRAPPED.format(reason=wrong)) from wrong
+
+
+def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
+    base = without_listener(name)
+    return base is not None and base not in configs.cluster_level_listener
+
+
+def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
+    """What a broker requires of its values beside each other (KafkaConfig.validateValues)."""
+    if after.value("log.retention.ms") == "0":
+        raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+    if not _number(after, "log.cleaner.threads"):
+        raise DividedByZero("/ by zero")
+    if _number(after, "log.cleaner.dedupe.buffer.size") // _number(after, "log.cleaner.threads") <= _MIB:
+        raise ValueError("requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
+    compression = after.configs.broker["compression.type"]
+    if not compression.rule:  # only a requirement in 2.8
+        options = before.configs.topic["compression.type"].rule["values"]
+        if after.value("compression.type") not in options:
+            raise ValueError(
+                f"requirement failed: compression.type : {after.value('compression.type')} is not valid. "
+                f"Valid options are {','.join(options)}"
+            )
+    for name, text in (("log.roll.ms", "1"), ("log.roll.jitter.ms", "0")):
+        if _number(after, name, text) < int(text):
+            raise ValueError(f"requirement failed: {name} must be greater than or equal to {text}")
+    _check_groups(after)
+    _check_connections(after)
+    _check_listeners(before, after)
+    cordoned = _list(after, "cordoned.log.dirs") if "cordoned.log.dirs" in after.configs.broker else []
+    missing = [folder for folder in cordoned if folder not in _list(after, "log.dirs")]
+    if missing:
+        raise ValueError(
+            "requirement failed: All entries in cordoned.log.dirs must be present in log.dirs or log.dir. "
+            f"Missing entries : {', '.join(missing)}"
+        )
+
+
+def _check_groups(after: BrokerLayers) -> None:
+    """Intervals of groups, between their least and their greatest (GroupCoordinatorConfig)."""
+    for kind in ("consumer", "share", "streams"):
+        name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
+        if name not in after.configs.broker:
+            continue
+        if _number(after, name) > _number(after, most):
+            raise ValueError(f"{name} must be less than or equal to {most}")
+        if _number(after, name) < _number(after, least):
+            raise ValueError(f"{name} must be greater than or equal to {least}")
+
+
+def _check_connections(after: BrokerLayers) -> None:
+    overrides = after.value("max.connections.per.ip.overrides") or ""
+    for part in filter(None, (piece.strip() for piece in overrides.split(","))):
+        if ":" not in part:
+            raise ValueError(
+                "Error parsing configuration property 'max.connections.per.ip.overrides': "
+                f"begin 0, end -1, length {len(part)}"
+            )
+        count = part.rpartition(":")[2].strip()
+        if not count.isdecimal():
+            raise ValueError(f'For input string: "{count}"')
+    if after.value("max.connections.per.ip") == "0" and not overrides:
+        raise ValueError(
+            "requirement failed: max.connections.per.ip can be set to zero only if max.connections.per.ip.overrides "
+            "property is set."
+        )
+
+
+def _check_listeners(before: BrokerLayers, after: BrokerLayers) -> None:
+    protocols = after.value("listener.security.protocol.map") or ""
+    if protocols != before.value("listener.security.protocol.map"):
+        for pair in protocols.split(","):
+            protocol = pair.rpartition(":")[2].strip()
+            if protocol.upper() not in _PROTOCOLS:
+                raise ValueError(f"Invalid security protocol `{protocol}` defined in listener.security.protocol.map")
+    if after.value("process.roles") and _listener_names(after).isdisjoint(_list(after, "controller.listener.names")):
+        raise ValueError(_NO_CONTROLLER_LISTENER)
+
+
+def _listener_names(layers: BrokerLayers) -> set[str]:
+    return {listener.partition("://")[0].strip().upper() for listener in _list(layers, "listeners")}
+
+
+def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
+    """What is running has to be able to follow (BrokerReconfigurable.validateReconfiguration)."""
+    for name in before.configs.dynamic.intersection(THREAD_POOLS):
+        old, new = _number(before, name), _number(after, name)
+        if new != old:
+            _check_threads(f"Dynamic thread count update validation failed for {name}={new}, value should", old, new)
+    old, new = _number(before, "log.cleaner.threads"), _number(after, "log.cleaner.threads")
+    if new < old // 2:
+        raise ValueError(
+            _WRAPPED.format(reason=f"Log cleaner threads cannot be reduced to less than half the current value {old}")
+        )
+    if new > old * 2:
+        raise ValueError(
+            _WRAPPED.format(
+                reason=f"Log cleaner threads cannot be increased to more than double the current value {old}"
+            )
+        )
+    for key in ("max.connections", "max.connection.creation.rate"):
+        if key in after.configs.broker and after.value(key) == "0" != before.value(key):
+            raise ValueError(_WRAPPED.format(reason=f"Invalid {key} 0"))
+    for key in ("log.retention.ms", "log.retention.bytes"):
+        _check_local_retention(before, after, key)
+    reporters = _list(after, "metric.reporters")
+    if any("." not in name or not name.startswith("org.apache.kafka.") for name in reporters):
+        raise ValueError(
+            _WRAPPED.format(
+                reason="Validation of dynamic config update of Set(metric.reporters) failed with class class "
+                "kafka.server.DynamicMetricsReporters"
+            )
+        )
+    listeners = after.value("advertised.listeners")
+    if after.value("process.roles") and listeners != before.value("advertised.listeners"):
+        raise ValueError(
+            _WRAPPED.format(reason="Advertised listeners cannot be altered when using a Raft-based metadata quorum.")
+        )
+
+
+def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) -> None:
+    """Of tiered topics no more stays on the broker than there is (DynamicLogConfig)."""
+    local = key.replace("log.", "log.local.")
+    if local not in after.configs.broker or (before.value(local), before.value(key)) == (
+        after.value(local),
+        after.value(key),
+    ):
+        return
+    whole = after.inherited(after.configs.topic[key.removeprefix("log.")])
+    most, kept = int(whole or _WITHOUT_END), int(after.value(local) or _LIKE_THE_WHOLE)
+    if most == _WITHOUT_END or kept == _LIKE_THE_WHOLE:
+        return
+    if kept == _WITHOUT_END:
+        reason = f"Value must not be -1 as {key} value is set as {most}."
+    elif kept > most:
+        reason = f"Value must not be more than {key} property value: {most}"
+    else:
+        return
+    raise ValueError(_WRAPPED.format(reason=str(InvalidValue(local, str(kept), reason))))
+
+
+def _check_threads(begin: str, old: int, new: int) -> None:
+    if new <= 0:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least 1"))
+    if new < old // 2:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} be at least half the current value {old}"))
+    if new > old * 2:
+        raise ValueError(_WRAPPED.format(reason=f"{begin} not be greater than double the current value {old}"))
+
+
+def _number(layers: BrokerLayers, key: str, default: str = "0") -> int:
+    return int(layers.value(key) or default)
+
+
+def _list(layers: BrokerLayers, key: str) -> list[str]:
+    return [part.strip() for part in (layers.value(key) or "").split(",") if part.strip()]
+
+
+# What a topic's configs may be, and what they are (LogConfig).
+
+_COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
+_NO_TIERED_STORAGE = (
+    "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+)
+
+
+def topic_config_error(
+    release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = NOTHING
+) -> str | None:
+    """Kafka's message for the first thing that is wrong with a new topic's configs, INVALID_CONFIG; None where all is
+    well.
+
+    inherited: what the topic has of its broker beside them; Kafka's defaults where it is not given.
+    """
+    empty = [key for key, value in configs.items() if value is None]
+    if empty:
+        return f"Null value not supported for topic configs: {','.join(empty)}"
+    given = {key: value for key, value in configs.items() if value is not None}
+    try:
+        check_topic(release_configs(release.name), given, inherited)
+    except (ConfigProblem, ValueError) as refused:
+        return str(refused)
+    return None
+
+
+def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]) -> None:
+    """Raises ConfigProblem or ValueError for the first thing that is wrong with a topic's own configs."""
+    unknown = next((key for key in own if key not in configs.topic), None)
+    if unknown is not None:
+        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown topic config name: {unknown}")
+    values: dict[str, ConfigValue] = {}
+    for name, definition in configs.topic.items():
+        if name in own:
+            values[name] = checked_value(definition, own[name])
+    least, most = (
+        int(str(values.get(name, inherited.get(name, configs.topic[name].default)))) for name in _COMPACTION_LAGS
+    )
+    if least > most:
+        raise ConfigProblem(
+            ErrorCode.invalid_config,
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})",
+        )
+    if values.get("remote.storage.enable"):
+        raise ValueError(_NO_TIERED_STORAGE)
+
+
+def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str, str]:
+    """What every topic on a broker has where it sets nothing itself."""
+    values = {name: layers.inherited(definition) for name, definition in configs.topic.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def topic_config(cluster: EmbeddedCluster, broker_id: int, name: str, key: str) -> str:
+    """What a topic's key is for a broker: the topic's own value, else what that broker goes by (min.insync.replicas,
+    retention.ms, max.message.bytes). KeyError for a key that topics of this release don't have."""
+    configs = release_configs(cluster.release.name)
+    definition, view = configs.topic[key], cluster.view_of(broker_id)
+    own = view.configs.get(topic_resource(name), NOTHING).get(key)
+    if own is not None:
+        return canonical_value(definition, own)
+    return BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs).inherited(definition) or ""
+
+
+# What the configs of groups and of client metrics' subscriptions may be (GroupConfig, ClientMetricsConfigs).
+
+_GROUP_KINDS = ("consumer", "share", "streams")
+_MATCHED = frozenset(
+    {
+        "client_instance_id",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+_SIDES = ("min", "max")
+_SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
+
+
+def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
+    """Raises ConfigProblem or ValueError for the first thing that is wrong with a group's configs."""
+    definitions = layers.configs.group
+    unknown = next((key for key in own if key not in definitions), None)
+    if unknown is not None:
+        raise ConfigProblem(ErrorCode.invalid_config, f"Unknown group config name: {unknown}")
+    values: dict[str, int | str] = {}
+    for name, definition in definitions.items():
+        text = own.get(name, definition.default)
+        if text is not None:
+            value = checked_value(definition, text)
+            values[name] = value if isinstance(value, int) else str(value)
+    for name in _bounded_keys(layers):
+        _check_bounds(layers, name, int(values[name]))
+    for kind in _GROUP_KINDS:
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if int(values[session]) <= int(values[heartbeat]):
+            raise ConfigProblem(ErrorCode.invalid_config, f"{session} must be greater than {heartbeat}")
+
+
+def _bounded_keys(layers: BrokerLayers) -> list[str]:
+    """Those for which brokers have a least or a greatest value: of each kind of group the heartbeats first."""
+    bounded = [
+        name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
+    ]
+    return sorted(bounded, key=lambda name: (name.partition(".")[0], "heartbeat" not in name))
+
+
+def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
+    """The broker's key of the bound: ``group.consumer.max.session.timeout.ms``."""
+    kind, _, rest = name.partition(".")
+    rest = rest.removeprefix("num.") if side == "max" else rest
+    key = f"group.{kind}.{side}.{rest}"
+    return key if key in layers.configs.broker else None
+
+
+def _check_bounds(layers: BrokerLayers, name: str, value: int) -> None:
+    least, most = (_bound_key(layers, name, side) for side in _SIDES)
+    if least is not None and value < int(layers.value(least) or 0):
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be greater than or equal to {least}")
+    if most is not None and value > int(layers.value(most) or 0):
+        raise ConfigProblem(ErrorCode.invalid_config, f"{name} must be less than or equal to {most}")
+
+
+def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
+    """The same for a subscription. modern: since 4.0 values are read as their types."""
+    definitions = layers.configs.client_metrics
+    unknown = next((key for key in own if key not in definitions), None)
+    if unknown is not None:
+        raise ConfigProblem(ErrorCode.invalid_request, f"Unknown client metrics configuration: {unknown}")
+    if modern:
+        for key, text in own.items():
+            checked_value(definitions[key], text)
+    if "interval.ms" in own:
+        interval = _metrics_interval(own["interval.ms"], modern)
+        if not _SHORTEST_MS <= interval <= _LONGEST_MS:
+            raise ConfigProblem(
+                ErrorCode.invalid_request,
+                f"Invalid value {interval} for interval.ms, interval must be between 100 and 3600000 (1 hour)",
+            )
+    if "match" in own:
+        patterns = parsed_value(definitions["match"], own["match"]) if modern else own["match"].split(",")
+        assert not isinstance(patterns, str | int | float)
+        for pattern in patterns:
+            if not _is_match(pattern):
+                raise ConfigProblem(ErrorCode.invalid_config, f"Illegal client matching pattern: {pattern}")
+
+
+def _metrics_interval(text: str, modern: bool) -> int:
+    try:
+        return whole_number(trimmed(text) if modern else text, 32)
+    except ValueError:
+        raise ConfigProblem(ErrorCode.unknown_server_error) from None
+
+
+def _is_match(pattern: str) -> bool:
+    name, _, expression = pattern.partition("=")
+    if name.strip() not in _MATCHED or not expression or "=" in expression:
+        return False
+    try:
+        re.compile(expression.strip())
+    except re.error:
+        return False
+    return True

@@ -1,0 +1,308 @@
+"""What goes wrong on purpose: faults as data, as text, and which of them meet a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from random import Random
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+from kio.schema.index import api_key_map
+
+from console.embedded.state import ClusterState
+from console.model.codes import ResourceType
+from console.model.config import ConfigResource
+
+# What a fault does to a request.
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Answer with an error, for everything in the request, and do nothing of it. code: any number."""
+
+    code: int
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailSome:
+    """Fail some items of a batch, and do the others. every: each item whose number, from 1 on, it divides. names: those
+    with one of these names instead."""
+
+    code: int
+    message: str | None = None
+    every: int = 2
+    names: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Wait before anything is done."""
+
+    seconds: float
+
+
+class Moment(Enum):
+    """When a connection is cut: before the request took effect or after."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """End the connection in place of an answer."""
+
+    moment: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class HalfFrame:
+    """Do it, send the first half of the answer, and end the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """Do it, and answer with bytes that mean nothing: in the place of the body, or of the whole frame, its length
+    included."""
+
+    whole_frame: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Do it, tell of a throttle time in the answer where its version can, and take no more requests of this connection
+    until it is over (KIP-219)."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MoveController:
+    """Make another broker the controller first: this one, or the next that is alive."""
+
+    to: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDown:
+    """Take a broker down first, and bring it back after a while; None is the one that was asked."""
+
+    broker: int | None = None
+    seconds: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Meanwhile:
+    """Somebody else changes the cluster first."""
+
+    change: Callable[[ClusterState], object]
+
+
+Effect = Fail | FailSome | Delay | Cut | HalfFrame | Garbage | Throttle | MoveController | BrokerDown | Meanwhile
+
+
+# Which faults there are, and which of them meet a request.
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An effect on some requests.
+
+    api: kio's name; broker, client: id and client id; None is any. nth: only the n-th of the requests that match, from
+    1 on. times: how often at most. probability: of each one, from 0 to 1.
+    """
+
+    effect: Effect
+    api: str | None = None
+    broker: int | None = None
+    client: str | None = None
+    nth: int | None = None
+    times: int | None = None
+    probability: float = 1.0
+
+    def matches(self, api: str, broker: int, client: str) -> bool:
+        """Whether a request is one of those it is for."""
+        return self.api in (None, api) and self.broker in (None, broker) and self.client in (None, client)
+
+
+@dataclass(slots=True)
+class _Declared:
+    fault: Fault
+    seen: int = 0
+    done: int = 0
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults that are declared now. With the same seed and the same requests the same ones happen."""
+
+    seed: int = 0
+    _declared: list[_Declared] = field(default_factory=list)
+    _random: Random = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._random = Random(self.seed)  # noqa: S311 - to be repeated, not to be secret
+
+    def add(self, fault: Fault) -> None:
+        """Declare a fault, from the next request on."""
+        self._declared.append(_Declared(fault))
+
+    def remove(self, fault: Fault) -> None:
+        """Take a fault back; nothing happens where it is not declared."""
+        self._declared = [declared for declared in self._declared if declared.fault != fault]
+
+    def clear(self) -> None:
+        """Take all faults back."""
+        self._declared.clear()
+
+    def happened(self, fault: Fault) -> int:
+        """How often a fault has happened."""
+        return sum(declared.done for declared in self._declared if declared.fault == fault)
+
+    def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
+        """What happens to this request, in the order in which the faults were declared; it counts as seen."""
+        if not self._declared:
+            return ()
+        effects: list[Effect] = []
+        for declared in self._declared:
+            fault = declared.fault
+            if not fault.matches(api, broker, client):
+                continue
+            declared.seen += 1
+            if fault.nth not in (None, declared.seen):
+                continue
+            if fault.times is not None and declared.done >= fault.times:
+                continue
+            if fault.probability < 1.0 and self._random.random() >= fault.probability:
+                continue
+            declared.done += 1
+            effects.append(fault.effect)
+        return tuple(effects)
+
+
+# Faults as text, for command lines: ``api=create_topics,nth=2,cut=after``.
+
+FAULT_HELP = """A fault is parts with commas between: which requests, and what happens to them.
+  api=create_topics    broker=2    client=kac    nth=3    times=2    p=0.5
+  error=NOT_CONTROLLER | error=87    fail-some=INVALID_CONFIG    not-controller
+  delay=2s    throttle=500ms    cut=before | cut=after    half-frame    garbage | garbage=frame
+  move-controller | move-controller=3    down | down=2    for=5s (with down)
+  meanwhile=topic/orders/retention.ms=1000"""
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|)")
+_UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0}
+
+
+class FaultSyntax(ValueError):
+    """A text that is no fault; it says why."""
+
+
+def parse_fault(text: str) -> Fault:
+    """The fault that a text declares; see HELP. Raises FaultSyntax."""
+    parts: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        if name in parts:
+            raise FaultSyntax(f"{name} is there twice")
+        if name not in _WHICH and name not in _EFFECTS and name != _FOR:
+            raise FaultSyntax(f"{name!r} is no part of a fault.\n{FAULT_HELP}")
+        parts[name] = value
+    effects = [name for name in parts if name in _EFFECTS]
+    if len(effects) != 1:
+        raise FaultSyntax(f"a fault has one effect, this one has {len(effects)}.\n{FAULT_HELP}")
+    try:
+        which = {_WHICH[name][0]: _WHICH[name][1](value) for name, value in parts.items() if name in _WHICH}
+        effect = _EFFECTS[effects[0]](parts[effects[0]], parts)
+    except (ValueError, KeyError) as error:
+        raise FaultSyntax(f"{text!r}: {error.args[0] if error.args else error}") from error
+    if _FOR in parts and not isinstance(effect, BrokerDown):
+        raise FaultSyntax("for= goes with down")
+    return Fault(effect, **which)
+
+
+def _api(text: str) -> str:
+    """``CreateTopics``, ``create-topics`` and ``create_topics`` are one; ``kip4_alter_acls`` is a proposal's."""
+    from console.wire.proposals.table import PROPOSED
+
+    wanted = text.replace("_", "").replace("-", "").lower()
+    for name in (*api_key_map.values(), *(found.api for found in PROPOSED.values())):
+        if name.replace("_", "") == wanted:
+            return name
+    raise ValueError(f"there is no API {text}")
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(f"{text} is not at least 1")
+    return number
+
+
+def _probability(text: str) -> float:
+    number = float(text)
+    if not 0 <= number <= 1:
+        raise ValueError(f"a probability of {text} is not between 0 and 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no time like 500ms, 2s or 1m")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _code(text: str) -> int:
+    """An error by Kafka's name or as a number."""
+    if re.fullmatch(r"-?\d{1,5}", text):
+        return int(text)
+    name = text.lower()
+    for known in (name, f"{name}_exception"):
+        if known in ErrorCode.__members__:
+            return int(ErrorCode[known])
+    raise ValueError(f"Kafka has no error {text}")
+
+
+def _meanwhile(text: str) -> Meanwhile:
+    resource, _, value = text.partition("=")
+    kind, name, key = ([*resource.split("/", 2), "", ""])[:3]
+    if not key:
+        raise ValueError(f"{text!r} is not like topic/orders/retention.ms=1000")
+    target = ConfigResource(ResourceType.parse(kind), name)
+
+    def change(state: ClusterState) -> int:
+        return state.alter_config(target, {key: value or None})
+
+    return Meanwhile(change)
+
+
+def _down(text: str, parts: Mapping[str, str]) -> BrokerDown:
+    return BrokerDown(int(text) if text else None, _seconds(parts.get(_FOR, "5s")))
+
+
+_FOR = "for"
+_WHICH: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "api": ("api", _api),
+    "broker": ("broker", int),
+    "client": ("client", str),
+    "nth": ("nth", _count),
+    "times": ("times", _count),
+    "p": ("probability", _probability),
+}
+_EFFECTS: Mapping[str, Callable[[str, Mapping[str, str]], Effect]] = {
+    "error": lambda text, _: Fail(_code(text)),
+    "not-controller": lambda _text, _: Fail(ErrorCode.not_controller),
+    "fail-some": lambda text, _: FailSome(_code(text)),
+    "delay": lambda text, _: Delay(_seconds(text)),
+    "throttle": lambda text, _: Throttle(_seconds(text)),
+    "cut": lambda text, _: Cut(Moment(text)),
+    "half-frame": lambda _text, _: HalfFrame(),
+    "garbage": lambda text, _: Garbage(whole_frame=text == "frame"),
+    "move-controller": lambda text, _: MoveController(int(text) if text else None),
+    "down": _down,
+    "meanwhile": lambda text, _: _meanwhile(text),
+}

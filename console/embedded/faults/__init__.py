@@ -1,1 +1,0 @@
-"""What goes wrong on purpose: declared as data, carried out where requests pass."""

@@ -1,0 +1,210 @@
+"""What a broker does as the coordinator of groups, and what members say of their subscriptions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.clock import event_or_time
+from console.embedded.groups import Group
+from console.embedded.java import java_hash
+from console.embedded.replicas import new_topic, striped
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, Topic
+from console.model.config import topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+    from console.embedded.context import RequestContext
+    from console.embedded.tables import Change
+
+
+# Which broker coordinates a group or a transaction, by the leaders of the internal topics (GroupCoordinator).
+
+GROUP_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC})
+COORDINATOR_PARTITIONS = 50
+_REPLICATION = 3
+_MIN_INT = -(2**31)
+
+
+def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
+    """The partition of the internal topic that a group or a transactional id belongs to (Utils.abs of its hash)."""
+    value = java_hash(name)
+    return 0 if value == _MIN_INT else abs(value) % partitions
+
+
+def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
+    """The broker that coordinates a group; NO_LEADER where there is none now."""
+    found = topics.get(topic)
+    if found is None or not found.partitions:
+        return NO_LEADER
+    return found.partitions[partition_of(name, len(found.partitions))].leader
+
+
+def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
+    """Make the internal topic where it is missing, as the first use of a coordinator does."""
+    alive = state.alive()
+    if topic in state.topics or not alive:
+        return
+    assignments = striped(alive, COORDINATOR_PARTITIONS, min(_REPLICATION, len(alive)))
+    state.put_topic(new_topic(topic, assignments, alive, internal=True))
+    state.alter_config(
+        topic_resource(topic),
+        {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"},
+    )
+
+
+# What a broker does as the coordinator of groups (GroupCoordinatorService).
+
+_LOOKS_AT_INSTANCES_FROM = (3, 0)
+_READS_ITS_LOG_FROM = (4, 0)
+_INITIAL_DELAY = "group.initial.rebalance.delay.ms"
+_INITIAL_DELAY_DEFAULT = "3000"
+
+
+def refused(context: RequestContext, group_id: str, operation: str = "READ") -> int:
+    """Why this broker does nothing with the group for this principal; 0 where it does."""
+    if not context.allowed(operation, "GROUP", group_id):
+        return ErrorCode.group_authorization_failed
+    if not group_id:
+        return ErrorCode.invalid_group_id
+    return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else ErrorCode.not_coordinator
+
+
+def found_or_made(context: RequestContext, group_id: str) -> Group:
+    """The group; a new one, which is empty, where there is none."""
+    groups = context.state.groups
+    if group_id not in groups:
+        delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
+        newer = context.cluster.release.number >= _LOOKS_AT_INSTANCES_FROM
+        groups[group_id] = Group(group_id, int(delay) / 1000, newer)
+    return groups[group_id]
+
+
+def visible_group(context: RequestContext, group_id: str) -> Group | None:
+    """The group, as far as it is told of: since 4.0, whose coordinators read what they wrote, a new group is seen once
+    it is written (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3)."""
+    group = context.state.groups.get(group_id)
+    if group is None or (context.cluster.release.number >= _READS_ITS_LOG_FROM and not group.written):
+        return None
+    return group
+
+
+def watch(cluster: EmbeddedCluster, group: Group) -> None:
+    """See to it that its members' sessions and its rebalances end in time."""
+    if not group.watched:
+        group.watched = True
+        cluster.run(_pass_time(cluster, group))
+
+
+async def _pass_time(cluster: EmbeddedCluster, group: Group) -> None:
+    try:
+        while (deadline := group.next_deadline) is not None:
+            group.changed.clear()
+            await event_or_time(group.changed, cluster.clock, deadline)
+            group.pass_time(cluster.clock.time())
+    finally:
+        group.watched = False
+    groups = cluster.state.groups
+    if not (group.members or group.written) and groups.get(group.id) is group:  # nobody came: it never was
+        del groups[group.id]
+
+
+# Topics in requests about offsets: by name, and since KIP-1102's versions by id.
+
+
+def topic_named(context: RequestContext, item: Any) -> str | None:
+    """The name of the topic that a request's item means; None for an id that no topic has."""
+    if not hasattr(item, "topic_id"):
+        name: str = item.name
+        return name
+    found = context.state.topic_name(item.topic_id) if item.topic_id is not None else None
+    return found if found in context.view.topics else None
+
+
+def refused_topic(context: RequestContext, name: str | None, operation: str) -> int:
+    """Why nothing is done with a topic's offsets; 0 where something is."""
+    if name is None:
+        return ErrorCode.unknown_topic_id
+    if not context.allowed(operation, "TOPIC", name):
+        return ErrorCode.topic_authorization_failed
+    return 0 if name in context.view.topics else ErrorCode.unknown_topic_or_partition
+
+
+def forget_topics(cluster: EmbeddedCluster) -> None:
+    """From now on, a deleted topic's offsets go from all groups (GroupCoordinator.onPartitionsDeleted)."""
+    from console.embedded.tables import ABSENT
+
+    def changed(change: Change) -> None:
+        if change.table == "topics" and change.after is ABSENT:
+            for group in cluster.state.groups.values():
+                group.offsets = {key: value for key, value in group.offsets.items() if key[0] != change.key}
+
+    cluster.state.subscribe(changed)
+
+
+# What consumers say when they join: the topics that they read (ConsumerProtocolSubscription).
+
+CONSUMERS = "consumer"
+"""The protocol type of consumers."""
+_VERSION = 2
+_COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
+
+
+def subscribed(group: Group) -> frozenset[str]:
+    """The topics that any member of a group of consumers reads."""
+    if group.protocol_type != CONSUMERS:
+        return frozenset()
+    found: set[str] = set()
+    for member in group.members.values():
+        for _, metadata in member.protocols[:1]:
+            found.update(_topics(metadata))
+    return frozenset(found)
+
+
+def _topics(metadata: bytes) -> list[str]:
+    """The topics come first in every version, behind the version's number; none where the bytes are not that."""
+    found: list[str] = []
+    try:
+        (count,) = _COUNT.unpack_from(metadata, _VERSION)
+        at = _VERSION + _COUNT.size
+        for _ in range(count):
+            (length,) = _LENGTH.unpack_from(metadata, at)
+            at += _LENGTH.size
+            found.append(metadata[at : at + length].decode("utf-8", "replace"))
+            at += max(length, 0)
+    except struct.error:
+        return []
+    return found
+
+
+def subscription(topics: tuple[str, ...]) -> bytes:
+    """What a consumer of these topics would say."""
+    from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
+    from kio.serial import entity_writer
+
+    buffer = BytesIO(b"\x00\x00")
+    buffer.seek(_VERSION)
+    entity_writer(ConsumerProtocolSubscription)(buffer, ConsumerProtocolSubscription(topics=topics, user_data=None))
+    return buffer.getvalue()
+
+
+def assignment(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
+    """What a leader would give a consumer: partitions by topic (ConsumerProtocolAssignment)."""
+    from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
+    from kio.serial import entity_writer
+
+    buffer = BytesIO(b"\x00\x00")
+    buffer.seek(_VERSION)
+    part: Any = TopicPartition
+    assigned = tuple(part(topic=name, partitions=places) for name, places in partitions.items())
+    entity_writer(ConsumerProtocolAssignment)(
+        buffer, ConsumerProtocolAssignment(assigned_partitions=assigned, user_data=None)
+    )
+    return buffer.getvalue()

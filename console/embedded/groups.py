@@ -1,0 +1,464 @@
+"""Groups of the classic protocol: members, generations, rebalances, committed offsets (ClassicGroup)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from enum import StrEnum
+from math import inf
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+# A member of a group, and what it is answered.
+
+Protocols = tuple[tuple[str, bytes], ...]
+"""What a member can do: protocol names, the preferred one first, each with its metadata."""
+NO_GENERATION = -1
+
+
+class JoinWish(NamedTuple):
+    """A JoinGroup request. Timeouts are seconds. new_id: the id for a member that has none yet; needs_id: whether a
+    member without one has to come again with it (KIP-394)."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout: float
+    rebalance_timeout: float
+    protocol_type: str
+    protocols: Protocols
+    new_id: str
+    needs_id: bool = False
+    skips_assignment: bool = False
+
+
+class Joined(NamedTuple):
+    """The answer to a JoinGroup. members: for the leader only, each with its metadata."""
+
+    code: int
+    member_id: str
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    members: tuple[tuple[str, str | None, bytes], ...] = ()
+    skip_assignment: bool = False
+
+
+class Synced(NamedTuple):
+    """The answer to a SyncGroup."""
+
+    code: int
+    assignment: bytes = b""
+    protocol_type: str | None = None
+    protocol: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Member:
+    """One member. deadline: when it is dead unless it was heard of, by the cluster's clock; a scenario's stand-in has
+    none. joining, syncing: what its client waits for."""
+
+    id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout: float
+    rebalance_timeout: float
+    protocols: Protocols
+    deadline: float = inf
+    assignment: bytes = b""
+    joining: asyncio.Future[Joined] | None = None
+    syncing: asyncio.Future[Synced] | None = None
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether no client is behind it."""
+        return self.session_timeout == inf
+
+    def heard(self, now: float) -> None:
+        """It lives, for another session timeout."""
+        self.deadline = now + self.session_timeout
+
+    def metadata(self, protocol: str | None) -> bytes:
+        """What it said with a protocol, b"" for one that it does not have."""
+        return next((metadata for name, metadata in self.protocols if name == protocol), b"")
+
+    def end_join(self, answer: Joined) -> None:
+        """Answer its JoinGroup, if it waits for that."""
+        future, self.joining = self.joining, None
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def end_sync(self, answer: Synced) -> None:
+        """Answer its SyncGroup, if it waits for that."""
+        future, self.syncing = self.syncing, None
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+
+def chosen_protocol(members: list[Member]) -> str | None:
+    """The protocol that all have and most prefer (ClassicGroup.selectProtocol); None for none."""
+    if not members:
+        return None
+    common = set.intersection(*({name for name, _ in member.protocols} for member in members))
+    votes: dict[str, int] = {}
+    for member in members:
+        vote = next((name for name, _ in member.protocols if name in common), None)
+        if vote is not None:
+            votes[vote] = votes.get(vote, 0) + 1
+    return max(votes, key=lambda name: votes[name], default=None)
+
+
+# A group of the classic protocol: who is in it, which generation, what each has to do (ClassicGroup).
+#
+# Nothing here waits: whoever joins or syncs too early is given a future, and `pass_time` is called at `next_deadline`.
+
+
+class GroupState(StrEnum):
+    """Kafka's words."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """An offset that a group committed. at: Unix seconds."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str | None = ""
+    at: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """One group. initial_delay: seconds in which an empty group gathers its first members. looks_at_instances: whether
+    an instance id that nobody has makes its member unknown; Kafka 2.8 overlooks it.
+
+    pending: ids that were given out, and until when they may be used. gathering: until when a rebalance waits for
+    members; for_more: whether it waits for new ones too, as the first one does. changed: set where `next_deadline` may
+    be another now; watched: whether somebody calls `pass_time` then. written: whether the coordinator's log would know
+    it: some generation of it had its assignments, or it committed something.
+    """
+
+    id: str
+    initial_delay: float = 0.0
+    looks_at_instances: bool = True
+    state: GroupState = GroupState.EMPTY
+    generation: int = 0
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    offsets: dict[tuple[str, int], Committed] = field(default_factory=dict)
+    pending: dict[str, float] = field(default_factory=dict)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    gathering: float = inf
+    for_more: bool = False
+    syncing_until: float = inf
+    last_moment: float = inf
+    joined_late: bool = False
+    watched: bool = False
+    written: bool = False
+
+    # What clients ask for.
+
+    def join(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        """Take a member in, or back in; an answer at once, or one that comes when all are there."""
+        if not self._agrees(wish):
+            return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
+        if not wish.member_id:
+            return self._join_new(wish, now)
+        if wish.member_id in self.pending:
+            del self.pending[wish.member_id]
+            return self._add(wish.member_id, wish, now)
+        code = self.unknown(wish.member_id, wish.instance_id)
+        if code:
+            return Joined(code, wish.member_id)
+        member = self.members[wish.member_id]
+        member.heard(now)
+        same = member.protocols == wish.protocols
+        steady = (self.state == GroupState.STABLE and member.id != self.leader) or self.state == GroupState.COMPLETING
+        if same and steady:
+            return self._current(member)
+        return self._rejoin(member, wish, now)
+
+    def _agrees(self, wish: JoinWish) -> bool:
+        if not wish.protocols or not wish.protocol_type:
+            return False
+        if self.members and wish.protocol_type != self.protocol_type:
+            return False
+        others = [member for member in self.members.values() if member.id != wish.member_id and not member.stands_in]
+        names = {name for name, _ in wish.protocols}
+        return bool(names.intersection(*({name for name, _ in member.protocols} for member in others)))
+
+    def _join_new(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        was = self._static(wish.instance_id)
+        if was is not None:
+            return self._replace(was, wish, now)
+        if wish.needs_id:
+            self.pending[wish.new_id] = now + wish.session_timeout
+            self.changed.set()
+            return Joined(ErrorCode.member_id_required, wish.new_id)
+        return self._add(wish.new_id, wish, now)
+
+    def _add(self, member_id: str, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+        member = Member(
+            member_id,
+            wish.instance_id,
+            wish.client_id,
+            wish.client_host,
+            wish.session_timeout,
+            wish.rebalance_timeout,
+            wish.protocols,
+        )
+        if not self.members:
+            self.protocol_type = wish.protocol_type
+        self.members[member_id] = member
+        if self.state == GroupState.PREPARING:
+            self.joined_late = True
+        return self._rejoin(member, wish, now)
+
+    def _rejoin(self, member: Member, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+        member.heard(now)
+        member.protocols = wish.protocols
+        member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
+        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # it asked twice; the last one counts
+        member.joining = asyncio.get_running_loop().create_future()
+        future = member.joining
+        if self.state != GroupState.PREPARING:
+            self._rebalance(now)
+        self._try_complete(now)
+        return future
+
+    def _replace(self, was: Member, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+        """A static member came back without its id: it gets a new one, and the old one is fenced (KIP-345)."""
+        del self.members[was.id]
+        was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))
+        was.end_sync(Synced(ErrorCode.fenced_instance_id))
+        old_leader, led = self.leader, was.id == self.leader
+        same = was.protocols == wish.protocols
+        was.id, was.client_id, was.client_host = wish.new_id, wish.client_id, wish.client_host
+        self.members[was.id] = was
+        if led:
+            self.leader = was.id
+        was.heard(now)
+        if not (self.state == GroupState.STABLE and same):
+            return self._rejoin(was, wish, now)
+        answer = self._current(was)
+        if led and wish.skips_assignment:
+            return answer._replace(skip_assignment=True)
+        return answer._replace(leader=old_leader or "", members=())
+
+    def sync(
+        self,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        protocol: tuple[str | None, str | None],
+        assignments: dict[str, bytes],
+        now: float,
+    ) -> Synced | asyncio.Future[Synced]:
+        """A member asks for its assignment; the leader brings everybody's. protocol: its type and name, None where
+        the request's version does not tell them."""
+        code = self.unknown(member_id, instance_id)
+        told_type, told_name = protocol
+        if not code and generation != self.generation:
+            code = ErrorCode.illegal_generation
+        if not code and (told_type not in (None, self.protocol_type) or told_name not in (None, self.protocol)):
+            code = ErrorCode.inconsistent_group_protocol
+        if not code and self.state == GroupState.PREPARING:
+            code = ErrorCode.rebalance_in_progress
+        if code:
+            return Synced(code)
+        member = self.members[member_id]
+        member.heard(now)
+        if self.state == GroupState.STABLE:
+            return self._assigned(member)
+        member.syncing = asyncio.get_running_loop().create_future()
+        future = member.syncing
+        if member_id == self.leader:
+            self._stable(assignments, now)
+        return future
+
+    def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
+        """A member lives; an error code."""
+        code = self.unknown(member_id, instance_id)
+        if code:
+            return code
+        if generation != self.generation:
+            return ErrorCode.illegal_generation
+        self.members[member_id].heard(now)
+        return ErrorCode.rebalance_in_progress if self.state == GroupState.PREPARING else 0
+
+    def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
+        """A member goes; an error code. A static one may be named by its instance alone."""
+        if member_id in self.pending:
+            del self.pending[member_id]
+            self._try_complete(now)
+            return 0
+        if not member_id and instance_id is not None:
+            member = self._static(instance_id)
+            if member is None:
+                return ErrorCode.unknown_member_id
+            member_id = member.id
+        code = self.unknown(member_id, instance_id)
+        if not code:
+            self._remove(self.members[member_id], now)
+        return code
+
+    def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
+        """Whether this member may commit offsets now; an error code (ClassicGroup.validateOffsetCommit)."""
+        if generation < 0 and not member_id and instance_id is None:
+            return ErrorCode.unknown_member_id if self.members else 0
+        code = self.unknown(member_id, instance_id)
+        if code:
+            return code
+        if generation != self.generation:
+            return ErrorCode.illegal_generation
+        if self.state == GroupState.COMPLETING:
+            return ErrorCode.rebalance_in_progress
+        self.members[member_id].heard(now)
+        return 0
+
+    def unknown(self, member_id: str, instance_id: str | None) -> int:
+        """Why this is no member, 0 for one."""
+        if instance_id is not None:
+            member = self._static(instance_id)
+            if member is not None:
+                return 0 if member.id == member_id else ErrorCode.fenced_instance_id
+            if self.looks_at_instances:
+                return ErrorCode.unknown_member_id
+        return 0 if member_id in self.members else ErrorCode.unknown_member_id
+
+    def _static(self, instance_id: str | None) -> Member | None:
+        if instance_id is None:
+            return None
+        return next((member for member in self.members.values() if member.instance_id == instance_id), None)
+
+    # Time.
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When something happens by itself; None for never."""
+        moments = [*self.pending.values(), self.gathering, self.syncing_until]
+        moments += [member.deadline for member in self.members.values() if not self._waits(member)]
+        soonest = min(moments)
+        return None if soonest == inf else soonest
+
+    @staticmethod
+    def _waits(member: Member) -> bool:
+        return member.joining is not None or member.syncing is not None
+
+    def pass_time(self, now: float) -> None:
+        """Do what is due: members that were not heard of are gone, and rebalances end."""
+        self.pending = {member_id: until for member_id, until in self.pending.items() if until > now}
+        if self.state == GroupState.COMPLETING and self.syncing_until <= now:
+            for member in [member for member in self.members.values() if member.syncing is None]:
+                self._remove(member, now)
+        for member in list(self.members.values()):
+            if member.deadline <= now and not self._waits(member):
+                self._remove(member, now)
+        if self.state == GroupState.PREPARING and self.gathering <= now:
+            self._gathered(now)
+        else:
+            self._try_complete(now)
+
+    # Rebalances.
+
+    def _rebalance(self, now: float) -> None:
+        for member in list(self.members.values()):
+            if member.stands_in:
+                del self.members[member.id]
+            member.assignment = b""
+            if member.syncing is not None:
+                member.heard(now)
+                member.end_sync(Synced(ErrorCode.rebalance_in_progress))
+        longest = max((member.rebalance_timeout for member in self.members.values()), default=0.0)
+        self.for_more = self.state == GroupState.EMPTY and self.initial_delay > 0
+        self.last_moment = now + longest
+        self.gathering = now + min(self.initial_delay, longest) if self.for_more else self.last_moment
+        self.joined_late = False
+        self.syncing_until = inf
+        self.state = GroupState.PREPARING
+        self.changed.set()
+
+    def _try_complete(self, now: float) -> None:
+        """End the rebalance if nobody is waited for."""
+        waited_for = any(member.joining is None for member in self.members.values())
+        if self.state == GroupState.PREPARING and not (self.for_more or self.pending or waited_for):
+            self._complete(now)
+
+    def _gathered(self, now: float) -> None:
+        """Time is up; an empty group that still gets new members gives them more (DelayedJoin's InitialDelayedJoin)."""
+        if self.for_more and self.joined_late and now < self.last_moment:
+            self.joined_late = False
+            self.gathering = min(now + self.initial_delay, self.last_moment)
+            return
+        self._complete(now)
+
+    def _complete(self, now: float) -> None:
+        self.for_more, self.gathering = False, inf
+        for member in list(self.members.values()):
+            if member.joining is None and member.instance_id is None:
+                del self.members[member.id]
+        self.changed.set()
+        here = [member for member in self.members.values() if member.joining is not None]
+        if self.members and not here:  # static members alone, and none came: they have until their sessions end
+            self.gathering = now + max(member.rebalance_timeout for member in self.members.values())
+            return
+        self.generation += 1
+        if not self.members:
+            self.state, self.protocol, self.leader, self.written = GroupState.EMPTY, None, None, True
+            return
+        if self.leader not in [member.id for member in here]:
+            self.leader = here[0].id
+        self.protocol = chosen_protocol(list(self.members.values()))
+        self.state = GroupState.COMPLETING
+        self.syncing_until = now + max(member.rebalance_timeout for member in self.members.values())
+        for member in here:
+            member.heard(now)
+            member.end_join(self._current(member))
+
+    def _current(self, member: Member) -> Joined:
+        """What a member of this generation is told."""
+        leads = member.id == self.leader
+        return Joined(
+            0,
+            member.id,
+            self.generation,
+            self.protocol_type,
+            self.protocol,
+            self.leader or "",
+            tuple((each.id, each.instance_id, each.metadata(self.protocol)) for each in self.members.values())
+            if leads
+            else (),
+        )
+
+    def _stable(self, assignments: dict[str, bytes], now: float) -> None:
+        self.state, self.syncing_until, self.written = GroupState.STABLE, inf, True
+        for member in self.members.values():
+            member.assignment = assignments.get(member.id, b"")
+            if member.syncing is not None:
+                member.heard(now)
+                member.end_sync(self._assigned(member))
+        self.changed.set()
+
+    def _assigned(self, member: Member) -> Synced:
+        return Synced(0, member.assignment, self.protocol_type, self.protocol)
+
+    def _remove(self, member: Member, now: float) -> None:
+        """A member is gone; the others share anew."""
+        del self.members[member.id]
+        member.end_join(Joined(ErrorCode.unknown_member_id, member.id))
+        member.end_sync(Synced(ErrorCode.unknown_member_id))
+        if self.state in (GroupState.COMPLETING, GroupState.STABLE):
+            self._rebalance(now)
+        self._try_complete(now)
+        self.changed.set()

@@ -1,1 +1,0 @@
-"""Groups of the classic protocol: members, generations, committed offsets."""

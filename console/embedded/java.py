@@ -1,0 +1,102 @@
+"""What Java does and clients can see: the hash of a text, the order of a HashMap, numbers as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+# Java's hash of a text, and the order in which it goes over a HashMap: which of several errors is the first to be told
+# hangs on that, and which broker coordinates a group.
+
+_FIRST_TABLE, _LOAD = 16, 0.75
+
+
+def java_hash(text: str) -> int:
+    """java.lang.String.hashCode, as a signed number of 32 bits."""
+    value = 0
+    units = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value - (1 << 32) if value & 0x80000000 else value
+
+
+def hash_order(keys: Iterable[str]) -> Sequence[str]:
+    """Different keys in the order of a java.util.HashMap into which they were put one after another."""
+    put = list(keys)
+    table = _FIRST_TABLE
+    while len(put) > _LOAD * table:
+        table *= 2
+    return _ordered(put, table)
+
+
+def sized_hash_order(keys: Collection[str]) -> Sequence[str]:
+    """The same for a map that was made for as many."""
+    table = 1
+    while table < len(keys) or len(keys) > _LOAD * table:
+        table *= 2
+    return _ordered(list(dict.fromkeys(keys)), table)
+
+
+def _ordered(keys: list[str], table: int) -> list[str]:
+    return sorted(keys, key=lambda key: _spread(java_hash(key) & 0xFFFFFFFF) & (table - 1))
+
+
+def _spread(value: int) -> int:
+    """HashMap.hash."""
+    return value ^ value >> 16
+
+
+# Java's numbers as text, both ways (Integer.parseInt, Double.parseDouble, Double.toString).
+
+_WHOLE = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
+_HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
+_SPACE = "".join(map(chr, range(0x21)))
+
+
+def trimmed(text: str) -> str:
+    """Without the spaces and control characters at both ends (String.trim)."""
+    return text.strip(_SPACE)
+
+
+def whole_number(text: str, bits: int) -> int:
+    """A signed number of this many bits; ValueError where the text is none."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(text)
+    value = int(text)
+    if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
+        raise ValueError(text)
+    return value
+
+
+def decimal_number(text: str) -> float:
+    """A double; ValueError where the text is none."""
+    if _DECIMAL.fullmatch(text):
+        return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
+    if _HEXADECIMAL.fullmatch(text):
+        return float.fromhex(text.rstrip("fFdD"))  # behind its exponent, which is decimal
+    raise ValueError(text)
+
+
+def decimal_text(value: float) -> str:
+    """A double as Java writes it: ``1.0``, ``1.0E7``."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        text = repr(value)
+        if "e" not in text:
+            return text
+    digits, _, exponent = f"{value!r}".lower().partition("e")
+    if not exponent:
+        digits, _, exponent = f"{value:.{_significant(value) - 1}e}".partition("e")
+    whole, _, rest = digits.partition(".")
+    return f"{whole}.{rest or '0'}E{int(exponent)}"
+
+
+def _significant(value: float) -> int:
+    """How many digits the shortest text of a number has."""
+    digits = repr(abs(value)).replace(".", "").lstrip("0")
+    return max(len(digits.rstrip("0")), 1)

@@ -1,0 +1,202 @@
+"""Partitions as their leader has them: looked up for a request, kept by retention, and their size on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_rules import topic_config
+from console.embedded.context import RequestContext
+from console.embedded.partition_log import PartitionLog
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, Partition, Topic
+from console.wire.schemas import for_version
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# Which partitions a broker leads, and why it refuses others (ReplicaManager.getPartitionOrError, KIP-951).
+
+_TELLS_LEADER = frozenset({ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch})
+_NO_EPOCH = -1
+
+
+class LedPartition(NamedTuple):
+    """A partition that this broker leads. log: the state's, or a new one that is to be kept once something is in it."""
+
+    topic: Topic
+    place: int
+    partition: Partition
+    log: PartitionLog
+
+
+class NotServed(NamedTuple):
+    """Why a partition is not served here. leader, epoch: who leads it instead, where that is the reason."""
+
+    code: int
+    leader: int = NO_LEADER
+    epoch: int = _NO_EPOCH
+
+
+class AskedTopic(NamedTuple):
+    """A topic as a request names it. code: why there is no topic."""
+
+    name: str | None
+    id: UUID | None
+    topic: Topic | None
+    code: int = 0
+
+
+def asked(context: RequestContext, item: Any) -> AskedTopic:
+    """The topic of a request's item, which names it or, in newer versions, has its id."""
+    view = context.view
+    name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
+    if hasattr(item, "topic_id"):
+        topic_id: UUID | None = item.topic_id
+        name = context.state.topic_name(topic_id) if topic_id is not None else None
+        topic = view.topics.get(name) if name is not None else None
+        return AskedTopic(name, topic_id, topic, 0 if topic else ErrorCode.unknown_topic_id)
+    topic = view.topics.get(name or "")
+    return AskedTopic(name, None, topic, 0 if topic else ErrorCode.unknown_topic_or_partition)
+
+
+def held(
+    context: RequestContext, named: AskedTopic, index: int, current_epoch: int = _NO_EPOCH
+) -> LedPartition | NotServed:
+    """The partition, or why not. current_epoch: the leader epoch that the client knows, -1 for any (KIP-320)."""
+    topic = named.topic
+    if topic is None:
+        return NotServed(named.code)
+    if not 0 <= index < len(topic.partitions):
+        return NotServed(ErrorCode.unknown_topic_or_partition)
+    partition = topic.partitions[index]
+    if partition.leader != context.broker_id:
+        return NotServed(ErrorCode.not_leader_or_follower, partition.leader, partition.leader_epoch)
+    if current_epoch not in (_NO_EPOCH, partition.leader_epoch):
+        code = (
+            ErrorCode.fenced_leader_epoch if current_epoch < partition.leader_epoch else ErrorCode.unknown_leader_epoch
+        )
+        return NotServed(code, partition.leader, partition.leader_epoch)
+    log = context.state.logs.get((topic.name, index)) or PartitionLog()
+    return LedPartition(topic, index, partition, log)
+
+
+def told_leader(schema: Any, refusal: NotServed) -> dict[str, Any]:
+    """`current_leader` of a refused partition's answer, in the versions that say where leaders are (KIP-951)."""
+    if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
+        return {}
+    return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
+
+
+def told_endpoints(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
+    """`node_endpoints`: where these leaders are, in versions that have it."""
+    schema = context.schema
+    if not hasattr(schema, "NodeEndpoint"):
+        return {}
+    brokers = context.view.brokers
+    return {
+        "node_endpoints": tuple(
+            for_version(schema.NodeEndpoint, node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+            for leader in sorted(set(leaders))
+            if (broker := brokers.get(leader)) is not None
+        )
+    }
+
+
+# Which records go: by the topic's retention, and what fits into memory (LogManager.cleanupLogs).
+
+MAX_TOTAL_BYTES = 64 * 2**20
+"""What all partitions hold in memory together."""
+ROOM_STEP = 2**20
+"""How much a log grows between looks at that."""
+_LEFT = 0.9
+_INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
+
+
+def apply_retention(context: RequestContext, held: LedPartition) -> None:
+    """Drop the partition's batches that are too old or too many for its topic, now and then. Whole batches, where
+    Kafka has whole segments; a topic that is only compacted keeps all that fits."""
+    cluster, name = context.cluster, held.topic.name
+    now = context.clock.time()
+    if held.log.looked_after is None:
+        held.log.looked_after = now
+    if now - held.log.looked_after < int(cluster.spec.static_configs.get(_INTERVAL, _DEFAULT_INTERVAL)) / 1000:
+        return
+    held.log.looked_after = now
+    if "delete" not in topic_config(cluster, context.broker_id, name, "cleanup.policy"):
+        return
+    age = int(topic_config(cluster, context.broker_id, name, "retention.ms"))
+    if age >= 0:
+        held.log.expire(int(now * 1000) - age)
+    size = int(topic_config(cluster, context.broker_id, name, "retention.bytes"))
+    if size >= 0:
+        held.log.trim(size)
+
+
+def make_room(state: ClusterState) -> None:
+    """Where all logs together are too large, halve the largest until they are not."""
+    total = sum(log.size for log in state.logs.values())
+    if total <= MAX_TOTAL_BYTES:
+        return
+    for log in sorted(state.logs.values(), key=lambda each: each.size, reverse=True):
+        was = log.size
+        log.evict(was // 2)
+        total -= was - log.size
+        if total <= MAX_TOTAL_BYTES * _LEFT:
+            return
+
+
+# How large partitions are on disk, as DescribeLogDirs tells it.
+
+
+def partition_size(cluster: EmbeddedCluster, topic: str, partition: int) -> int:
+    """Bytes of one replica of a partition; 0 for one that has no records."""
+    log = cluster.state.logs.get((topic, partition))
+    return 0 if log is None else log.size + log.older_bytes
+
+
+# How large replicas are, and the disks that they are on.
+
+_RANDOM = 4
+"""The version of the ids that topics get when clients make them."""
+_SMALLEST_BITS, _STEPS = 18, 10
+_MIX = 0x9E3779B97F4A7C15
+_MEAN = sum(1 << bits for bits in range(_SMALLEST_BITS, _SMALLEST_BITS + _STEPS)) * 3 // 2 // _STEPS
+_DISK, _LARGE_DISK = 2 * 2**40, 32 * 2**40
+_MANY_TOPICS = 10_000
+_PARTITIONS_EACH = 3
+
+
+def scenario_bytes(topic: Topic, partition: int) -> int:
+    """Bytes that a partition of a scenario's topic has had from the start, 256 KiB to 256 MiB: a function of its id.
+
+    Nothing for topics that clients made; what is in theirs was sent.
+    """
+    if topic.id.version == _RANDOM:
+        return 0
+    mixed = (topic.id.int * 31 + partition + 1) * _MIX & 0xFFFFFFFFFFFFFFFF
+    smallest = 1 << _SMALLEST_BITS + (mixed >> 32) % _STEPS
+    return smallest + (mixed >> 40) % smallest
+
+
+def replica_bytes(cluster: EmbeddedCluster, topic: Topic, partition: int) -> int:
+    """What DescribeLogDirs tells of one replica of a partition, in bytes.
+
+    A log that has older records, or has lost some, says itself how large it is.
+    """
+    log = cluster.state.logs.get((topic.name, partition))
+    if log is None:
+        return scenario_bytes(topic, partition)
+    told = partition_size(cluster, topic.name, partition)
+    return told if log.older_bytes or log.start else told + scenario_bytes(topic, partition)
+
+
+def disk_bytes(cluster: EmbeddedCluster) -> tuple[int, int]:
+    """The size of a log directory's volume, and what is left of it; an estimate, without a look at each topic."""
+    topics = len(cluster.state.topics)
+    total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
+    return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

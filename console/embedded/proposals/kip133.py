@@ -1,0 +1,279 @@
+"""KIP-133: ListConfigs and AlterConfigs in the proposal's own formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from importlib import import_module
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.answers import CLUSTER_REFUSED, repeated
+from console.embedded.config_changes import ConfigProblem
+from console.embedded.config_describe import described_entries as describe
+from console.embedded.context import RequestContext
+from console.embedded.proposals.kip248 import READ_ONLY, described_quotas, parsed_quota
+from console.embedded.request_pipeline import handler
+from console.embedded.state import View
+from console.model.acl import CLUSTER_NAME
+from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG, SET, TOPIC, AlterOp
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.wire.proposals import kip133_configs as wire
+from console.wire.proposals.formats import UNSUPPORTED_OPERATION
+from console.wire.proposals.kip133_configs import ResourceType
+
+# KIP-133's resources: topics and brokers have configs, clients and users have quotas.
+
+QUOTA_PARTS = {int(ResourceType.CLIENT): CLIENT_ID, int(ResourceType.USER): USER}
+_CONFIG_TYPES = {int(ResourceType.TOPIC): TOPIC, int(ResourceType.BROKER): BROKER}
+_DEFAULT = "<default>"
+
+
+def config_resource(type_: int, name: str) -> ConfigResource | None:
+    """The resource with configs; None for a type that has none."""
+    known = _CONFIG_TYPES.get(type_)
+    return None if known is None else ConfigResource(known, name)
+
+
+def is_registered(broker: str, view: View) -> bool:
+    """Whether there is a broker of this id."""
+    return broker.isdecimal() and str(int(broker)) == broker and int(broker) in view.brokers
+
+
+def quota_entity(type_: int, name: str) -> QuotaEntity:
+    """The client or user; KeyError for another type."""
+    return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
+
+
+# Topics' and brokers' configs through the handlers of Kafka's own requests: one set of rules for both.
+#
+# The proposals have their own rights, checked before; so these requests go with all rights.
+
+REPLACE_VERSION = 2
+INCREMENTAL_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _AllRights(RequestContext):
+    def allowed(
+        self,
+        operation: str,  # noqa: ARG002
+        resource: str = "CLUSTER",  # noqa: ARG002
+        name: str = CLUSTER_NAME,  # noqa: ARG002
+    ) -> bool:
+        """Yes: the proposal's own right was checked."""
+        return True
+
+
+def _delegated_context(context: RequestContext, api: str, version: int, resource: ConfigResource) -> _AllRights:
+    """Of the broker that the resource names, where it names one: these requests may go to any."""
+    values = {part.name: getattr(context, part.name) for part in fields(RequestContext)}
+    values |= {"version": version, "schema": import_module(f"kio.schema.{api}.v{version}.response")}
+    if resource.type == BROKER:
+        values["broker_id"] = int(resource.name)
+    return _AllRights(**values)
+
+
+def described_configs(
+    resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
+) -> list[ConfigEntry]:
+    """A resource's entries, those of the keys where they are named. Raises ConfigProblem."""
+    broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
+    entries = describe(context.cluster, broker_id, resource)
+    return entries if keys is None else [entry for entry in entries if entry.name in keys]
+
+
+async def replaced(
+    resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
+) -> Any:
+    """kio's result of AlterConfigs: these configs in the place of all that the resource has."""
+    kio = import_module(f"kio.schema.alter_configs.v{REPLACE_VERSION}.request")
+    request = kio.AlterConfigsRequest(
+        resources=(
+            kio.AlterConfigsResource(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                configs=tuple(kio.AlterableConfig(name=key, value=value) for key, value in configs.items()),
+            ),
+        ),
+        validate_only=validate_only,
+    )
+    response = await handler("alter_configs", False)(
+        request, _delegated_context(context, "alter_configs", REPLACE_VERSION, resource)
+    )
+    return response.responses[0]
+
+
+async def altered(
+    resource: ConfigResource, added: Mapping[str, str], deleted: Iterable[str], context: RequestContext
+) -> Any:
+    """kio's result of IncrementalAlterConfigs."""
+    kio = import_module(f"kio.schema.incremental_alter_configs.v{INCREMENTAL_VERSION}.request")
+    operations: list[tuple[str, AlterOp, str | None]] = [(key, SET, value) for key, value in added.items()]
+    operations += [(key, AlterOp.parse("DELETE"), None) for key in deleted]
+    request = kio.IncrementalAlterConfigsRequest(
+        resources=(
+            kio.AlterConfigsResource(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                configs=tuple(
+                    kio.AlterableConfig(name=key, config_operation=operation, value=value)
+                    for key, operation, value in operations
+                ),
+            ),
+        ),
+        validate_only=False,
+    )
+    inner = _delegated_context(context, "incremental_alter_configs", INCREMENTAL_VERSION, resource)
+    response = await handler("incremental_alter_configs", False)(request, inner)
+    return response.responses[0]
+
+
+# ListConfigs v0 and v1 (KIP-133).
+
+READ_CONFIGS = "DESCRIBE_CONFIGS"
+"""The proposal's ReadConfigs has the number, 10, that Kafka has given to this name."""
+
+Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
+
+
+async def list_configs(request: wire.ListConfigsRequest | wire.ListConfigsRequestV1, context: RequestContext) -> Answer:
+    """Each resource once, with its configs or its error. v1 can ask for some keys only."""
+    response = wire.ListConfigsResponseV1 if context.version else wire.ListConfigsResponse
+    if not context.allowed(READ_CONFIGS):
+        return response(error_code=ErrorCode.cluster_authorization_failed, entities=())
+    resources: dict[tuple[int, str], tuple[str, ...] | None] = {}
+    for item in request.resources:
+        resources.setdefault((item.resource_type, item.resource_name), getattr(item, "config_names", None))
+    entities = [await _entity(type_, name, keys, context) for (type_, name), keys in resources.items()]
+    return response(error_code=ErrorCode.none, entities=tuple(entities))
+
+
+async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> wire.ResourceConfigs:
+    if type_ in QUOTA_PARTS:
+        return (
+            _told(ErrorCode.none, type_, name, _listed_quotas(type_, name, keys, context))
+            if name
+            else _told(ErrorCode.invalid_request, type_, name)
+        )
+    resource = config_resource(type_, name)
+    if resource is None:
+        return _told(ErrorCode.invalid_request, type_, name)
+    is_broker = resource.type == BROKER
+    if is_broker and not is_registered(name, context.view):
+        return _told(ErrorCode.invalid_request, type_, name)
+    try:
+        entries = described_configs(resource, keys, context)
+    except ConfigProblem as problem:
+        return _told(problem.code, type_, name)
+    is_elsewhere = is_broker and int(name) != context.broker_id
+    told = (entry for entry in entries if not (is_elsewhere and entry.read_only))
+    return _told(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in told])
+
+
+def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
+    """is_default: for a broker, what nobody set; for a topic, what the topic itself does not set."""
+    return wire.Config(
+        config_name=entry.name,
+        config_value=entry.value or "",
+        read_only=entry.read_only,
+        is_default=entry.is_default if is_broker else entry.source != DYNAMIC_TOPIC_CONFIG,
+        is_sensitive=entry.sensitive,
+    )
+
+
+def _listed_quotas(
+    type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext
+) -> Iterable[wire.Config]:
+    for entry in described_quotas(quota_entity(type_, name), context.view, keys):
+        yield wire.Config(
+            config_name=entry.config_name,
+            config_value=entry.config_value,
+            read_only=entry.read_only,
+            is_default=entry.is_default,
+            is_sensitive=entry.is_sensitive,
+        )
+
+
+def _told(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ()) -> wire.ResourceConfigs:
+    return wire.ResourceConfigs(error_code=code, resource_type=type_, resource_name=name, configs=tuple(configs))
+
+
+# AlterConfigs v0 (KIP-133).
+
+WRITE_CONFIGS = "ALTER_CONFIGS"
+"""The proposal's WriteConfigs has the number, 11, that Kafka has given to this name."""
+
+Result = tuple[int, str]
+_MISSING = "There is no such topic."
+
+
+async def alter_configs(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
+    """Puts each resource's configs in the place of its overrides, where they are valid; the others go on."""
+    twice = repeated(request.resources, _key)
+    allowed = context.allowed(WRITE_CONFIGS)
+    results: dict[tuple[int, str], Result] = {}
+    for item in request.resources:
+        key = _key(item)
+        if key in results:
+            continue
+        if not allowed:
+            results[key] = ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED
+        elif key in twice:
+            results[key] = ErrorCode.invalid_request, "Each resource must appear at most once."
+        else:
+            results[key] = await _altered_resource(item, context, request.validate_only)
+    if not request.validate_only:
+        await context.visible()
+    return wire.AlterConfigsResponse(
+        responses=tuple(
+            wire.ResourceError(resource_type=type_, resource_name=name, error_code=code, error_message=message)
+            for (type_, name), (code, message) in results.items()
+        )
+    )
+
+
+def _key(item: wire.AlteredResource) -> tuple[int, str]:
+    return item.resource_type, item.resource_name
+
+
+async def _altered_resource(item: wire.AlteredResource, context: RequestContext, validate_only: bool) -> Result:
+    configs = {config.config_name: config.config_value for config in item.configs}
+    if len(configs) != len(item.configs):
+        return ErrorCode.invalid_request, "Error due to duplicate config keys"
+    if item.resource_type in QUOTA_PARTS:
+        return _alter_quotas(item, configs, context, validate_only)
+    resource = config_resource(item.resource_type, item.resource_name)
+    if resource is None:
+        return ErrorCode.invalid_request, f"Resource type {item.resource_type} has no configs"
+    if resource.type == BROKER and not is_registered(resource.name, context.view):
+        return ErrorCode.invalid_request, f"There is no broker {resource.name!r}"
+    try:
+        now = described_configs(resource, list(configs), context)
+    except ConfigProblem as problem:
+        return problem.code, problem.message or _MISSING
+    fixed = [entry.name for entry in now if entry.read_only]
+    if fixed:
+        return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"
+    result = await replaced(resource, configs, context, validate_only=validate_only)
+    return int(result.error_code), result.error_message or ""
+
+
+def _alter_quotas(
+    item: wire.AlteredResource, configs: dict[str, str], context: RequestContext, validate_only: bool
+) -> Result:
+    if not item.resource_name:
+        return ErrorCode.invalid_request, "A client or user must be named"
+    fixed = READ_ONLY.intersection(configs)
+    if fixed:
+        return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(sorted(fixed))}"
+    try:
+        values = {key: parsed_quota(key, value) for key, value in configs.items()}
+    except ValueError as error:
+        return ErrorCode.invalid_config, str(error)
+    if not validate_only:
+        entity = quota_entity(item.resource_type, item.resource_name)
+        context.state.alter_quota(entity, dict.fromkeys(context.state.quotas.get(entity, {})) | values)
+    return ErrorCode.none, ""

@@ -1,0 +1,162 @@
+"""KIP-21: DescribeConfig, AlterConfig and change notifications in the proposal's own formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.config_changes import ConfigProblem
+from console.embedded.context import RequestContext
+from console.embedded.proposals.kip133 import altered, described_configs, is_registered
+from console.embedded.proposals.kip248 import described_quotas, parsed_quota
+from console.embedded.state import ClusterState, View
+from console.embedded.tables import RETENTION, Change
+from console.model.codes import BROKER, TOPIC
+from console.model.config import ConfigResource
+from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.wire.proposals import kip21_configs as wire
+from console.wire.proposals.formats import INVALID_ENTITY, INVALID_ENTITY_CONFIG
+
+# KIP-21's entities: a topic, a broker or a client that there can be.
+
+_DEFAULT = "<default>"
+
+
+def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | None:
+    """What the pair names; None where type or name is wrong (InvalidEntity)."""
+    if type_ == wire.TOPIC and name in view.topics:
+        return ConfigResource(TOPIC, name)
+    if type_ == wire.BROKER and is_registered(name, view):
+        return ConfigResource(BROKER, name)
+    if type_ == wire.CLIENT and name:
+        return QuotaEntity.of({CLIENT_ID: None if name == _DEFAULT else name})
+    return None
+
+
+# DescribeConfig (KIP-21).
+
+Result = tuple[int, dict[str, str]]
+
+
+async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
+    """What holds for each entity: the dynamic value before the file's before the default; secrets are left out."""
+    return wire.DescribeConfigResponse(entities=tuple([await _described(item, context) for item in request.entities]))
+
+
+async def _described(item: wire.Entity, context: RequestContext) -> wire.DescribedEntity:
+    code, configs = await _configs(item, context)
+    return wire.DescribedEntity(
+        entity_type=item.entity_type,
+        entity_name=item.entity_name,
+        error_code=code,
+        config_entries=tuple(wire.ConfigEntry(config_key=key, config_value=value) for key, value in configs.items()),
+    )
+
+
+async def _configs(item: wire.Entity, context: RequestContext) -> Result:
+    if not context.allowed("DESCRIBE_CONFIGS"):
+        return ErrorCode.cluster_authorization_failed, {}
+    known = entity(item.entity_type, item.entity_name, context.view)
+    if known is None:
+        return INVALID_ENTITY, {}
+    if isinstance(known, QuotaEntity):
+        entries = described_quotas(known, context.view, None)
+        return ErrorCode.none, {entry.config_name: entry.config_value for entry in entries if not entry.is_sensitive}
+    try:
+        inherited = described_configs(known, None, context)
+    except ConfigProblem as problem:
+        return problem.code, {}
+    return ErrorCode.none, {entry.name: entry.value for entry in inherited if entry.value is not None}
+
+
+# AlterConfig (KIP-21).
+
+Changes = dict[str, str | None]
+
+
+async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
+    """Adds and deletes entries of each entity, all or none of one entity's; a deleted one has its default again."""
+    results = [
+        wire.EntityErrorCode(
+            entity_type=item.entity_type, entity_name=item.entity_name, error_code=await _altered(item, context)
+        )
+        for item in request.entities
+    ]
+    await context.visible()
+    return wire.AlterConfigResponse(entities=tuple(results))
+
+
+async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
+    if not context.allowed("ALTER_CONFIGS"):
+        return ErrorCode.cluster_authorization_failed
+    known = entity(item.entity_type, item.entity_name, context.state.view)
+    if known is None:
+        return INVALID_ENTITY
+    added = {entry.config_key: entry.config_value for entry in item.added_config_entries}
+    keys = [entry.config_key for entry in item.added_config_entries] + list(item.deleted_configs)
+    if len(set(keys)) < len(keys):
+        return INVALID_ENTITY_CONFIG
+    if isinstance(known, QuotaEntity):
+        return _alter_quotas(known, added, item.deleted_configs, context)
+    result = await altered(known, added, item.deleted_configs, context)
+    is_config_error = result.error_code == ErrorCode.invalid_config or (
+        known.type == BROKER and result.error_code == ErrorCode.invalid_request
+    )
+    return INVALID_ENTITY_CONFIG if is_config_error else int(result.error_code)
+
+
+def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
+    """An empty value is wrong here: what is to go is among the deleted ones."""
+    try:
+        values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}
+    except ValueError:
+        return INVALID_ENTITY_CONFIG
+    if not all(added.values()):
+        return INVALID_ENTITY_CONFIG
+    context.state.alter_quota(known, values)
+    return ErrorCode.none
+
+
+# KIP-21's change notifications: which entity's configs changed, in order.
+#
+# They are the metadata log itself, seen as the proposal tells it: each broker applies the log in order
+# (`Propagation`), and one that was down goes on where it was.
+
+NOTIFICATION_VERSION = 1
+_NOTIFIED_TYPES = {TOPIC: "topic", BROKER: "broker"}
+
+
+class Notification(NamedTuple):
+    """One entry. sequence: ever higher, with gaps; version: of the entry's form; at: Unix seconds."""
+
+    sequence: int
+    version: int
+    at: float
+    entity_type: str
+    entity_name: str
+
+
+def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
+    """The entries with a higher sequence, oldest first. Those older than 15 minutes are gone."""
+    oldest = state.clock.time() - RETENTION
+    for change in state.log.after(after):
+        entity = _changed_entity(change)
+        if entity is not None and change.at >= oldest:
+            yield Notification(change.offset, NOTIFICATION_VERSION, change.at, *entity)
+
+
+def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
+    """What a broker that has applied the log up to an offset has yet to apply."""
+    return tuple(notifications(state, applied))
+
+
+def _changed_entity(change: Change) -> tuple[str, str] | None:
+    """Whose configs changed; None where it was something else, or an entity that the proposal does not know."""
+    key = change.key
+    if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
+        return _NOTIFIED_TYPES[key.type], key.name
+    if change.table == "quotas" and isinstance(key, QuotaEntity) and key.has(CLIENT_ID) and not key.has(USER):
+        return "client", key.name_of(CLIENT_ID) or "<default>"
+    return None

@@ -1,0 +1,282 @@
+"""KIP-4: CreateTopics, DeleteTopics, ListAcls and AlterAcls in the proposal's own formats."""
+
+from __future__ import annotations
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.acls import LITERAL
+from console.embedded.acls import found as find
+from console.embedded.answers import finished, is_misrouted, repeated
+from console.embedded.context import RequestContext
+from console.embedded.refusals import Refusal
+from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, wait_for_leaders
+from console.model.acl import CLUSTER_NAME, Acl, AclFilter
+from console.model.codes import AclOperation, AclResourceType, Permission
+from console.wire.proposals import kip4 as wire
+from console.wire.proposals.kip4 import (
+    NOT_GIVEN,
+    CreateTopicRequest,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    TopicErrorCode,
+)
+
+# CreateTopics v0 (KIP-4).
+
+
+async def create_topics(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
+    """Creates what it can, and waits until all live brokers know it and it has leaders, or for the timeout.
+
+    A valid topic that was not waited for, or not for long enough, is told as REQUEST_TIMED_OUT: it is under way.
+    """
+    twice = repeated(request.create_topic_requests, lambda item: item.topic)
+    planner = Planner(context.cluster)
+    results: dict[str, int] = {}
+    created: dict[str, int] = {}
+    for item in request.create_topic_requests:
+        if item.topic in results:
+            continue
+        planned = ErrorCode.invalid_request if item.topic in twice else _planned(item, context, planner)
+        if isinstance(planned, PlannedTopic):
+            created[item.topic] = create(context.state, planned)
+        results[item.topic] = ErrorCode.none if isinstance(planned, PlannedTopic) else planned
+    deadline = context.clock.time() + request.timeout / 1000
+    complete = await finished(context, list(created.values()), request.timeout)
+    known = [name for name, done in zip(created, complete, strict=True) if done]
+    leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
+    results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
+    return CreateTopicsResponse(
+        topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
+    )
+
+
+def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
+    """The topic as it is made, or the error of one that can't be."""
+    if is_misrouted(context):
+        return ErrorCode.not_controller
+    if not context.allowed("CREATE"):
+        return ErrorCode.cluster_authorization_failed
+    wanted = WantedTopic(
+        item.topic,
+        item.num_partitions,
+        item.replication_factor,
+        tuple((part.partition_id, tuple(part.replicas)) for part in item.replica_assignment),
+        {config.config_key: config.config_value for config in item.configs},
+    )
+    refusal = planner.refusal(wanted)
+    if refusal is not None:
+        return refusal.code
+    code = _placement_refusal(item, context)
+    if code:
+        return code
+    planned = planner.assigned(wanted) if wanted.assignments else planner.counted(wanted)
+    return planned.code if isinstance(planned, Refusal) else planned
+
+
+def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int:
+    """Counts or an assignment, never both and never neither; brokers that are down may be assigned to."""
+    counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
+    if counted == bool(item.replica_assignment):
+        return ErrorCode.invalid_request
+    if not counted:
+        return ErrorCode.none if _is_assignment(item, context) else ErrorCode.invalid_replica_assignment
+    if item.num_partitions <= 0:
+        return ErrorCode.invalid_partitions
+    return ErrorCode.none if item.replication_factor > 0 else ErrorCode.invalid_replication_factor
+
+
+def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
+    """Partitions from 0 on, each once; as many replicas for each, all of them brokers, none twice."""
+    partitions = sorted(part.partition_id for part in item.replica_assignment)
+    replicas = [part.replicas for part in item.replica_assignment]
+    return (
+        partitions == list(range(len(partitions)))
+        and len({len(brokers) for brokers in replicas}) == 1
+        and all(brokers and len(set(brokers)) == len(brokers) for brokers in replicas)
+        and all(broker in context.state.brokers for brokers in replicas for broker in brokers)
+    )
+
+
+# DeleteTopics v0 (KIP-4).
+
+
+async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
+    """Deletes what it can, and waits until no live broker knows it any more, or for the timeout.
+
+    A name given twice counts once. One that others are deleting already is waited for too.
+    """
+    results: dict[str, int] = {}
+    started: dict[str, int] = {}
+    for name in dict.fromkeys(request.topics):
+        results[name] = _delete_refusal(name, context)
+        if not results[name]:
+            present = name in context.state.topics
+            started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
+    complete = await finished(context, list(started.values()), request.timeout)
+    for name, done in zip(started, complete, strict=True):
+        results[name] = ErrorCode.none if done else ErrorCode.request_timed_out
+    return DeleteTopicsResponse(
+        topic_error_codes=tuple(TopicErrorCode(topic=name, error_code=code) for name, code in results.items())
+    )
+
+
+def _delete_refusal(name: str, context: RequestContext) -> int:
+    """The error of a topic that can't be deleted; one that may not even be described is as if it were not there."""
+    if is_misrouted(context):
+        return ErrorCode.not_controller
+    if not context.allowed("DELETE", "TOPIC", name):
+        return (
+            ErrorCode.topic_authorization_failed
+            if context.allowed("DESCRIBE", "TOPIC", name)
+            else ErrorCode.invalid_topic_exception
+        )
+    return (
+        ErrorCode.none
+        if name in context.state.topics or _is_being_deleted(name, context)
+        else ErrorCode.invalid_topic_exception
+    )
+
+
+def _is_being_deleted(name: str, context: RequestContext) -> bool:
+    """Whether the controller has let go of the topic and another live broker still has it."""
+    return any(name in context.cluster.view_of(broker).topics for broker in context.state.alive())
+
+
+def _removed_at(name: str, context: RequestContext) -> int:
+    """The offset of the log at which a topic was removed."""
+    log = context.state.log
+    return max(
+        (change.offset for change in log.after(0) if (change.table, change.key) == ("topics", name)), default=log.end
+    )
+
+
+# ListAcls v0 (KIP-4).
+
+_ALLOW = Permission.parse("ALLOW")
+
+
+async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
+    """The ACLs of a principal, or of all, at a resource, or at all.
+
+    Who may not do all on the cluster sees the Allow entries of its own. The format has no pattern types, so ACLs of
+    prefixes are left out: they would read as ACLs of a name.
+    """
+    if context.cluster.authorizer is None:
+        return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
+    may_see_all = context.allowed("ALL")
+    if not may_see_all and request.principal != context.principal:
+        return wire.ListAclsResponse(responses=(), error_code=ErrorCode.cluster_authorization_failed)
+    found: dict[tuple[int, str], list[wire.Acl]] = {}
+    for acl in sorted(find(_filter(request), context.view.acls)):
+        if may_see_all or acl.permission == _ALLOW:
+            found.setdefault((acl.resource_type, acl.resource_name), []).append(_told(acl))
+    return wire.ListAclsResponse(
+        responses=tuple(
+            wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))
+            for (type_, name), acls in found.items()
+        ),
+        error_code=ErrorCode.none,
+    )
+
+
+def _filter(request: wire.ListAclsRequest) -> AclFilter:
+    resource = request.resource
+    if resource.resource_type == wire.ResourceType.ALL:
+        return AclFilter(pattern_type=LITERAL, principal=request.principal)
+    return AclFilter(AclResourceType(resource.resource_type), resource.resource_name, LITERAL, request.principal)
+
+
+def _told(acl: Acl) -> wire.Acl:
+    return wire.Acl(
+        acl_principal=acl.principal,
+        acl_permission_type=int(acl.permission),
+        acl_host=acl.host,
+        acl_operation=int(acl.operation),
+    )
+
+
+# AlterAcls v0 (KIP-4).
+
+_TYPES = frozenset(wire.ResourceType) - {wire.ResourceType.ALL}
+_OPERATIONS = frozenset(wire.Operation)
+_PERMISSIONS = frozenset(wire.PermissionType)
+
+
+async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
+    """Deletes what is to be deleted, adds then what is to be added, and gives a result for each action.
+
+    A resource that is there twice is answered once, and nothing of it is done. Deleting what is not there, and adding
+    what is, succeed.
+    """
+    refusal = _alter_refusal(context)
+    twice = repeated(request.requests, lambda item: _key(item.resource))
+    resources = {_key(item.resource): item for item in reversed(request.requests)}
+    codes: dict[tuple[int, str], list[int]] = {}
+    for key, item in resources.items():
+        whole = refusal or (ErrorCode.invalid_request if key in twice else ErrorCode.none)
+        codes[key] = [whole or _action_refusal(item.resource, action) for action in item.actions]
+    for wanted, apply in (
+        (wire.Action.DELETE, context.state.remove_acl),
+        (wire.Action.ADD, context.state.add_acl),
+    ):
+        for key, item in resources.items():
+            for action, code in zip(item.actions, codes[key], strict=True):
+                if not code and action.action == wanted:
+                    apply(_binding(item.resource, action.acl))
+    await context.visible()
+    return wire.AlterAclsResponse(
+        responses=tuple(
+            wire.ResourceResults(
+                resource=resources[key].resource,
+                results=tuple(
+                    wire.AclActionResult(action=action.action, acl=action.acl, error_code=code)
+                    for action, code in zip(resources[key].actions, codes[key], strict=True)
+                ),
+            )
+            for key in dict.fromkeys(_key(item.resource) for item in request.requests)
+        )
+    )
+
+
+def _key(resource: wire.Resource) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _alter_refusal(context: RequestContext) -> int:
+    """The error of the whole request, 0 for none."""
+    if is_misrouted(context):
+        return ErrorCode.not_controller
+    if context.cluster.authorizer is None:
+        return ErrorCode.security_disabled
+    return ErrorCode.none if context.allowed("ALL") else ErrorCode.cluster_authorization_failed
+
+
+def _action_refusal(resource: wire.Resource, action: wire.AclAction) -> int:
+    type_, _, name = action.acl.acl_principal.partition(":")
+    is_cluster = resource.resource_type == wire.ResourceType.CLUSTER
+    valid = (
+        action.action in (wire.Action.DELETE, wire.Action.ADD)
+        and resource.resource_type in _TYPES
+        and resource.resource_name
+        and (not is_cluster or resource.resource_name == CLUSTER_NAME)
+        and action.acl.acl_operation in _OPERATIONS
+        and action.acl.acl_permission_type in _PERMISSIONS
+        and type_
+        and name
+        and action.acl.acl_host
+    )
+    return ErrorCode.none if valid else ErrorCode.invalid_request
+
+
+def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
+    return Acl(
+        AclResourceType(resource.resource_type),
+        resource.resource_name,
+        LITERAL,
+        acl.acl_principal,
+        acl.acl_host,
+        AclOperation(acl.acl_operation),
+        Permission(acl.acl_permission_type),
+    )

@@ -1,0 +1,392 @@
+"""Client quotas: the table, filters over it, and which entities and values there may be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import math
+import socket
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol, runtime_checkable
+from urllib.parse import quote
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.java import sized_hash_order
+from console.embedded.spec import Release
+from console.embedded.tables import PastTable, Source, Table, frozen
+from console.model.quota import (
+    CLIENT_ID,
+    CLIENT_KEYS,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    IP,
+    IP_KEYS,
+    PRODUCER_BYTE_RATE,
+    USER,
+    Match,
+    QuotaEntity,
+    QuotaFilter,
+    QuotaMatch,
+    QuotaPart,
+    QuotaValues,
+)
+
+# Quotas, found by a component of their entities: nobody looks through a million.
+
+Entries = Iterable[tuple[QuotaEntity, QuotaValues]]
+_FEWEST_FIRST = (USER, IP, CLIENT_ID)
+
+
+@runtime_checkable
+class IndexedQuotas(Protocol):
+    """A source that finds its entities itself."""
+
+    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
+        """Those with this component."""
+        ...
+
+    def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
+        """Those with components of exactly these types."""
+        ...
+
+
+class QuotaTable(Table[QuotaEntity, QuotaValues]):
+    """The cluster's quotas."""
+
+    __slots__ = ("_by_part",)
+
+    def __init__(self, name: str, source: Source[QuotaEntity, QuotaValues] | None = None) -> None:
+        super().__init__(name, source)
+        self._by_part: dict[QuotaPart, dict[QuotaEntity, None]] = {}
+
+    def put(self, key: QuotaEntity, value: QuotaValues) -> None:
+        """Set an entity's limits."""
+        super().put(key, value)
+        for part in key.parts:
+            self._by_part.setdefault(part, {})[key] = None
+
+    def remove(self, key: QuotaEntity) -> None:
+        """Take an entity's limits out."""
+        super().remove(key)
+        for part in key.parts:
+            found = self._by_part.get(part)
+            if found is not None:
+                found.pop(key, None)
+                if not found:
+                    del self._by_part[part]
+
+    def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
+        """The entities with this component. Safe to stop in between and go on after changes."""
+        own = tuple(self._by_part.get(part, ()))
+        made: Iterable[QuotaEntity] = ()
+        if isinstance(self.source, IndexedQuotas):
+            made = self.source.of_part(part)
+        elif self.source is not None:
+            made = (entity for entity in self.source if part in entity)
+        known = frozenset(own)
+        yield from (entity for entity in made if entity not in known and entity in self)
+        yield from own
+
+    def of_types(self, types: frozenset[str]) -> Entries:
+        """The entities with components of exactly these types. Safe to stop in between and go on after changes."""
+        own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
+        if isinstance(self.source, IndexedQuotas):
+            made: Entries = self.source.of_types(types)
+        else:
+            made = (item for item in (self.source.items() if self.source else ()) if _types(item[0]) == types)
+        yield from (item for item in made if item[0] not in own and item[0] not in self._gone)
+        yield from own.items()
+
+
+def _types(entity: QuotaEntity) -> frozenset[str]:
+    return frozenset(part.type for part in entity)
+
+
+def candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
+    """All that the filter finds in a view's table, and perhaps more: whoever asks still compares.
+
+    Lazily, and safe to stop in between and go on after changes.
+    """
+    named = [
+        QuotaPart(part.type, part.name if part.match == Match.EXACT else None)
+        for part in wanted.components
+        if part.match != Match.ANY_NAME
+    ]
+    if wanted.strict and named and len(named) == len(wanted.components):
+        entity = QuotaEntity.of(dict(named))
+        values = quotas.get(entity)
+        return () if values is None else ((entity, values),)
+    if not named and wanted.strict and wanted.components and isinstance(quotas, QuotaTable):
+        return quotas.of_types(frozenset(part.type for part in wanted.components))
+    if not named:
+        return frozen(quotas).items()
+    part = min(named, key=lambda part: (part.name is None, _FEWEST_FIRST.index(part.type)))
+    return _with_values(quotas, _of_part(quotas, part))
+
+
+def _of_part(quotas: Mapping[QuotaEntity, QuotaValues], part: QuotaPart) -> Iterable[QuotaEntity]:
+    if isinstance(quotas, QuotaTable):
+        return quotas.of_part(part)
+    if isinstance(quotas, PastTable) and isinstance(quotas.now, QuotaTable):
+        gone = [entity for entity in quotas.restored() if part in entity and entity not in quotas.now]
+        return (*quotas.now.of_part(part), *gone)
+    return [entity for entity in quotas if part in entity]
+
+
+def _with_values(quotas: Mapping[QuotaEntity, QuotaValues], entities: Iterable[QuotaEntity]) -> Entries:
+    for entity in entities:
+        values = quotas.get(entity)
+        if values is not None:
+            yield entity, values
+
+
+# What brokers say of quotas, by release; read off real brokers of 2.8.2, 3.9.1 and 4.3.0.
+
+EMPTY_ENTITY: Final = "Invalid empty client quota entity"
+UNKNOWN_ENTITY_TYPE: Final = "Unhandled client quota entity type: {type}"
+EMPTY_NAME: Final = "Empty {type} not supported"
+NO_HOST: Final = "{name} is not a valid IP or resolvable host."
+UNKNOWN_KEY: Final = "Invalid configuration key {key}"
+NOT_POSITIVE: Final = "Quota {key} must be greater than 0"
+VALUE_TOO_LARGE: Final = "Proposed value for {key} is too large for {article} {type}."
+FRACTION: Final = "{key} cannot be a fractional value."
+NOT_OF_TYPE: Final = "Configuration {key} must be a {type} value"
+ENTITY_TWICE: Final = "Ignoring duplicate entity ClientQuotaEntity(entries={{{entity}}})"
+TOO_MANY_QUOTAS: Final = "Request parameters do not satisfy the configured policy."
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaMessages:
+    """What differs between releases, of entities and of filters."""
+
+    mixed_entity: str
+    mixed_filter: str
+    empty_type: str
+    repeated_type: str
+    unknown_type: str
+
+
+_KRAFT = QuotaMessages(
+    mixed_entity="Invalid quota entity combination, IP entity shouldnot be combined with User or ClientId",
+    mixed_filter="Invalid entity filter component combination. IP filter component should not be used with user or "
+    "clientId filter component.",
+    empty_type="Invalid empty entity type.",
+    repeated_type="Entity type {type} cannot appear more than once in the filter.",
+    unknown_type="Unsupported entity type {type}",
+)
+_BY_RELEASE: Mapping[str, QuotaMessages] = {
+    "2.8": QuotaMessages(
+        mixed_entity="Invalid quota entity combination, IP entity should not be used with user/client ID entity.",
+        mixed_filter="Invalid entity filter component combination, IP filter component should not be used with user "
+        "or clientId filter component.",
+        empty_type="Unexpected empty filter component entity type",
+        repeated_type="Duplicate {short} filter component entity type",
+        unknown_type="Custom entity type '{type}' not supported",
+    ),
+    "3.9": _KRAFT,
+    "4.3": _KRAFT,
+}
+
+
+def quota_messages(release: Release) -> QuotaMessages:
+    """The messages of a release."""
+    return _BY_RELEASE[release.name]
+
+
+# Which entities may have quotas (ClientQuotaControlManager.validateEntity; before KRaft ZkAdminManager).
+
+_ENTITY_TYPES = (USER, CLIENT_ID, IP)
+_UNQUOTED = "-_.*"
+"""What org.apache.kafka.common.utils.Sanitizer leaves as it is, beside letters and digits."""
+
+
+def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
+    """The components as a broker goes through them; of two of one type the last one counts."""
+    named = dict(parts)
+    return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
+
+
+def shown_parts(parts: Mapping[str, str | None]) -> str:
+    """``client-id=x, user=null``."""
+    return ", ".join(f"{type_}={'null' if name is None else name}" for type_, name in parts.items())
+
+
+async def entity_problem(parts: Mapping[str, str | None], release: Release) -> str | None:
+    """Why there can't be quotas for this entity, None where there can."""
+    if not parts:
+        return EMPTY_ENTITY
+    for type_, name in parts.items():
+        if type_ not in _ENTITY_TYPES:
+            return UNKNOWN_ENTITY_TYPE.format(type=type_)
+        if name == "":
+            return EMPTY_NAME.format(type=type_)
+    if IP not in parts:
+        return None
+    if len(parts) > 1:
+        return quota_messages(release).mixed_entity
+    ip = parts[IP]
+    if ip is None:
+        return None
+    # With ZooKeeper the name was made fit for a path before, so that no IPv6 address is one.
+    host = ip if release.kraft else quote(ip, safe=_UNQUOTED).replace("*", "%2A")
+    return None if await _resolves(host) else NO_HOST.format(name=host)
+
+
+async def _resolves(host: str) -> bool:
+    """Whether it is an address, or a name that this host knows (InetAddress.getByName)."""
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    try:
+        await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
+# Which filters a broker answers (ClientQuotasImage.describe; before KRaft ZkAdminManager).
+
+_TYPES = frozenset({USER, CLIENT_ID, IP})
+_MATCHES = {Match.EXACT: "EXACT", Match.DEFAULT: "DEFAULT", Match.ANY_NAME: "SPECIFIED"}
+_SHORT = {CLIENT_ID: "client"}
+
+_UNKNOWN_MATCH: Final = "Unknown match type {match}"
+_UNNAMED: Final = "Request specified MATCH_TYPE_EXACT, but set match string to null."
+_NAMED: Final = "Request specified MATCH_TYPE_{match}, but also specified a match string."
+
+
+class BadFilter(ValueError):
+    """A filter that is refused. code: Kafka's error code; message: its words, None for none."""
+
+    def __init__(self, code: int, message: str | None) -> None:
+        super().__init__(message or "")
+        self.code = code
+        self.message = message
+
+
+class Component(NamedTuple):
+    """One component as it comes in a request."""
+
+    type: str
+    match: int
+    name: str | None
+
+
+def parsed_filter(components: Sequence[Component], strict: bool, release: Release) -> QuotaFilter:
+    """The filter that the components make. Raises BadFilter."""
+    if not release.kraft:
+        _check_matches_alone(components)
+    messages = quota_messages(release)
+    seen: set[str] = set()
+    for component in components:
+        type_ = component.type
+        if not type_:
+            raise BadFilter(ErrorCode.invalid_request, messages.empty_type)
+        if type_ in seen:
+            short = _SHORT.get(type_, type_)
+            raise BadFilter(ErrorCode.invalid_request, messages.repeated_type.format(type=type_, short=short))
+        if type_ not in _TYPES:
+            raise BadFilter(ErrorCode.unsupported_version, messages.unknown_type.format(type=type_))
+        if release.kraft:
+            _check_match(component)
+        seen.add(type_)
+    if IP in seen and len(seen) > 1:
+        raise BadFilter(ErrorCode.invalid_request, messages.mixed_filter)
+    return QuotaFilter(tuple(QuotaMatch(c.type, Match(c.match), c.name) for c in components), strict)
+
+
+def _check_match(component: Component) -> None:
+    if component.match not in _MATCHES:
+        raise BadFilter(ErrorCode.invalid_request, _UNKNOWN_MATCH.format(match=component.match))
+    if component.match == Match.EXACT and component.name is None:
+        raise BadFilter(ErrorCode.invalid_request, _UNNAMED)
+    if component.match != Match.EXACT and component.name is not None:
+        raise BadFilter(ErrorCode.invalid_request, _NAMED.format(match=_MATCHES[Match(component.match)]))
+
+
+def _check_matches_alone(components: Sequence[Component]) -> None:
+    """With ZooKeeper brokers stumble over these before they look at anything, and over a superfluous name never."""
+    for component in components:
+        if component.match not in _MATCHES or (component.match == Match.EXACT and component.name is None):
+            raise BadFilter(ErrorCode.unknown_server_error, None)
+
+
+# Which values quotas may have (ClientQuotaControlManager.validateQuotaKeyValue; before KRaft ZkAdminManager).
+
+Changes = Mapping[str, float | None]
+"""Quota key -> its new value, None to take it out."""
+
+_LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
+_WHOLE = {PRODUCER_BYTE_RATE: _LONG, CONSUMER_BYTE_RATE: _LONG, CONNECTION_CREATION_RATE: _INT}
+_TOLERANCE = 1e-6
+
+
+class BadValue(ValueError):
+    """A quota that can't be set; the text is Kafka's."""
+
+
+def keys_of(types: Container[str]) -> tuple[str, ...]:
+    """The quota keys that an entity with these components can have."""
+    return IP_KEYS if IP in types else CLIENT_KEYS
+
+
+def check_quota(key: str, value: float, keys: Container[str]) -> None:
+    """Raises BadValue. What is no number at all passes, as it does with Kafka."""
+    if key not in keys:
+        raise BadValue(UNKNOWN_KEY.format(key=key))
+    if value <= 0:
+        raise BadValue(NOT_POSITIVE.format(key=key))
+    if key in _WHOLE:
+        article, type_, largest = _WHOLE[key]
+        if value > largest:
+            raise BadValue(VALUE_TOO_LARGE.format(key=key, article=article, type=type_))
+        if math.fmod(value, 1.0) > _TOLERANCE:
+            raise BadValue(FRACTION.format(key=key))
+
+
+def checked_quotas(ops: Mapping[str, float | None], types: Container[str]) -> Changes:
+    """The changes that these operations make. Removing is never refused. Raises BadValue."""
+    keys = keys_of(types)
+    for key in sized_hash_order(tuple(ops)):
+        value = ops[key]
+        if value is not None:
+            check_quota(key, value, keys)
+    return ops
+
+
+def checked_quotas_with_zookeeper(ops: Iterable[tuple[str, float | None]], types: Container[str]) -> Changes:
+    """The same by older rules: one after another, whole numbers made whole, anything below zero let through."""
+    changes: dict[str, float | None] = {}
+    for key, value in ops:
+        if value is None:
+            changes[key] = None
+        elif key not in keys_of(types):
+            raise BadValue(UNKNOWN_KEY.format(key=key))
+        else:
+            changes[key] = _made_whole(key, value) if key in _WHOLE else value
+    return changes
+
+
+def _made_whole(key: str, value: float) -> float:
+    _, type_, largest = _WHOLE[key]
+    if math.isnan(value):
+        return 0.0
+    whole = float(int(value + _TOLERANCE)) if abs(value) <= largest else math.inf
+    if abs(whole - value) > _TOLERANCE or math.isinf(value):
+        raise BadValue(NOT_OF_TYPE.format(key=key, type=type_))
+    return whole
+
+
+def quota_records(changes: Changes, current: QuotaValues) -> Changes:
+    """Those that change something: each is a record in the controller's log."""
+    return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
+
+
+def _same_limit(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one == other or (math.isnan(one) and math.isnan(other))

@@ -1,1 +1,0 @@
-"""Client quotas: which entities and values there may be, and finding them."""

@@ -1,1 +1,0 @@
-"""Partitions' records: batches as bytes, in memory, with their offsets."""

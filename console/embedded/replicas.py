@@ -1,0 +1,468 @@
+"""Where replicas are: placed by the cluster or by a client, lost and back with their broker, moved (KIP-455)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID, uuid4
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.partitions import replica_bytes
+from console.embedded.refusals import DONE, Refusal, topic_messages
+from console.embedded.state import ClusterState
+from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
+from console.model.config import broker_resource, topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# Where the replicas of a new topic go (StripedReplicaPlacer without racks).
+
+
+def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
+    """Replicas for each partition: each begins one broker further than the one before it.
+
+    Raises ValueError where there are fewer brokers than replicas, or none.
+    """
+    if not 0 < replication <= len(brokers):
+        raise ValueError(f"{replication} replicas don't fit on {len(brokers)} brokers")
+    return tuple(
+        tuple(brokers[(start + partition + replica) % len(brokers)] for replica in range(replication))
+        for partition in range(partitions)
+    )
+
+
+def new_partition(replicas: Sequence[int], alive: Sequence[int]) -> Partition:
+    """A partition that begins: those of its replicas that are alive are in sync, the first of them leads."""
+    isr = tuple(replica for replica in replicas if replica in alive)
+    return Partition(tuple(replicas), isr or tuple(replicas), isr[0] if isr else NO_LEADER)
+
+
+def new_topic(
+    name: str,
+    assignments: Sequence[Sequence[int]],
+    alive: Sequence[int],
+    *,
+    internal: bool = False,
+    topic_id: UUID | None = None,
+) -> Topic:
+    """A topic whose partition i has the replicas assignments[i]."""
+    partitions = tuple(new_partition(replicas, alive) for replicas in assignments)
+    return Topic(name, topic_id or uuid4(), partitions, internal)
+
+
+# How a partition goes to other replicas, step by step (PartitionReassignmentReplicas, PartitionReassignmentRevert).
+
+
+def is_moving(partition: Partition) -> bool:
+    """Whether a reassignment is under way."""
+    return bool(partition.adding or partition.removing)
+
+
+def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[int]) -> Partition:
+    """The partition on its way to these replicas, or there where nothing has to be copied.
+
+    As in Kafka, what was being added and removed before stays so where the new target adds or removes nothing itself.
+    """
+    gone = tuple(sorted(set(partition.replicas) - set(target)))
+    fresh = tuple(sorted(set(target) - set(partition.replicas)))
+    moving = partition._replace(
+        replicas=(*target, *gone), adding=fresh or partition.adding, removing=gone or partition.removing
+    )
+    if moving == partition:
+        return partition
+    return completed(moving._replace(partition_epoch=partition.partition_epoch + 1), alive)
+
+
+def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
+    """The partition back on the replicas that it has without those being added."""
+    replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding)
+    isr = tuple(replica for replica in partition.isr if replica not in partition.adding) or replicas[:1]
+    back = partition._replace(replicas=replicas, isr=isr, adding=(), removing=())
+    return _with_leader(back._replace(partition_epoch=partition.partition_epoch + 1), alive)
+
+
+def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Partition:
+    """The partition after a replica has copied everything; with the last one that is added, the move is over."""
+    if replica not in partition.replicas or replica in partition.isr:
+        return partition
+    isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
+    return completed(partition._replace(isr=isr, partition_epoch=partition.partition_epoch + 1), alive)
+
+
+def completed(partition: Partition, alive: Collection[int]) -> Partition:
+    """The partition without what is removed, if everything that is added is in sync; else as it is."""
+    if not is_moving(partition):
+        return partition
+    replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
+    isr = tuple(replica for replica in partition.isr if replica not in partition.removing)
+    if not replicas or not isr or not set(partition.adding) <= set(isr):
+        return partition
+    done = _with_leader(partition._replace(replicas=replicas, isr=isr, adding=(), removing=()), alive)
+    if done.leader_epoch == partition.leader_epoch and partition.removing:
+        return done._replace(leader_epoch=partition.leader_epoch + 1)
+    return done
+
+
+def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
+    """The partition with a leader out of its ISR, the first replica before the others."""
+    if partition.leader in partition.isr:
+        return partition
+    leader = next(
+        (replica for replica in partition.replicas if replica in partition.isr and replica in alive), NO_LEADER
+    )
+    return partition._replace(leader=leader, leader_epoch=partition.leader_epoch + 1)
+
+
+# What becomes of partitions when a broker goes and comes back (ReplicationControlManager, PartitionChangeBuilder).
+
+
+def broker_lost(state: ClusterState, broker_id: int) -> int:
+    """Fence a broker: it leaves the ISRs, other replicas lead its partitions, and another broker is the controller if
+    it was. Returns the log's end."""
+    broker = state.brokers[broker_id]
+    state.put_broker(replace(broker, alive=False))
+    alive = frozenset(state.alive())
+    for topic in _touched(state, broker_id):
+        state.put_topic(replace(topic, partitions=tuple(left_isr(p, broker_id, alive) for p in topic.partitions)))
+    if state.controller_id == broker_id:
+        state.move_controller(min(alive, default=NO_LEADER))
+    return state.log.end
+
+
+def broker_back(state: ClusterState, broker_id: int) -> int:
+    """Unfence a broker: its replicas are in sync at once, and partitions without a leader get theirs. Returns the
+    log's end."""
+    broker: BrokerNode = state.brokers[broker_id]
+    state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
+    alive = frozenset(state.alive())
+    for topic in _touched(state, broker_id):
+        partitions = tuple(completed(joined_isr(p, broker_id), alive) for p in topic.partitions)
+        state.put_topic(replace(topic, partitions=partitions))
+    if state.controller_id == NO_LEADER:
+        state.move_controller(broker_id)
+    return state.log.end
+
+
+def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
+    """The topics with a replica there. Those that a source makes go by the brokers' liveness themselves."""
+    return [
+        topic for topic in state.tables.topics.own.values() if any(broker_id in p.replicas for p in topic.partitions)
+    ]
+
+
+def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
+    """The partition after a replica was lost. The last of the ISR stays in it, without leading."""
+    if broker_id not in partition.isr and partition.leader != broker_id:
+        return partition
+    isr = tuple(replica for replica in partition.isr if replica != broker_id) or partition.isr
+    leader = partition.leader
+    if leader == broker_id:
+        leader = next((replica for replica in partition.replicas if replica in isr and replica in alive), NO_LEADER)
+    return partition._replace(
+        isr=isr,
+        leader=leader,
+        leader_epoch=partition.leader_epoch + 1,
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+def joined_isr(partition: Partition, broker_id: int) -> Partition:
+    """The partition after a replica caught up again. It leads where nobody did and it was in sync."""
+    if broker_id not in partition.replicas:
+        return partition
+    leads = partition.leader == NO_LEADER and broker_id in partition.isr
+    if not leads and (broker_id in partition.isr or partition.leader == NO_LEADER):
+        return partition
+    isr = tuple(replica for replica in partition.replicas if replica in partition.isr or replica == broker_id)
+    return partition._replace(
+        isr=isr,
+        leader=broker_id if leads else partition.leader,
+        leader_epoch=partition.leader_epoch + leads,
+        partition_epoch=partition.partition_epoch + 1,
+    )
+
+
+# Replicas that a client names itself: for the partitions of a new topic, for more of them, for one that moves.
+#
+# (ReplicationControlManager.validateManualPartitionAssignment; with ZooKeeper ZkAdminManager, AdminZkClient and
+# KafkaController, each with rules of its own.)
+
+Replicas = tuple[int, ...]
+
+
+def _bad(message: str) -> Refusal:
+    return Refusal(ErrorCode.invalid_replica_assignment, message)
+
+
+def scala(kind: str, brokers: Sequence[int]) -> str:
+    """Brokers as a broker written in Scala prints them: ``ArrayBuffer(1, 2)``."""
+    return f"{kind}({', '.join(map(str, brokers))})"
+
+
+def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
+    """What KRaft's controller has against one partition's replicas. before: how many the partitions before it have."""
+    said = topic_messages(state.release)
+    if not replicas:
+        return _bad(said.no_replicas)
+    previous: int | None = None
+    for broker in sorted(replicas):
+        if broker not in state.brokers:
+            return _bad(said.unknown_broker.format(broker=broker))
+        if broker == previous:
+            return _bad(said.broker_twice.format(broker=broker))
+        previous = broker
+    if before is not None and len(replicas) != before:
+        return _bad(said.uneven.format(replicas=len(replicas), before=before))
+    return None
+
+
+def _fenced(partition: int, replicas: Replicas, state: ClusterState, alive: Collection[int]) -> Refusal | None:
+    if any(broker in alive for broker in replicas):
+        return None
+    return _bad(topic_messages(state.release).all_fenced.format(partition=partition))
+
+
+def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
+    """Why a topic can't have these replicas, by partition number in the request's order; None where it can."""
+    if not state.release.kraft:
+        return _new_topic_with_zookeeper(given, state)
+    said, alive = topic_messages(state.release), state.alive()
+    before: int | None = None
+    numbers: set[int] = set()
+    for number, replicas in given:
+        if number in numbers:
+            return _bad(said.partition_twice.format(partition=number))
+        numbers.add(number)
+        refusal = replicas_refusal(replicas, state, before) or _fenced(number, replicas, state, alive)
+        if refusal is not None:
+            return refusal
+        before = len(replicas)
+    return None if numbers == set(range(len(numbers))) else _bad(said.not_consecutive)
+
+
+def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
+    """Brokers that nobody knows are taken, as they are by AdminZkClient.validateTopicCreate."""
+    parts = dict(given)
+    sizes = {len(replicas) for replicas in parts.values()}
+    if any(number < 0 for number in parts) and len(sizes) == 1:
+        return Refusal(ErrorCode.unknown_server_error)
+    if len(sizes) > 1:
+        return _bad("All partitions should have the same number of replicas")
+    if any(len(set(replicas)) != len(replicas) for replicas in parts.values()):
+        shown = ", ".join(f"{number} -> {scala('ArrayBuffer', replicas)}" for number, replicas in parts.items())
+        return _bad(f"Duplicate replica assignment found: HashMap({shown})")
+    if set(parts) != set(range(len(parts))):
+        return _bad(topic_messages(state.release).not_consecutive)
+    empty = next((number for number, replicas in parts.items() if not replicas), None)
+    return None if empty is None else _bad(f"Cannot have replication factor of 0 for partition id {empty}.")
+
+
+def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
+    """Why partitions from number `first` on can't have these replicas. before: how many the topic's others have."""
+    if not state.release.kraft:
+        return _more_with_zookeeper(given, first, before)
+    alive = state.alive()
+    for replicas in given:
+        if (refusal := replicas_refusal(replicas, state, before)) is not None:
+            return refusal
+    return next(
+        (
+            refusal
+            for number, replicas in enumerate(given, first)
+            if (refusal := _fenced(number, replicas, state, alive)) is not None
+        ),
+        None,
+    )
+
+
+def unknown_brokers_refusal(given: Sequence[Replicas], state: ClusterState) -> Refusal | None:
+    """What ZooKeeper's controller looks at before it counts the assignments (ZkAdminManager.createPartitions)."""
+    unknown = sorted({broker for replicas in given for broker in replicas} - set(state.alive()))
+    return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.") if unknown else None
+
+
+def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> Refusal | None:
+    """(AdminZkClient.validateReplicaAssignment)"""
+    uneven: list[tuple[int, int]] = []
+    for number, replicas in enumerate(given, first):
+        if not replicas:
+            return _bad(f"Cannot have replication factor of 0 for partition id {number}.")
+        if len(set(replicas)) != len(replicas):
+            listed = ", ".join(map(str, replicas))
+            return _bad(f"Duplicate brokers not allowed in replica assignment: {listed} for partition id {number}.")
+        if len(replicas) != before:
+            uneven.append((number, len(replicas)))
+    if not uneven:
+        return None
+    numbers, sizes = (", ".join(map(str, column)) for column in zip(*uneven, strict=True))
+    return _bad(
+        f"Inconsistent replication factor between partitions, partition 0 has {before} while partitions [{numbers}] "
+        f"have replication factors [{sizes}], respectively."
+    )
+
+
+def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refusal | None:
+    """Why a partition can't go to these replicas."""
+    if state.release.kraft:
+        return replicas_refusal(replicas, state)
+    if not replicas:
+        return _bad("Empty replica list specified in partition reassignment.")
+    if len(set(replicas)) != len(replicas):
+        listed = scala("ArrayBuffer", replicas)
+        return _bad(f"Duplicate replica ids in partition reassignment replica list: {listed}")
+    if any(broker < 0 for broker in replicas):
+        return _bad(f"Invalid broker id in replica list: {scala('ArrayBuffer', replicas)}")
+    alive = state.alive()
+    fresh = [broker for broker in replicas if broker not in now]
+    if any(broker not in alive for broker in fresh):
+        return _bad(
+            "Replica assignment has brokers that are not alive. Replica list: "
+            f"{scala('ArrayBuffer', fresh)}, live broker list: {scala('Set', alive)}"
+        )
+    return None
+
+
+# Replicas that the cluster chooses (StripedReplicaPlacer; with ZooKeeper AdminUtils.assignReplicasToBrokers).
+
+MOST_PARTITIONS = 100_000
+"""Of one topic at once, where the release sets no limit itself: there real brokers are busy for minutes."""
+
+
+def placed(state: ClusterState, partitions: int, replication: int, start: int) -> tuple[tuple[int, ...], ...] | Refusal:
+    """The replicas of each new partition, begun at different brokers; with a broker that is alive first, to lead it.
+
+    With KRaft brokers that are down get replicas too, but are never the first.
+    """
+    if partitions > MOST_PARTITIONS:
+        message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
+        return Refusal(ErrorCode.invalid_partitions, message)
+    alive = state.alive()
+    brokers = tuple(sorted(state.brokers)) if state.release.kraft else alive
+    if replication > len(brokers) or not alive:
+        message = topic_messages(state.release).too_few_brokers.format(wanted=replication, brokers=len(brokers))
+        return Refusal(ErrorCode.invalid_replication_factor, message)
+    places = striped(brokers, partitions, replication, start)
+    if len(alive) == len(brokers):
+        return places
+    return tuple(
+        _with_first(replicas, alive[(start + number) % len(alive)], alive) for number, replicas in enumerate(places)
+    )
+
+
+def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) -> tuple[int, ...]:
+    """The same replicas with one that is alive in front, or this leader in the place of the last where none is."""
+    first = next((replica for replica in replicas if replica in alive), None)
+    if first is None:
+        return (leader, *replicas[:-1])
+    return (first, *(replica for replica in replicas if replica != first))
+
+
+# Reassignments: begun, cancelled, and finished after as long as copying takes (KIP-455).
+
+_COPIED_EACH_SECOND = 16 * 2**20
+"""Bytes that a broker copies."""
+_AT_LEAST, _AT_MOST = 0.2, 20.0
+"""Seconds that copying a replica takes where nothing throttles it."""
+_THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+_THROTTLED_RATE = "follower.replication.throttled.rate"
+
+
+def move(
+    cluster: EmbeddedCluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
+) -> Refusal:
+    """Begin to move a partition to these replicas, or with None go back; DONE, or why not.
+
+    any_replication: whether it may have more or fewer replicas then.
+    """
+    state = cluster.state
+    found = _found_partition(state, name, index)
+    if isinstance(found, Refusal):
+        # ZooKeeper's controller looks for a move to cancel before it looks for the partition.
+        return _nothing(state) if target is None and not state.release.kraft else found
+    topic, partition = found
+    if target is None:
+        if not is_moving(partition):
+            return _nothing(state)
+        _put(state, topic, index, cancelled(partition, state.alive()))
+        return DONE
+    refusal = move_refusal(target, partition.replicas, state)
+    if refusal is None and not any_replication:
+        refusal = _replication_refusal(state, partition, target)
+    if refusal is not None:
+        return refusal
+    moved = reassigned(partition, target, frozenset(state.alive()))
+    if moved != partition:
+        _put(state, topic, index, moved)
+        _copy(cluster, topic, index, moved)
+    return DONE
+
+
+def resume_moves(cluster: EmbeddedCluster) -> None:
+    """Go on with the moves that a state which was kept has in it."""
+    for topic in list(cluster.state.tables.topics.own.values()):
+        for index, partition in enumerate(topic.partitions):
+            _copy(cluster, topic, index, partition)
+
+
+def _copy(cluster: EmbeddedCluster, topic: Topic, index: int, partition: Partition) -> None:
+    if any(replica not in partition.isr for replica in partition.adding):
+        cluster.run(_copied(cluster, topic.name, topic.id, index, partition.adding))
+
+
+async def _copied(cluster: EmbeddedCluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
+    """Bring the new replicas into sync, unless the move became another one meanwhile. A broker that is down comes into
+    sync when it is back (see state.liveness)."""
+    state = cluster.state
+    size = replica_bytes(cluster, state.topics[name], index)
+    await cluster.clock.sleep(max(_seconds(cluster, name, size, replica) for replica in adding))
+    topic = state.topics.get(name)
+    if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
+        return
+    alive = frozenset(state.alive())
+    partition = before = topic.partitions[index]
+    for replica in adding:
+        if replica in alive:
+            partition = caught_up(partition, replica, alive)
+    if partition != before:
+        _put(state, topic, index, partition)
+
+
+def _seconds(cluster: EmbeddedCluster, name: str, size: int, replica: int) -> float:
+    """How long a broker copies so many bytes of a topic; a throttle of its replication is kept to (KIP-73)."""
+    state = cluster.state
+    throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
+    rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)
+    if throttled and rate and rate.isdigit() and int(rate) < _COPIED_EACH_SECOND:
+        return max(size / max(int(rate), 1), _AT_LEAST)
+    return min(max(size / _COPIED_EACH_SECOND, _AT_LEAST), _AT_MOST)
+
+
+def _found_partition(state: ClusterState, name: str, index: int) -> tuple[Topic, Partition] | Refusal:
+    said, topic = topic_messages(state.release), state.topics.get(name)
+    if topic is None:
+        return Refusal(ErrorCode.unknown_topic_or_partition, said.move_unknown_topic.format(name=name))
+    if not 0 <= index < len(topic.partitions):
+        message = said.move_unknown_partition.format(name=name, partition=index)
+        return Refusal(ErrorCode.unknown_topic_or_partition, message)
+    return topic, topic.partitions[index]
+
+
+def _nothing(state: ClusterState) -> Refusal:
+    return Refusal(ErrorCode.no_reassignment_in_progress, topic_messages(state.release).move_none)
+
+
+def _replication_refusal(state: ClusterState, partition: Partition, target: Replicas) -> Refusal | None:
+    now = len(set(partition.replicas) - set(partition.removing))
+    if now == len(target):
+        return None
+    message = topic_messages(state.release).move_replication.format(now=now, wanted=len(target))
+    return Refusal(ErrorCode.invalid_replication_factor, message)
+
+
+def _put(state: ClusterState, topic: Topic, index: int, partition: Partition) -> None:
+    partitions = (*topic.partitions[:index], partition, *topic.partitions[index + 1 :])
+    state.put_topic(replace(topic, partitions=partitions))

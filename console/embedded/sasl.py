@@ -1,0 +1,194 @@
+"""Authentication as brokers do it: PLAIN, SCRAM, and what a broker keeps of a SCRAM password."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64
+from collections.abc import Mapping
+from enum import IntEnum
+
+from console.embedded.context import Session
+from console.embedded.spec import SaslSpec
+from console.embedded.state import View
+from console.embedded.tables import ScramCredential, ScramKey
+from console.model.secret import Secret
+
+# What a broker keeps of a SCRAM password (RFC 5802, section 3; ScramFormatter).
+
+MIN_ITERATIONS = 4096
+MAX_ITERATIONS = 16384
+
+
+class ScramHash(IntEnum):
+    """A SCRAM mechanism by its number in Kafka's protocol."""
+
+    SHA_256 = 1
+    SHA_512 = 2
+
+    @property
+    def label(self) -> str:
+        """``SCRAM-SHA-256``."""
+        return f"SCRAM-SHA-{self.digest[3:]}"
+
+    @property
+    def digest(self) -> str:
+        """hashlib's name."""
+        return "sha256" if self is ScramHash.SHA_256 else "sha512"
+
+
+def credential_of(
+    password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
+) -> ScramCredential:
+    """The credential of a password; without a salt it gets one of its own."""
+    salt = secrets.token_bytes(24) if salt is None else salt
+    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
+    return credential_of_salted(salted, mechanism, iterations, salt)
+
+
+def credential_of_salted(salted: bytes, mechanism: ScramHash, iterations: int, salt: bytes) -> ScramCredential:
+    """The credential of a password that the client has salted and hashed (AlterUserScramCredentials)."""
+    client_key = mac(salted, b"Client Key", mechanism)
+    stored_key = hashlib.new(mechanism.digest, client_key).digest()
+    return ScramCredential(salt, iterations, stored_key, mac(salted, b"Server Key", mechanism))
+
+
+def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
+    """HMAC with the mechanism's hash."""
+    return hmac.digest(key, message, mechanism.digest)
+
+
+# The broker's side of PLAIN (RFC 4616) and SCRAM (RFC 5802): tokens in, tokens out, and who it was in the end.
+
+PLAIN = "PLAIN"
+MAX_TOKEN = 512 * 1024
+"""Bytes (sasl.server.max.receive.size)."""
+
+
+class SaslFailure(Exception):
+    """Authentication failed; the text is what the client is told (SaslServerAuthenticator). It ends the connection."""
+
+
+def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
+    """What clients may choose from; none without SASL."""
+    if spec is None:
+        return ()
+    return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
+
+
+def begin(spec: SaslSpec, mechanism: str) -> PlainExchange | ScramExchange:
+    """The exchange of an enabled mechanism."""
+    if mechanism == PLAIN:
+        return PlainExchange(spec.plain)
+    return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
+
+
+def step(view: View, session: Session, token: bytes) -> bytes:
+    """The broker's token after the client's. At the end of an exchange that went well the session has its principal.
+
+    Raises SaslFailure.
+    """
+    if len(token) > MAX_TOKEN:
+        raise SaslFailure("Authentication failed: the token is too long")
+    answer: bytes = session.exchange.step(view, token)
+    if session.exchange.user is not None:
+        session.principal = f"User:{session.exchange.user}"
+        session.exchange = None
+    return answer
+
+
+class PlainExchange:
+    """One token: authorization id, user and password, parted by NUL (PlainSaslServer)."""
+
+    def __init__(self, users: Mapping[str, Secret]) -> None:
+        self._users = users
+        self.user: str | None = None
+
+    def step(self, _view: View, token: bytes) -> bytes:
+        """Takes the token. Raises SaslFailure."""
+        try:
+            parts = token.decode().split("\x00")
+        except UnicodeDecodeError as error:
+            raise SaslFailure("Authentication failed: the token is not UTF-8") from error
+        if len(parts) != 3:
+            raise SaslFailure(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
+        identity, user, password = parts
+        if not user:
+            raise SaslFailure("Authentication failed: username not specified")
+        if not password:
+            raise SaslFailure("Authentication failed: password not specified")
+        known = self._users.get(user)
+        expected = known.reveal() if known is not None else ""
+        if not hmac.compare_digest(expected.encode(), password.encode()) or known is None:
+            raise SaslFailure("Authentication failed: Invalid username or password")
+        if identity not in ("", user):
+            raise SaslFailure(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        self.user = user
+        return b""
+
+
+class ScramExchange:
+    """Two tokens from the client: its first message, then its proof (ScramSaslServer)."""
+
+    def __init__(self, mechanism: ScramHash) -> None:
+        self._mechanism = mechanism
+        self._name = ""
+        self._credential: ScramCredential | None = None
+        self._nonce = ""
+        self._said = ""
+        self.user: str | None = None
+
+    def step(self, view: View, token: bytes) -> bytes:
+        """Takes the next token. Raises SaslFailure."""
+        try:
+            text = token.decode()
+            return self._proof(text) if self._credential else self._first(view, text)
+        except (ValueError, KeyError, NotBase64) as error:
+            raise self._failure() from error
+
+    def _first(self, view: View, text: str) -> bytes:
+        channel, identity, bare = text.split(",", 2)
+        attributes = _attributes(bare)
+        self._name = attributes["n"].replace("=2C", ",").replace("=3D", "=")
+        if channel not in ("n", "y") or identity.removeprefix("a=") not in ("", self._name):
+            raise self._failure()
+        self._credential = view.scram.get(ScramKey(self._name, self._mechanism))
+        if self._credential is None:
+            raise self._failure()
+        self._nonce = attributes["r"] + secrets.token_urlsafe(18)
+        salt = b64encode(self._credential.salt).decode()
+        answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
+        self._said = f"{bare},{answer}"
+        return answer.encode()
+
+    def _proof(self, text: str) -> bytes:
+        assert self._credential is not None
+        before, _, encoded = text.rpartition(",p=")
+        attributes = _attributes(before)
+        if attributes["r"] != self._nonce:
+            raise self._failure()
+        said = f"{self._said},{before}".encode()
+        signature = mac(self._credential.stored_key, said, self._mechanism)
+        proof = b64decode(encoded, validate=True)
+        if len(proof) != len(signature):
+            raise self._failure()
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        stored_key = hashlib.new(self._mechanism.digest, client_key).digest()
+        if not hmac.compare_digest(stored_key, self._credential.stored_key):
+            raise self._failure()
+        self.user = self._name
+        return b"v=" + b64encode(mac(self._credential.server_key, said, self._mechanism))
+
+    def _failure(self) -> SaslFailure:
+        return SaslFailure(
+            "Authentication failed during authentication due to invalid credentials with SASL mechanism "
+            + self._mechanism.label
+        )
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {name: value for name, _, value in (part.partition("=") for part in text.split(","))}

@@ -1,1 +1,0 @@
-"""Authentication as brokers do it: PLAIN and SCRAM."""

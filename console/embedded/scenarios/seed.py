@@ -1,0 +1,275 @@
+"""What scenarios put into a cluster: topics, records, groups, quotas, ACLs, users, and the changes of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from itertools import islice
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid5
+from zlib import crc32
+
+from console.embedded.group_coordinator import CONSUMERS, assignment, subscription
+from console.embedded.groups import Committed, Group, GroupState, Member
+from console.embedded.partition_log import NO_PRODUCER, PartitionLog, read_batch
+from console.embedded.replicas import joined_isr, left_isr, new_topic, striped
+from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.state import ClusterState
+from console.embedded.tables import ScramKey
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
+from console.model.config import topic_resource
+from console.model.numbers import json_text
+from console.model.quota import QuotaEntity
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# Short words for what scenarios put into a cluster.
+
+MIB = 1_048_576.0
+HOUR = 3_600_000
+DAY = 24 * HOUR
+SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
+
+
+def topic_id(name: str) -> UUID:
+    """The id of a scenario's topic: the same in every run."""
+    return uuid5(SCENARIO_IDS, name)
+
+
+def add_topic(
+    state: ClusterState, name: str, partitions: int, replication: int = 3, configs: Mapping[str, str] | None = None
+) -> None:
+    """A topic with its overrides; of as many replicas as there are brokers, if there are fewer."""
+    alive = state.alive()
+    assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
+    state.put_topic(new_topic(name, assignments, alive, topic_id=topic_id(name)))
+    if configs:
+        state.alter_config(topic_resource(name), configs)
+
+
+def quota(state: ClusterState, parts: Mapping[str, str | None], **values: float) -> None:
+    """Limits of an entity; a None name is the default."""
+    state.alter_quota(QuotaEntity.of(parts), values)
+
+
+def allow(state: ClusterState, principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> None:
+    """An ACL that allows something from every host."""
+    state.add_acl(
+        Acl(
+            AclResourceType.parse(type_),
+            name,
+            PatternType.parse(pattern),
+            principal,
+            "*",
+            AclOperation.parse(operation),
+            Permission.parse("ALLOW"),
+        )
+    )
+
+
+def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
+    """A user with a password, for both mechanisms or for these."""
+    for mechanism in mechanisms or tuple(ScramHash):
+        salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
+        state.put_scram(ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
+
+
+def leave_isr(state: ClusterState, name: str, broker: int) -> None:
+    """A replica falls behind in all partitions of a topic where it is not the last in sync."""
+    topic = state.topics[name]
+    alive = frozenset(state.alive())
+    state.put_topic(
+        replace(
+            topic,
+            partitions=tuple(
+                left_isr(partition, broker, alive) if len(partition.isr) > 1 else partition
+                for partition in topic.partitions
+            ),
+        )
+    )
+
+
+def join_isr(state: ClusterState, name: str, broker: int) -> None:
+    """A replica has caught up in all partitions of a topic."""
+    topic = state.topics[name]
+    state.put_topic(replace(topic, partitions=tuple(joined_isr(partition, broker) for partition in topic.partitions)))
+
+
+# Records and groups of a scenario: logs that seem to have gone on for long, readers that keep up and one that lags.
+
+_RECORD_BYTES = 400
+"""What a record takes on the average of such a cluster."""
+_READABLE = 3
+"""Records of a partition that can really be read: its newest."""
+_LEAST, _MOST = 10_000, 4_000_000
+_EVERY = 250
+"""Milliseconds between records."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) -> bytes:
+    """A batch. moment: milliseconds since 1970, of its last record; offset: of its first one."""
+    from kio.records.schema import NewRecordBatch, Record
+    from kio.records.writers import write_new_batch
+
+    # kio's types are narrower than Python's numbers, and made from them alone.
+    record: Any = Record
+    batch: Any = NewRecordBatch
+    first = moment - _EVERY * (len(values) - 1)
+    buffer = BytesIO()
+    write_new_batch(
+        buffer,
+        batch(
+            producer_id=NO_PRODUCER,
+            producer_epoch=NO_PRODUCER,
+            base_sequence=NO_PRODUCER,
+            attributes=0,
+            records=tuple(
+                record(
+                    attributes=0,
+                    timestamp=_EPOCH + timedelta(milliseconds=first + _EVERY * place),
+                    offset=offset + place,
+                    key=key,
+                    value=value,
+                    headers=(),
+                )
+                for place, value in enumerate(values)
+            ),
+        ),
+    )
+    return buffer.getvalue()
+
+
+def seed_records(cluster: EmbeddedCluster, topic: str) -> None:
+    """Give every partition of a topic a past, of which the last records can be read."""
+    state, now = cluster.state, int(cluster.clock.time() * 1000)
+    for partition in range(len(state.topics[topic].partitions)):
+        end = _LEAST + crc32(f"{topic}-{partition}".encode()) % (_MOST - _LEAST)
+        start = end // 3
+        log = PartitionLog(start, (end - start) * _RECORD_BYTES)
+        values = [_value(topic, number) for number in range(end - _READABLE, end)]
+        log.keep(read_batch(batch_of(values, now, f"{partition}".encode(), end - _READABLE), 0))
+        state.logs[topic, partition] = log
+
+
+def _value(topic: str, number: int) -> bytes:
+    return json_text({"id": number, "kind": topic.rpartition(".")[2], "amount": number % 10_000 / 100}).encode()
+
+
+def read_by(
+    cluster: EmbeddedCluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int, *, turn: int = 0
+) -> None:
+    """A group of consumers that share these topics' partitions, as the range assignor does; without clients it is
+    empty. lag: records of each partition that it has not read yet, more or less."""
+    state = cluster.state
+    group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS, written=True)
+    shares = _shares(state, topics, len(clients))
+    for place, client in enumerate(clients):
+        member = _stand_in(name, client, place, topics, shares[place])
+        group.members[member.id] = member
+        group.leader = group.leader or member.id
+    if clients:
+        group.state, group.protocol = GroupState.STABLE, "range"
+    now = cluster.clock.time()
+    for topic in topics:
+        for partition in range(len(state.topics[topic].partitions)):
+            log = state.logs[topic, partition]
+            behind = lag * (80 + crc32(f"{name}-{topic}-{partition}".encode()) % 41) // 100
+            group.offsets[topic, partition] = Committed(max(log.end - behind, log.start), at=now)
+    state.groups[name] = group
+
+
+def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[dict[str, tuple[int, ...]]]:
+    """Each member's partitions (RangeAssignor)."""
+    shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(members)]
+    for topic in topics if members else ():
+        each, more = divmod(len(state.topics[topic].partitions), members)
+        begin = 0
+        for place, share in enumerate(shares):
+            end = begin + each + (place < more)
+            if end > begin:
+                share[topic] = tuple(range(begin, end))
+            begin = end
+    return shares
+
+
+def _stand_in(
+    group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
+) -> Member:
+    """A member that is there until a real one joins."""
+    return Member(
+        f"{client}-{uuid5(SCENARIO_IDS, f'{group} {client}')}",
+        None,
+        client,
+        f"/10.0.3.{10 + place}",
+        inf,
+        inf,
+        (("range", subscription(tuple(topics))),),
+        assignment=assignment(share),
+    )
+
+
+def move_on(cluster: EmbeddedCluster, group: str, topic: str, partition: int, records: int) -> None:
+    """A scenario's group reads some more records of a partition, no further than there are."""
+    found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, partition))
+    if found is None or log is None:
+        return
+    was = found.offsets.get((topic, partition), Committed(log.start))
+    found.offsets[topic, partition] = Committed(min(was.offset + records, log.end), at=cluster.clock.time())
+    cluster.state.touch()
+
+
+# Somebody else at work: every few seconds a small change that this console did not make.
+
+PERIOD = 4.0
+"""Seconds between changes."""
+BATCH = "batch.import-"
+_KEPT_BATCHES = 3
+
+
+async def somebody_else(cluster: EmbeddedCluster) -> None:
+    """Change something every few seconds, until it is cancelled."""
+    random = Random(4)  # noqa: S311 - the same in every run
+    turn = 0
+    while True:
+        await cluster.clock.sleep(PERIOD)
+        CHANGES[turn % len(CHANGES)](cluster.state, random, turn)
+        turn += 1
+
+
+def _retention(state: ClusterState, random: Random, _turn: int) -> None:
+    name = _some_topic(state, random)
+    state.alter_config(topic_resource(name), {"retention.ms": str(random.choice((HOUR, DAY, 2 * DAY, 7 * DAY)))})
+
+
+def _limit(state: ClusterState, random: Random, _turn: int) -> None:
+    quota(state, {"client-id": "nightly-report"}, consumer_byte_rate=random.choice((1, 2, 5)) * MIB)
+
+
+def _batch(state: ClusterState, _random: Random, turn: int) -> None:
+    batches = sorted(name for name in state.tables.topics.own if name.startswith(BATCH))
+    for name in batches[: max(len(batches) - _KEPT_BATCHES + 1, 0)]:
+        state.remove_topic(name)
+    add_topic(state, f"{BATCH}{turn:06}", 3, 2)
+
+
+def _right(state: ClusterState, _random: Random, turn: int) -> None:
+    allow(state, f"User:contractor-{turn % 5}", "READ", "TOPIC", "logistics.", "PREFIXED")
+
+
+def _some_topic(state: ClusterState, random: Random) -> str:
+    table = state.tables.topics
+    if table.source is not None:
+        place = random.randrange(len(table.source))
+        return next(islice(table.source, place, None))
+    return random.choice([name for name, topic in table.own.items() if not topic.internal])
+
+
+CHANGES: tuple[Callable[[ClusterState, Random, int], None], ...] = (_retention, _limit, _batch, _right)

@@ -1,1 +1,0 @@
-"""Sockets, frames and connections of the embedded brokers."""

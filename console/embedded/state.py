@@ -1,0 +1,421 @@
+"""The one state of the cluster: its tables, how each broker sees them, and every change of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+from uuid import UUID, uuid4
+
+from console.embedded.acls import AclTable
+from console.embedded.clock import Clock, SystemClock
+from console.embedded.groups import Group
+from console.embedded.partition_log import PartitionLog
+from console.embedded.quotas import QuotaTable
+from console.embedded.spec import Release
+from console.embedded.tables import (
+    ABSENT,
+    BrokerNode,
+    Change,
+    ChangeLog,
+    PastTable,
+    ScramCredential,
+    ScramKey,
+    Table,
+    Topic,
+)
+from console.model.acl import Acl
+from console.model.config import ConfigResource, topic_resource
+from console.model.quota import QuotaEntity, QuotaValues
+
+# How much a controller takes in one change (QuorumController.MAX_RECORDS_PER_USER_OP).
+
+MAX_RECORDS = 10_000
+"""Records of the metadata log: an ACL, a key of a quota entity. With ZooKeeper there is no such limit."""
+
+
+# The tables of a cluster, and the same tables as a broker that lags behind sees them.
+
+Overrides = Mapping[str, str]
+"""Config key -> value, of one resource; replaced as a whole, never changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one broker knows. `controller` has the one key 0 -> the active controller's id."""
+
+    brokers: Mapping[int, BrokerNode]
+    topics: Mapping[str, Topic]
+    configs: Mapping[ConfigResource, Overrides]
+    quotas: Mapping[QuotaEntity, QuotaValues]
+    acls: Mapping[Acl, UUID]
+    scram: Mapping[ScramKey, ScramCredential]
+    features: Mapping[str, int]
+    controller: Mapping[int, int]
+    offset: int
+
+    @property
+    def controller_id(self) -> int:
+        """The active controller, as this broker knows it."""
+        return self.controller[0]
+
+
+@dataclass(slots=True)
+class Tables:
+    """Everything that is replicated between brokers."""
+
+    brokers: Table[int, BrokerNode] = field(default_factory=lambda: Table("brokers"))
+    topics: Table[str, Topic] = field(default_factory=lambda: Table("topics"))
+    configs: Table[ConfigResource, Overrides] = field(default_factory=lambda: Table("configs"))
+    quotas: QuotaTable = field(default_factory=lambda: QuotaTable("quotas"))
+    acls: AclTable = field(default_factory=lambda: AclTable("acls"))
+    scram: Table[ScramKey, ScramCredential] = field(default_factory=lambda: Table("scram"))
+    features: Table[str, int] = field(default_factory=lambda: Table("features"))
+    controller: Table[int, int] = field(default_factory=lambda: Table("controller"))
+
+    def named(self, name: str) -> Table[Any, Any]:
+        """The table of this name; KeyError for none."""
+        if name not in TABLE_NAMES:
+            raise KeyError(name)
+        table: Table[Any, Any] = getattr(self, name)
+        return table
+
+    def now(self, offset: int) -> View:
+        """The tables as they are."""
+        return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
+
+    def before(self, changes: Iterable[Change], offset: int) -> View:
+        """The tables as they were before these changes, which are all that were made since; in any order."""
+        undone: dict[str, dict[Hashable, Any]] = {}
+        for change in sorted(changes, key=lambda made: made.offset, reverse=True):
+            undone.setdefault(change.table, {})[change.key] = change.before
+        return View(
+            **{
+                name: PastTable(self.named(name), undone[name]) if name in undone else self.named(name)
+                for name in TABLE_NAMES
+            },
+            offset=offset,
+        )
+
+
+TABLE_NAMES = tuple(part.name for part in fields(Tables))
+
+
+# Topics by their ids, and by names that only ``.`` and ``_`` tell apart: metric names would be the same for both.
+
+
+def unified(name: str) -> str:
+    """The name as metrics have it (Topic.unifyCollisionChars)."""
+    return name.replace(".", "_")
+
+
+class TopicIndex:
+    """Finds the topics that were put into it."""
+
+    def __init__(self) -> None:
+        self._names: dict[UUID, str] = {}
+        self._alike: dict[str, dict[str, None]] = {}
+
+    def add(self, topic: Topic) -> None:
+        """Find it from now on."""
+        self._names[topic.id] = topic.name
+        if "_" in unified(topic.name):
+            self._alike.setdefault(unified(topic.name), {})[topic.name] = None
+
+    def remove(self, topic: Topic) -> None:
+        """Find it no longer."""
+        self._names.pop(topic.id, None)
+        alike = self._alike.get(unified(topic.name), {})
+        alike.pop(topic.name, None)
+        if not alike:
+            self._alike.pop(unified(topic.name), None)
+
+    def replace(self, topics: Iterable[Topic]) -> None:
+        """Find these instead."""
+        self._names.clear()
+        self._alike.clear()
+        for topic in topics:
+            self.add(topic)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The name of the topic with this id."""
+        return self._names.get(topic_id)
+
+    def alike(self, name: str) -> str | None:
+        """The first topic whose name differs from this one in ``.`` and ``_`` at most."""
+        return next(iter(self._alike.get(unified(name), ())), None)
+
+
+# The one state of the cluster. Every change goes through here: offsets and notifications come from one place.
+
+Listener = Callable[[Change], None]
+
+
+class ClusterState:
+    """What the cluster is. Only for the cluster's own loop: no locks, and no change waits halfway.
+
+    groups and logs are of the brokers' own making and not replicated: their handlers keep them. A change of a table
+    gives its offset in the log.
+    """
+
+    def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
+        self.cluster_id = cluster_id
+        self.release = release
+        self.clock: Clock = clock or SystemClock()
+        self.tables = Tables()
+        self.log = ChangeLog()
+        self.groups: dict[str, Group] = {}
+        self.logs: dict[tuple[str, int], PartitionLog] = {}
+        self.controller_epoch = 1
+        self._index = TopicIndex()
+        self._past: tuple[tuple[int, int], View] | None = None
+        self._listeners: list[Listener] = []
+        self._touched: list[Callable[[], None]] = []
+        self.tables.controller.put(0, -1)
+
+    # Reading: the controller's own view.
+
+    @property
+    def view(self) -> View:
+        """Everything as it is now."""
+        return self.tables.now(self.log.end)
+
+    def view_at(self, offset: int) -> View:
+        """Everything as it was when the log ended there, as far back as the log goes."""
+        if offset >= self.log.end:
+            return self.view
+        which = (offset, self.log.end)
+        if self._past is None or self._past[0] != which:
+            self._past = which, self.tables.before(self.log.after(offset), offset)
+        return self._past[1]
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerNode]:
+        """Registered brokers by id."""
+        return self.tables.brokers
+
+    @property
+    def topics(self) -> Mapping[str, Topic]:
+        """Topics by name."""
+        return self.tables.topics
+
+    @property
+    def configs(self) -> Mapping[ConfigResource, Mapping[str, str]]:
+        """Overrides of every resource that has any."""
+        return self.tables.configs
+
+    @property
+    def quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
+        """Quotas of every entity that has any."""
+        return self.tables.quotas
+
+    @property
+    def acls(self) -> Mapping[Acl, UUID]:
+        """Bindings, each with its id."""
+        return self.tables.acls
+
+    @property
+    def scram(self) -> Mapping[ScramKey, ScramCredential]:
+        """SCRAM credentials."""
+        return self.tables.scram
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """Finalized feature levels."""
+        return self.tables.features
+
+    @property
+    def controller_id(self) -> int:
+        """The active controller's broker id, -1 for none."""
+        return self.tables.controller[0]
+
+    def alive(self) -> tuple[int, ...]:
+        """The ids of the brokers that are alive, in order."""
+        return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of the topic with this id."""
+        name = self._index.name_of(topic_id)
+        if name is None:
+            source = self.tables.topics.source
+            by_id: Callable[[UUID], str | None] | None = getattr(source, "name_of", None)
+            name = by_id(topic_id) if by_id else None
+        topic = self.topics.get(name) if name is not None else None
+        return name if topic is not None and topic.id == topic_id else None
+
+    def topic_like(self, name: str) -> str | None:
+        """A topic whose name differs from this one in ``.`` and ``_`` at most."""
+        found = self._index.alike(name)
+        source = self.tables.topics.source
+        by_name: Callable[[str], str | None] | None = getattr(source, "name_like", None)
+        if found is None and by_name is not None:
+            found = by_name(name)
+        return found if found is not None and found in self.topics else None
+
+    # Changing.
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Be told of every change right after it; the result ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def touch(self) -> None:
+        """Tell that groups or records changed, of which the log knows nothing."""
+        for listener in tuple(self._touched):
+            listener()
+
+    def when_touched(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Be told whenever groups or records changed; the result ends that."""
+        self._touched.append(listener)
+        return lambda: self._touched.remove(listener)
+
+    def put(self, table: str, key: Hashable, value: Any) -> int:
+        """Set a key of a table; writing the same value again is a change too."""
+        return self._write(table, key, value)
+
+    def remove(self, table: str, key: Hashable) -> int:
+        """Take a key out of a table; where there is none, nothing changes."""
+        return self._write(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
+
+    def _write(self, name: str, key: Hashable, value: Any) -> int:
+        table = self.tables.named(name)
+        before = table.find(key)
+        if value is ABSENT:
+            table.remove(key)
+        else:
+            table.put(key, value)
+        change = Change(self.log.end + 1, self.clock.time(), name, key, before, value)
+        self.log.append(change)
+        for listener in tuple(self._listeners):
+            listener(change)
+        return change.offset
+
+    def put_topic(self, topic: Topic) -> int:
+        """Create a topic, or put another state of it in its place."""
+        self._index.add(topic)
+        return self.put("topics", topic.name, topic)
+
+    def index_topics(self) -> None:
+        """Index all topics that no source makes; for a state that was put in as a whole."""
+        self._index.replace(self.tables.topics.own.values())
+
+    def remove_topic(self, name: str) -> int:
+        """Delete a topic, its configs and its records."""
+        topic = self.topics.get(name)
+        if topic is None:
+            return self.log.end
+        self._index.remove(topic)
+        for partition in range(len(topic.partitions)):
+            self.logs.pop((name, partition), None)
+        self.remove("configs", topic_resource(name))
+        return self.remove("topics", name)
+
+    def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
+        """Set keys of a resource, None to take one out."""
+        return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
+
+    def replace_config(self, resource: ConfigResource, overrides: Mapping[str, str]) -> int:
+        """Put these overrides in the place of all that the resource has."""
+        if overrides:
+            return self.put("configs", resource, dict(overrides))
+        return self.remove("configs", resource)
+
+    def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> int:
+        """Set quota keys of an entity, None to take one out."""
+        values = _altered(self.quotas.get(entity, {}), changes)
+        return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
+
+    def add_acl(self, acl: Acl) -> int:
+        """Add a binding; one that exists keeps its id."""
+        return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
+
+    def remove_acl(self, acl: Acl) -> int:
+        """Take a binding out."""
+        return self.remove("acls", acl)
+
+    def put_scram(self, key: ScramKey, credential: ScramCredential) -> int:
+        """Set a user's credential."""
+        return self.put("scram", key, credential)
+
+    def remove_scram(self, key: ScramKey) -> int:
+        """Take a user's credential out."""
+        return self.remove("scram", key)
+
+    def set_feature(self, name: str, level: int) -> int:
+        """Finalize a feature at a level; 0 takes it out."""
+        return self.put("features", name, level) if level else self.remove("features", name)
+
+    def put_broker(self, broker: BrokerNode) -> int:
+        """Register a broker, or put another state of it in its place."""
+        return self.put("brokers", broker.id, broker)
+
+    def move_controller(self, broker_id: int) -> int:
+        """Make another broker the active controller."""
+        self.controller_epoch += 1
+        return self.put("controller", 0, broker_id)
+
+
+def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(values)
+    for key, value in changes.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = value
+    return result
+
+
+# Which changes each broker knows of by now.
+
+
+class Propagation:
+    """Changes reach the controller at once, the other brokers after `delay` seconds, and a broker that is down not
+    before it is back."""
+
+    def __init__(self, state: ClusterState, delay: float = 0.0) -> None:
+        self.delay = delay
+        self.delays: dict[int, float] = {}
+        self._state = state
+        self._stopped_at: dict[int, int] = {}
+
+    def stopped(self, broker_id: int) -> None:
+        """A broker is down: it knows what it knew."""
+        self._stopped_at.setdefault(broker_id, self.applied(broker_id))
+
+    def resumed(self, broker_id: int) -> None:
+        """A broker is back and has caught up."""
+        self._stopped_at.pop(broker_id, None)
+
+    def delay_of(self, broker_id: int) -> float:
+        """Seconds until a change reaches this broker."""
+        return 0.0 if broker_id == self._state.controller_id else self.delays.get(broker_id, self.delay)
+
+    def applied(self, broker_id: int) -> int:
+        """The offset up to which this broker has applied the log."""
+        if broker_id in self._stopped_at:
+            return self._stopped_at[broker_id]
+        delay = self.delay_of(broker_id)
+        if delay <= 0:
+            return self._state.log.end
+        return self._state.log.applied_at(self._state.clock.time() - delay)
+
+    def view(self, broker_id: int) -> View:
+        """What this broker knows."""
+        return self._state.view_at(self.applied(broker_id))
+
+    async def visible(self, offset: int, within: float | None) -> bool:
+        """Wait until every live broker has applied the log up to an offset; False where it takes more than `within`
+        seconds."""
+        wait = max((self.delay_of(broker) for broker in self._behind(offset)), default=0.0)
+        if wait <= 0:
+            return True
+        enough = within is None or wait <= within
+        await self._state.clock.sleep(wait if enough else max(within or 0.0, 0.0))
+        while enough and self._behind(offset):  # what clocks round off
+            await asyncio.sleep(0)
+            await self._state.clock.sleep(0.001)
+        return enough
+
+    def _behind(self, offset: int) -> list[int]:
+        return [broker for broker in self._state.alive() if self.applied(broker) < offset]

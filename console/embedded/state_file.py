@@ -1,0 +1,364 @@
+"""The state in a file: written whole or not at all, soon after each change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from console.embedded.groups import Committed, Group, GroupState, Member
+from console.embedded.partition_log import Batch, PartitionLog, read_batch
+from console.embedded.state import ClusterState
+from console.embedded.tables import Change, ChangeLog, Partition, ScramCredential, ScramKey, Topic
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ResourceType
+from console.model.config import ConfigResource
+from console.model.numbers import json_text
+from console.model.quota import QuotaEntity, QuotaPart
+from console.safe_files import PRIVATE, write_whole
+
+# The tables' keys and values as JSON, and back.
+
+
+class TableCodec(NamedTuple):
+    """How one table's keys and values are written and read."""
+
+    key: Callable[[Any], Any]
+    value: Callable[[Any], Any]
+    read_key: Callable[[Any], Any]
+    read_value: Callable[[Any, Any], Any]
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
+def _value_alone(_key: Any, value: Any) -> Any:
+    return value
+
+
+def _limits(_key: Any, value: dict[str, Any]) -> dict[str, float]:
+    # What JSON has no number for was written as text.
+    return {name: float(limit) for name, limit in value.items()}
+
+
+def _topic(topic: Topic) -> Any:
+    return [str(topic.id), topic.internal, topic.partitions]
+
+
+def _read_topic(name: str, value: Any) -> Topic:
+    topic_id, internal, partitions = value
+    return Topic(name, UUID(topic_id), tuple(_read_partition(fields) for fields in partitions), internal)
+
+
+def _read_partition(fields: Any) -> Partition:
+    replicas, isr, leader, leader_epoch, partition_epoch, adding, removing = fields
+    return Partition(tuple(replicas), tuple(isr), leader, leader_epoch, partition_epoch, tuple(adding), tuple(removing))
+
+
+def _acl(fields: Any) -> Acl:
+    resource, name, pattern, principal, host, operation, permission = fields
+    return Acl(
+        AclResourceType(resource),
+        name,
+        PatternType(pattern),
+        principal,
+        host,
+        AclOperation(operation),
+        Permission(permission),
+    )
+
+
+def _credential(credential: ScramCredential) -> Any:
+    secrets = (credential.salt, credential.stored_key, credential.server_key)
+    return [credential.iterations, *(b64encode(secret).decode() for secret in secrets)]
+
+
+def _read_credential(_key: Any, value: Any) -> ScramCredential:
+    iterations, *encoded = value
+    salt, stored_key, server_key = (b64decode(part) for part in encoded)
+    return ScramCredential(salt, iterations, stored_key, server_key)
+
+
+CODECS: Mapping[str, TableCodec] = {
+    "topics": TableCodec(_same, _topic, _same, _read_topic),
+    "configs": TableCodec(
+        lambda key: [int(key.type), key.name],
+        dict,
+        lambda key: ConfigResource(ResourceType(key[0]), key[1]),
+        _value_alone,
+    ),
+    "quotas": TableCodec(
+        lambda entity: [list(part) for part in entity.parts],
+        dict,
+        lambda key: QuotaEntity(tuple(QuotaPart(*part) for part in key)),
+        _limits,
+    ),
+    "acls": TableCodec(list, str, _acl, lambda _key, value: UUID(value)),
+    "scram": TableCodec(list, _credential, lambda key: ScramKey(*key), _read_credential),
+    "features": TableCodec(_same, _same, _same, _value_alone),
+}
+"""By table. Brokers and the controller are made anew with each start."""
+
+
+# Groups and records as JSON, and back: what each broker keeps by itself, beside the metadata log.
+#
+# Of a partition's records the newest are kept, and how far its offsets went; of a group its offsets, and a scenario's
+# stand-ins. A real member joins again by itself.
+
+KEPT_BYTES = 64 * 1024
+"""Of one partition."""
+KEPT_TOTAL = 4 * 2**20
+"""Of all partitions together."""
+
+
+def encode_unlogged(state: ClusterState) -> dict[str, Any]:
+    """Groups and logs, to be written beside the tables."""
+    left = KEPT_TOTAL
+    logs = []
+    for (topic, partition), log in sorted(state.logs.items()):
+        if topic not in state.topics:
+            continue
+        kept = _newest(log.batches, min(KEPT_BYTES, left))
+        data = b"".join(batch.data for batch in kept)
+        left -= len(data)
+        start, older_bytes = log.start, log.older_bytes
+        if older_bytes:  # what is not kept is like what a scenario says is on disk
+            older_bytes += log.size - len(data)
+        elif len(kept) < len(log.batches):
+            start = kept[0].base_offset if kept else log.end
+        logs.append([topic, partition, start, log.end, older_bytes, b64encode(data).decode()])
+    return {"groups": [_group(group) for group in state.groups.values()], "logs": logs}
+
+
+def restore_unlogged(state: ClusterState, content: dict[str, Any]) -> None:
+    """Put back what `encode_unlogged` gave. Raises KeyError, TypeError or ValueError where it is not that."""
+    state.groups.clear()
+    state.logs.clear()
+    for fields in content.get("groups", ()):
+        group = _read_group(fields)
+        state.groups[group.id] = group
+    for topic, partition, start, end, older_bytes, encoded in content.get("logs", ()):
+        state.logs[topic, partition] = _read_log(start, end, older_bytes, b64decode(encoded))
+
+
+def _newest(batches: tuple[Batch, ...], most: int) -> list[Batch]:
+    kept: list[Batch] = []
+    for batch in reversed(batches):
+        most -= len(batch.data)
+        if most < 0:
+            break
+        kept.append(batch)
+    return kept[::-1]
+
+
+def _read_log(start: int, end: int, older_bytes: int, data: bytes) -> PartitionLog:
+    log = PartitionLog(start, older_bytes)
+    at = 0
+    while at < len(data):
+        batch = read_batch(data, at)
+        log.keep(batch)
+        at += len(batch.data)
+    log.end = max(log.end, end)
+    return log
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "id": group.id,
+        "initial_delay": group.initial_delay,
+        "looks_at_instances": group.looks_at_instances,
+        "generation": group.generation,
+        "protocol_type": group.protocol_type,
+        "protocol": group.protocol,
+        "leader": group.leader,
+        "offsets": [
+            [*key, committed.offset, committed.leader_epoch, committed.metadata, committed.at]
+            for key, committed in group.offsets.items()
+        ],
+        "members": [_member(member) for member in group.members.values() if member.stands_in],
+    }
+
+
+def _read_group(fields: dict[str, Any]) -> Group:
+    members = [_read_member(member) for member in fields["members"]]
+    here = bool(members)
+    return Group(
+        fields["id"],
+        fields["initial_delay"],
+        fields["looks_at_instances"],
+        GroupState.STABLE if here else GroupState.EMPTY,
+        fields["generation"],
+        fields["protocol_type"],
+        fields["protocol"] if here else None,
+        fields["leader"] if here else None,
+        {member.id: member for member in members},
+        {
+            (topic, partition): Committed(offset, leader_epoch, metadata, at)
+            for topic, partition, offset, leader_epoch, metadata, at in fields["offsets"]
+        },
+        written=True,
+    )
+
+
+def _member(member: Member) -> list[Any]:
+    protocols = [[name, b64encode(metadata).decode()] for name, metadata in member.protocols]
+    assignment = b64encode(member.assignment).decode()
+    return [member.id, member.instance_id, member.client_id, member.client_host, protocols, assignment]
+
+
+def _read_member(fields: list[Any]) -> Member:
+    member_id, instance_id, client_id, host, protocols, assignment = fields
+    return Member(
+        member_id,
+        instance_id,
+        client_id,
+        host,
+        inf,
+        inf,
+        tuple((name, b64decode(metadata)) for name, metadata in protocols),
+        assignment=b64decode(assignment),
+    )
+
+
+# One cluster's state in one file of JSON.
+
+FORMAT = "kac cluster state 1"
+
+
+class StateFileError(Exception):
+    """The file can't be read, written, or is none of ours; the text says which file, why, and what to do."""
+
+
+def encode_state(state: ClusterState, scenario: str | None) -> bytes:
+    """The whole state; of tables with a source only what was changed."""
+    tables = {}
+    for name, codec in CODECS.items():
+        table = state.tables.named(name)
+        tables[name] = {
+            "own": [[codec.key(key), codec.value(value)] for key, value in table.own.items()],
+            "gone": [codec.key(key) for key in table.gone],
+        }
+    content = {
+        "format": FORMAT,
+        "scenario": scenario,
+        "cluster_id": state.cluster_id,
+        "offset": state.log.end,
+        "tables": tables,
+        **encode_unlogged(state),
+    }
+    return json_text(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def write_state(path: Path, content: bytes) -> None:
+    """Put the content in the file's place in one step; only its owner may read it, since credentials are in it.
+
+    Raises StateFileError; then the file is as it was.
+    """
+    try:
+        write_whole(path, content, PRIVATE)
+    except OSError as error:
+        raise StateFileError(f"can't write the state to {path}: {error.strerror or error}") from error
+
+
+def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
+    """What `write` left there, None where there is no file. Raises StateFileError."""
+    try:
+        content = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateFileError(f"can't read the state in {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise StateFileError(f"{path} is no state of a cluster; move it away to begin anew") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise StateFileError(f"{path} is no state of a cluster that this version reads; move it away to begin anew")
+    was = content["scenario"]
+    if was != scenario:
+        raise StateFileError(f"{path} belongs to scenario {was}; say --scenario {was}, or name another file")
+    return content
+
+
+def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
+    """Put what `read` gave into a state that has nothing yet but its sources. Raises StateFileError."""
+    try:
+        state.cluster_id = content["cluster_id"]
+        for name, codec in CODECS.items():
+            table = state.tables.named(name)
+            for key in list(table.own):
+                table.remove(key)
+            for key in content["tables"][name]["gone"]:
+                table.remove(codec.read_key(key))
+            for encoded, value in content["tables"][name]["own"]:
+                key = codec.read_key(encoded)
+                table.put(key, codec.read_value(key, value))
+        restore_unlogged(state, content)
+        state.index_topics()
+        state.log = ChangeLog(content["offset"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise StateFileError(f"the state in {path} is not whole ({error}); move it away to begin anew") from error
+
+
+# Writes the state soon after it changed, beside the requests.
+
+log = logging.getLogger("console.embedded")
+
+PAUSE = 0.2
+"""Seconds in which changes gather before they are written."""
+LONG_PAUSE = 2.0
+"""The same for records and groups, of which there may be a change at any time."""
+
+
+class StateKeeper:
+    """Keeps a state in a file. A write that fails is logged, and tried again with the next change."""
+
+    def __init__(self, state: ClusterState, path: Path, scenario: str | None) -> None:
+        self._state = state
+        self._path = path
+        self._scenario = scenario
+        self._changed = asyncio.Event()
+        self._later: asyncio.TimerHandle | None = None
+        self._unsubscribe = state.subscribe(self._noticed)
+        self._untouched = state.when_touched(self._touched)
+
+    def _noticed(self, change: Change) -> None:
+        if change.table in CODECS:
+            self._changed.set()
+
+    def _touched(self) -> None:
+        if self._later is None:
+            self._later = asyncio.get_running_loop().call_later(LONG_PAUSE, self._due)
+
+    def _due(self) -> None:
+        self._later = None
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Write after changes, until it is cancelled."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(PAUSE)
+            self._changed.clear()
+            content = encode_state(self._state, self._scenario)
+            try:
+                await asyncio.to_thread(write_state, self._path, content)
+            except StateFileError as error:
+                log.error("%s", error)
+
+    def write(self) -> None:
+        """Write now. Raises StateFileError."""
+        write_state(self._path, encode_state(self._state, self._scenario))
+
+    def close(self) -> None:
+        """Write once more, and stop listening. Raises StateFileError."""
+        self._unsubscribe()
+        self._untouched()
+        if self._later is not None:
+            self._later.cancel()
+        self.write()

@@ -1,1 +1,0 @@
-"""The state in a file: written whole or not at all."""

@@ -1,0 +1,326 @@
+"""Tables of values that only the state writes to, the values in them, and the log of their changes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, ItemsView, Iterator, Mapping, ValuesView
+from dataclasses import dataclass
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+# Tables: mappings that only the state writes to, over a source that makes its values when they are asked for.
+
+K = TypeVar("K")
+V = TypeVar("V")
+V_co = TypeVar("V_co", covariant=True)
+
+
+class Absent:
+    """Stands for "no value" where None could be one."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+
+
+class Source(Protocol[K, V_co]):
+    """What a table holds before anything was changed: a function of the key, so that it takes no memory."""
+
+    def find(self, key: K) -> V_co | None:
+        """The value of a key, None for a key that it does not have."""
+        ...
+
+    def __iter__(self) -> Iterator[K]:
+        """All keys, always in the same order."""
+        ...
+
+    def items(self) -> Iterator[tuple[K, V_co]]:
+        """All keys with their values, in the same order."""
+        ...
+
+    def __len__(self) -> int: ...
+
+
+class Table(Mapping[K, V], Generic[K, V]):
+    """A table of the state. Only ClusterState calls `put` and `remove`."""
+
+    __slots__ = ("_gone", "_own", "name", "source")
+
+    def __init__(self, name: str, source: Source[K, V] | None = None) -> None:
+        self.name = name
+        self.source = source
+        self._own: dict[K, V] = {}
+        self._gone: set[K] = set()
+
+    def find(self, key: K) -> V | Absent:
+        """The value, or ABSENT."""
+        value = self._own.get(key, ABSENT)
+        if value is ABSENT and self.source is not None and key not in self._gone:
+            made = self.source.find(key)
+            return ABSENT if made is None else made
+        return value
+
+    def put(self, key: K, value: V) -> None:
+        """Set a key's value."""
+        self._own[key] = value
+        self._gone.discard(key)
+
+    def remove(self, key: K) -> None:
+        """Take a key out; nothing happens where there is none."""
+        self._own.pop(key, None)
+        if self.source is not None and self.source.find(key) is not None:
+            self._gone.add(key)
+
+    def items(self) -> ItemsView[K, V]:
+        """Keys with their values, each value made once."""
+        return self._own.items() if self.source is None else _Items(self)
+
+    def values(self) -> ValuesView[V]:
+        """The values, each made once."""
+        return self._own.values() if self.source is None else _Values(self)
+
+    @property
+    def own(self) -> Mapping[K, V]:
+        """What was put, beside the source."""
+        return self._own
+
+    @property
+    def gone(self) -> frozenset[K]:
+        """The source's keys that were removed."""
+        return frozenset(self._gone)
+
+    def __getitem__(self, key: K) -> V:
+        value = self.find(key)
+        if isinstance(value, Absent):
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        return self.find(key) is not ABSENT  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[K]:
+        if self.source is None:
+            return iter(self._own)
+        return self._merged()
+
+    def frozen(self) -> Table[K, V]:
+        """The same, as it is now: for who goes through it while others may change it."""
+        result = Table(self.name, self.source)
+        result._own, result._gone = dict(self._own), set(self._gone)
+        return result
+
+    def pairs(self) -> Iterator[tuple[K, V]]:
+        """Keys with their values, each of the source's made once."""
+        if self.source is None:
+            yield from self._own.items()
+            return
+        own, gone = self._own, self._gone
+        changed = bool(own or gone)
+        for key, value in self.source.items():
+            if not changed:
+                yield key, value
+            elif key not in gone:
+                yield key, own.get(key, value)
+        for key, value in own.items():
+            if self.source.find(key) is None:
+                yield key, value
+
+    def _merged(self) -> Iterator[K]:
+        assert self.source is not None
+        for key in self.source:
+            if key not in self._gone:
+                yield key
+        for key in self._own:
+            if self.source.find(key) is None:
+                yield key
+
+    def __len__(self) -> int:
+        if self.source is None:
+            return len(self._own)
+        fresh = sum(1 for key in self._own if self.source.find(key) is None)
+        return len(self.source) - len(self._gone) + fresh
+
+
+class _Items(ItemsView[K, V]):
+    """The pairs of a table with a source."""
+
+    _mapping: Table[K, V]
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[V]):
+    """The values of a table with a source."""
+
+    _mapping: Table[Any, V]
+
+    def __iter__(self) -> Iterator[V]:
+        return (value for _, value in self._mapping.pairs())
+
+
+class PastTable(Mapping[K, V], Generic[K, V]):
+    """A table as it was before some changes. undone: for each key that they touched, its value before them."""
+
+    __slots__ = ("_now", "_undone")
+
+    def __init__(self, now: Table[K, V], undone: Mapping[K, V | Absent]) -> None:
+        self._now = now
+        self._undone = undone
+
+    @property
+    def now(self) -> Table[K, V]:
+        """The table as it is."""
+        return self._now
+
+    def restored(self) -> Iterator[K]:
+        """The keys that it had before those changes, of those that they touched."""
+        return (key for key, value in self._undone.items() if not isinstance(value, Absent))
+
+    def frozen(self) -> PastTable[K, V]:
+        """The same, whatever becomes of the table."""
+        return PastTable(self._now.frozen(), self._undone)
+
+    def __getitem__(self, key: K) -> V:
+        value = self._undone.get(key)
+        if value is None:
+            return self._now[key]
+        if isinstance(value, Absent):
+            raise KeyError(key)
+        return value
+
+    def __contains__(self, key: object) -> bool:
+        value = self._undone.get(key)  # type: ignore[arg-type]
+        return key in self._now if value is None else value is not ABSENT
+
+    def __iter__(self) -> Iterator[K]:
+        for key in self._now:
+            if self._undone.get(key) is not ABSENT:
+                yield key
+        for key, value in self._undone.items():
+            if value is not ABSENT and key not in self._now:
+                yield key
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
+    """A table of a view as it is now: for who goes through it while others may change it."""
+    return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)
+
+
+# The values that the cluster's tables hold. All are frozen: a change puts another one in their place.
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNode:
+    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: counts its registrations."""
+
+    id: int
+    host: str = "127.0.0.1"
+    port: int = 0
+    rack: str | None = None
+    alive: bool = True
+    epoch: int = 0
+    log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name that is told, never opened
+
+
+class Partition(NamedTuple):
+    """A partition as the controller knows it (PartitionRegistration). The first replica is the preferred leader.
+
+    adding, removing: what a reassignment under way adds and takes off; `replicas` has both until it is done.
+    """
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int = 0
+    partition_epoch: int = 0
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic; partition i is partitions[i]."""
+
+    name: str
+    id: UUID
+    partitions: tuple[Partition, ...]
+    internal: bool = False
+
+
+class ScramKey(NamedTuple):
+    """Whose credential. mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+
+    user: str
+    mechanism: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ScramCredential:
+    """What a broker keeps of a password (RFC 5802); it never prints itself."""
+
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations})"
+
+
+# The metadata log: every change in order, numbered, with what was there before.
+
+RETENTION = 15 * 60.0
+"""Seconds that an entry stays (KIP-21's change notifications)."""
+MAX_ENTRIES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry. table: the table's name; before and after: the value or ABSENT; at: Unix seconds."""
+
+    offset: int
+    at: float
+    table: str
+    key: Hashable
+    before: Any
+    after: Any
+
+
+class ChangeLog:
+    """Changes by offset, from 1 on. Old ones are dropped; `end` never goes back."""
+
+    def __init__(self, end: int = 0) -> None:
+        self._entries: deque[Change] = deque()
+        self.end = end
+
+    def append(self, change: Change) -> None:
+        """Add the entry of the next offset, and drop what is too old."""
+        self.end = change.offset
+        self._entries.append(change)
+        while len(self._entries) > MAX_ENTRIES or self._entries[0].at < change.at - RETENTION:
+            self._entries.popleft()
+
+    def after(self, offset: int) -> Iterator[Change]:
+        """The entries kept with a higher offset, oldest first."""
+        return reversed(list(self._newer(offset)))
+
+    def _newer(self, offset: int) -> Iterator[Change]:
+        for change in reversed(self._entries):
+            if change.offset <= offset:
+                return
+            yield change
+
+    def applied_at(self, moment: float) -> int:
+        """The highest offset that was made at or before a moment."""
+        for change in reversed(self._entries):
+            if change.at <= moment:
+                return change.offset
+        return self._entries[0].offset - 1 if self._entries else self.end

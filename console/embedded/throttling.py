@@ -1,0 +1,254 @@
+"""Quotas at work: rates measured as Kafka measures them, and how long a client above its quota is held back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from dataclasses import replace
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+from console.model.quota import (
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    Effective,
+    effective,
+)
+
+if TYPE_CHECKING:
+    from console.embedded.context import RequestContext
+
+
+# Rates over eleven windows of a second (org.apache.kafka.common.metrics.stats.Rate with quota.window.num=11).
+
+WINDOWS = 11
+WINDOW = 1.0
+"""Seconds."""
+SPAN = (WINDOWS - 1) * WINDOW
+"""Seconds that a rate is taken over at least."""
+
+
+class Rate:
+    """How much there was a second, of bytes or of whatever else."""
+
+    def __init__(self) -> None:
+        self._windows: deque[list[float]] = deque()
+        """Start and sum of each, the newest last."""
+
+    def record(self, amount: float, now: float) -> None:
+        """Something happened; a negative amount takes it back."""
+        if not self._windows or now - self._windows[-1][0] >= WINDOW:
+            self._windows.append([now, 0.0])
+        self._windows[-1][1] += amount
+        self._forget(now)
+
+    def _forget(self, now: float) -> None:
+        while self._windows and now - self._windows[0][0] >= WINDOWS * WINDOW:
+            self._windows.popleft()
+
+    def measure(self, now: float) -> float:
+        """The amount a second."""
+        self._forget(now)
+        return sum(amount for _, amount in self._windows) / self._elapsed(now)
+
+    def _elapsed(self, now: float) -> float:
+        """Seconds since the oldest window began, and never fewer than ten full windows (Rate.windowSize)."""
+        passed = now - self._windows[0][0] if self._windows else 0.0
+        full = passed // WINDOW
+        return passed + max(SPAN - full * WINDOW, 0.0)
+
+    def wait(self, limit: float, now: float) -> float:
+        """Seconds until the rate is at a limit again, if nothing else happens (QuotaUtils.throttleTime). A limit of 0,
+        which 2.8 takes, is reached once everything is forgotten."""
+        rate = self.measure(now)
+        if limit <= 0:
+            return WINDOWS * WINDOW if rate > 0 else 0.0
+        return (rate - limit) / limit * self._elapsed(now) if rate > limit else 0.0
+
+    @property
+    def last(self) -> float:
+        """When it last counted something."""
+        return self._windows[-1][0] if self._windows else 0.0
+
+
+# A bucket of tokens (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599).
+
+
+class TokenBucket:
+    """Fills by a quota a second up to eleven seconds' worth; what is taken may bring it below zero once."""
+
+    def __init__(self, quota: float, now: float) -> None:
+        self._quota = quota
+        self._tokens = self._most
+        self._at = now
+
+    @property
+    def _most(self) -> float:
+        return self._quota * WINDOWS * WINDOW
+
+    def fill(self, quota: float, now: float) -> float:
+        """The tokens that there are now, under a quota that may be another one than before."""
+        self._quota = quota
+        self._tokens = min(self._most, self._tokens + quota * (now - self._at))
+        self._at = now
+        return self._tokens
+
+    def take(self, amount: float) -> None:
+        """Take as many, though there may be fewer."""
+        self._tokens = min(self._most, self._tokens - amount)
+
+    def wait(self) -> float:
+        """Seconds until it is not below zero any more; with a quota of 0, which 2.8 takes, as long as it ever fills."""
+        if self._tokens >= 0:
+            return 0.0
+        return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
+
+
+# How long a coroutine really runs, without the time in which it waits.
+
+T = TypeVar("T")
+
+
+class Timed(Generic[T]):
+    """To be awaited in the coroutine's place. seconds: how long it ran so far."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self.seconds = 0.0
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        step: Callable[[], Any] = partial(self._coroutine.send, None)
+        while True:
+            begun = perf_counter()
+            try:
+                waits_for = step()
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            finally:
+                self.seconds += perf_counter() - begun
+            try:
+                given = yield waits_for
+            except BaseException as error:  # noqa: BLE001 - what is thrown in belongs to the coroutine
+                step = partial(self._coroutine.throw, error)
+            else:
+                step = partial(self._coroutine.send, given)
+
+
+# Who is held back, and for how long (ClientQuotaManager, ClientRequestQuotaManager, KIP-124, KIP-219).
+
+MAX_KEPT = 10_000
+"""Rates of clients that are remembered: clients choose their ids."""
+_MAX_CACHED = 1_000
+_PERCENT = 100.0
+_EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
+
+
+class _Sharers(NamedTuple):
+    """Whose requests count together: one broker's, under one quota key."""
+
+    broker: int
+    key: str
+    user: str | None
+    client: str | None
+
+
+class Throttling:
+    """What clients did under their quotas, broker by broker."""
+
+    def __init__(self) -> None:
+        self._rates: dict[_Sharers, Rate] = {}
+        self._buckets: dict[_Sharers, TokenBucket] = {}
+        self._limits: dict[tuple[str, str, str], Effective | None] = {}
+        self._limits_of = -1
+
+    def limit(self, context: RequestContext, key: str) -> Effective | None:
+        """The quota that the client is under, as the broker that was asked knows it; None for none."""
+        view = context.view
+        if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
+            self._limits.clear()
+            self._limits_of = view.offset
+        wanted = (_user(context), context.client_id, key)
+        if wanted not in self._limits:
+            self._limits[wanted] = effective(view.quotas, *wanted)
+        return self._limits[wanted]
+
+    def charge(self, context: RequestContext, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
+        """Count a request and its answer. size: the request's bytes; ran: seconds of work.
+
+        The answer as it is to be sent, and the seconds that the client is to be held back.
+        """
+        if not context.principal or api in _EXEMPT:
+            return payload, 0.0
+        # A client is never held back for its requests' time for longer than a window.
+        wait = min(self._record(context, REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
+        if api == "produce":
+            wait = max(wait, self._record(context, PRODUCER_BYTE_RATE, size))
+        elif api == "fetch":
+            carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
+            wait = max(wait, self._record(context, CONSUMER_BYTE_RATE, carried))
+            if wait:  # the answer says so and is empty; what it would have carried does not count
+                self._record(context, CONSUMER_BYTE_RATE, -carried)
+                payload = replace(payload, responses=())
+        return payload, wait
+
+    def most_to_fetch(self, context: RequestContext) -> int | None:
+        """Bytes that a client may have at once, so that it gets anything at all; None for any number."""
+        found = self.limit(context, CONSUMER_BYTE_RATE)
+        return None if found is None else int(found.value * SPAN)
+
+    def mutations_allowed(self, context: RequestContext) -> float:
+        """Seconds to wait before more changes of partitions are taken (THROTTLING_QUOTA_EXCEEDED); 0 for none."""
+        bucket = self._bucket(context)
+        return 0.0 if bucket is None else bucket.wait()
+
+    def count_mutations(self, context: RequestContext, partitions: int) -> float:
+        """Count changes of so many partitions; the seconds that the client is to be held back."""
+        bucket = self._bucket(context)
+        if bucket is None:
+            return 0.0
+        bucket.take(partitions)
+        return bucket.wait()
+
+    def _bucket(self, context: RequestContext) -> TokenBucket | None:
+        found, now = self.limit(context, CONTROLLER_MUTATION_RATE), context.clock.time()
+        if found is None:
+            return None
+        # One controller takes the changes of all brokers.
+        sharers = _sharers(context, found)._replace(broker=0)
+        bucket = self._buckets.setdefault(sharers, TokenBucket(found.value, now))
+        bucket.fill(found.value, now)
+        return bucket
+
+    def _record(self, context: RequestContext, key: str, amount: float) -> float:
+        found = self.limit(context, key)
+        if found is None:
+            return 0.0
+        now = context.clock.time()
+        rate = self._rates.setdefault(_sharers(context, found), Rate())
+        rate.record(amount, now)
+        if len(self._rates) > MAX_KEPT:
+            self._forget()
+        return rate.wait(found.value, now)
+
+    def _forget(self) -> None:
+        """Those that did something last are kept."""
+        newest = sorted(self._rates.items(), key=lambda entry: entry[1].last)
+        self._rates = dict(newest[len(newest) // 2 :])
+
+
+def _user(context: RequestContext) -> str:
+    return context.principal.partition(":")[2]
+
+
+def _sharers(context: RequestContext, found: Effective) -> _Sharers:
+    user, client = _user(context), context.client_id
+    return _Sharers(
+        context.broker_id,
+        found.key,
+        None if found.shared == "client-id" else user,
+        None if found.shared == "user" else client,
+    )

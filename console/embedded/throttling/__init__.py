@@ -1,1 +1,0 @@
-"""Quotas at work: rates measured as Kafka measures them, and clients held back who are above theirs."""

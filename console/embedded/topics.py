@@ -1,0 +1,277 @@
+"""Topics: their names, their creation, and waiting for their leaders."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from console.embedded.clock import Clock
+from console.embedded.config_definitions import BrokerLayers, release_configs
+from console.embedded.config_rules import inherited_configs, topic_config_error
+from console.embedded.context import RequestContext
+from console.embedded.group_coordinator import INTERNAL_TOPICS
+from console.embedded.refusals import Refusal, topic_messages
+from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, placed
+from console.embedded.state import ClusterState, unified
+from console.embedded.tables import NO_LEADER, Change
+from console.model.config import topic_resource
+
+if TYPE_CHECKING:
+    from console.embedded.brokers import EmbeddedCluster
+
+
+# What a topic may be called (org.apache.kafka.common.internals.Topic).
+
+METADATA_TOPIC = "__cluster_metadata"
+"""KRaft's own log, which clients see nothing of but in DescribeQuorum."""
+MAX_LENGTH = 249
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def is_legal(name: str) -> bool:
+    """Whether Kafka would make a topic of this name."""
+    return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
+
+
+# What a topic may be called, and in which words the brokers of a release refuse (Topic.validate).
+
+
+def name_refusal(name: str, state: ClusterState) -> Refusal | None:
+    """Why no topic may have this name; None for a good one, which may be taken."""
+    said = topic_messages(state.release)
+    if not name:
+        return Refusal(ErrorCode.invalid_topic_exception, said.name_empty)
+    if name in (".", ".."):
+        return Refusal(ErrorCode.invalid_topic_exception, said.name_dots.format(name=name))
+    if len(name) > MAX_LENGTH:
+        return Refusal(ErrorCode.invalid_topic_exception, said.name_long.format(name=name, most=MAX_LENGTH))
+    if not is_legal(name):
+        return Refusal(ErrorCode.invalid_topic_exception, said.name_illegal.format(name=name))
+    other = state.topic_like(name) if "_" in unified(name) else None
+    if other is not None and other != name:
+        return Refusal(ErrorCode.invalid_topic_exception, said.collides.format(name=name, other=other))
+    return None
+
+
+# New topics: what is asked for, checked in the order in which a release's brokers check it, and put in.
+#
+# (ReplicationControlManager.createTopics; with ZooKeeper ZkAdminManager.createTopics.)
+
+DEFAULT = -1
+MOST_RECORDS = 10_000
+"""What a KRaft controller writes in one change, and partitions that one request may create."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTopic:
+    """What a client asks for: counts, DEFAULT for the cluster's own, or assignments: (partition, its replicas)."""
+
+    name: str
+    partitions: int = DEFAULT
+    replication: int = DEFAULT
+    assignments: tuple[tuple[int, Replicas], ...] = ()
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+    def partition_count(self, default: int) -> int:
+        """How many partitions it is to have, before anything is checked."""
+        if self.assignments:
+            return len(self.assignments)
+        return default if self.partitions == DEFAULT else max(self.partitions, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTopic:
+    """A topic that can be made. replicas: of partition i at place i."""
+
+    name: str
+    replicas: tuple[Replicas, ...]
+    configs: Mapping[str, str]
+
+    @property
+    def records(self) -> int:
+        """What it takes of a controller's change: the topic, its partitions and its configs."""
+        return 1 + len(self.replicas) + len(self.configs)
+
+
+class Planner:
+    """Plans the topics of one request. Nothing is changed by it."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+        self._state = cluster.state
+        self._said = topic_messages(cluster.release)
+        self._inherited = cache(self._of_controller)
+
+    def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        """The topic as it would be made, or the first thing that is wrong with it."""
+        if self._cluster.release.kraft:
+            return self._with_kraft(wanted)
+        return self._existing(wanted) or self._with_zookeeper(wanted)
+
+    def refusal(self, wanted: WantedTopic) -> Refusal | None:
+        """What is wrong with the topic, whatever replicas it is to have."""
+        return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
+
+    def _existing(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.name not in self._state.topics:
+            return None
+        return Refusal(ErrorCode.topic_already_exists, self._said.exists.format(name=wanted.name))
+
+    def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        refusal = self.refusal(wanted) or self._both(wanted)
+        if refusal is not None:
+            return refusal
+        if wanted.assignments:
+            return new_topic_refusal(wanted.assignments, self._state) or self.assigned(wanted)
+        return self._first(wanted, self._replication, self._partitions) or self.counted(wanted)
+
+    def _with_zookeeper(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        empty = [key for key, value in wanted.configs.items() if value is None]
+        if empty:
+            return Refusal(ErrorCode.invalid_request, f"Null value not supported for topic configs : {','.join(empty)}")
+        counts = () if wanted.assignments else (self._partitions, self._replication)
+        refusal = self._first(wanted, self._both, *counts)
+        if refusal is not None:
+            return refusal
+        planned = self.assigned(wanted) if wanted.assignments else self.counted(wanted)
+        if isinstance(planned, Refusal):
+            return planned
+        refusal = name_refusal(wanted.name, self._state)
+        if refusal is None and wanted.assignments:
+            refusal = new_topic_refusal(wanted.assignments, self._state)
+        return refusal or self._config_refusal(wanted) or planned
+
+    @staticmethod
+    def _first(wanted: WantedTopic, *checks: Callable[[WantedTopic], Refusal | None]) -> Refusal | None:
+        return next((refusal for check in checks if (refusal := check(wanted)) is not None), None)
+
+    def _both(self, wanted: WantedTopic) -> Refusal | None:
+        if not wanted.assignments:
+            return None
+        if wanted.replication != DEFAULT:
+            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_replication)
+        if wanted.partitions != DEFAULT:
+            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_partitions)
+        return None
+
+    def _replication(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.replication > 0 or wanted.replication == DEFAULT:
+            return None
+        return Refusal(ErrorCode.invalid_replication_factor, self._said.no_replication)
+
+    def _partitions(self, wanted: WantedTopic) -> Refusal | None:
+        if wanted.partitions > 0 or wanted.partitions == DEFAULT:
+            return None
+        return Refusal(ErrorCode.invalid_partitions, self._said.no_partitions)
+
+    def _config_refusal(self, wanted: WantedTopic) -> Refusal | None:
+        if not wanted.configs:
+            return None
+        error = topic_config_error(self._cluster.release, wanted.configs, self._inherited())
+        return None if error is None else Refusal(ErrorCode.invalid_config, error)
+
+    def _of_controller(self) -> Mapping[str, str]:
+        cluster, configs = self._cluster, release_configs(self._cluster.release.name)
+        layers = BrokerLayers.of(configs, self._state.view, self._state.controller_id, cluster.spec.static_configs)
+        return inherited_configs(configs, layers)
+
+    def assigned(self, wanted: WantedTopic) -> PlannedTopic:
+        """The topic with the replicas that are asked for, which are taken to be good."""
+        parts = dict(wanted.assignments)
+        return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
+
+    def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
+        """The topic with replicas where the cluster puts them; refused where it has too few brokers."""
+        partitions, replication = self._cluster.topic_defaults
+        partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
+        replication = replication if wanted.replication == DEFAULT else wanted.replication
+        begun = len(self._state.tables.topics.own)
+        replicas = placed(self._state, partitions, replication, begun)
+        return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
+
+
+def _set(wanted: WantedTopic) -> dict[str, str]:
+    return {key: value for key, value in wanted.configs.items() if value is not None}
+
+
+def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
+    """Put a topic in; the offset in the log at which it is there, with its configs."""
+    internal = planned.name in INTERNAL_TOPICS
+    topic = new_topic(planned.name, planned.replicas, state.alive(), internal=internal, topic_id=topic_id)
+    offset = state.put_topic(topic)
+    if planned.configs:
+        offset = state.replace_config(topic_resource(planned.name), planned.configs)
+    return offset
+
+
+# Waiting for leaders: a topic is complete when all its partitions have one (KIP-4).
+
+
+def has_leaders(state: ClusterState, name: str) -> bool:
+    """Whether the topic is there and each of its partitions is led."""
+    topic = state.topics.get(name)
+    return topic is not None and all(partition.leader != NO_LEADER for partition in topic.partitions)
+
+
+async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[str], within: float) -> set[str]:
+    """Those of the topics that have leaders once all have, or after `within` seconds."""
+    settled = asyncio.Event()
+
+    def look(_change: Change | None = None) -> None:
+        if all(has_leaders(state, name) for name in names):
+            settled.set()
+
+    unsubscribe = state.subscribe(look)
+    try:
+        look()
+        if not settled.is_set() and within > 0:
+            waits = [asyncio.ensure_future(settled.wait()), asyncio.ensure_future(clock.sleep(within))]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+    finally:
+        unsubscribe()
+    return {name for name in names if has_leaders(state, name)}
+
+
+# How fast a client may make and take away partitions (controller_mutation_rate, KIP-599).
+
+
+class MutationQuota:
+    """Counts the changes of one request against its client's quota.
+
+    From the version that knows the error on, changes above the quota are refused; before, they are made, and the client
+    is held back for longer (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
+    """
+
+    def __init__(self, context: RequestContext, strict_from: int) -> None:
+        self._context = context
+        self._strict = context.version >= strict_from
+        self._wait = 0.0
+
+    def take(self, partitions: int) -> Refusal | None:
+        """Count a change of so many partitions; why it can't be made now, if it can't."""
+        throttling = self._context.cluster.throttling
+        if self._strict:
+            wait = throttling.mutations_allowed(self._context)
+            if wait > 0:
+                self._wait = wait
+                return Refusal(ErrorCode.throttling_quota_exceeded)
+        counted = throttling.count_mutations(self._context, partitions)
+        if not self._strict:
+            self._wait = counted
+        return None
+
+    def hold_back(self) -> timedelta:
+        """Take no more of this client's requests until it is within its quota again; how long that is."""
+        session = self._context.session
+        session.mute = max(session.mute, self._wait)
+        return timedelta(milliseconds=round(self._wait * 1000))
