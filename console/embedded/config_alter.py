@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: as KRaft's broker and controller take them, and as ZooKeeper's broker does."""
+"""AlterConfigs and IncrementalAlterConfigs: the rules of a KRaft broker and controller, and of a ZooKeeper broker."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class ReleaseConfigs:
 @cache
 def release_configs(release: str) -> ReleaseConfigs:
     """The definitions of a release by its name (``4.3``)."""
-    file = files("console.embedded.configs") / "data" / f"kafka_{release.replace('.', '_')}.json"
+    file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
 
     def definitions(section: str) -> Definitions:

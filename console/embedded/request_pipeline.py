@@ -139,9 +139,13 @@ def handled_apis() -> frozenset[str]:
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """The function that answers an API."""
-    room = "proposals" if proposed else "handlers"
-    handle: Handle = import_module(f"console.embedded.{room}.{api}").handle
+    """The function that answers an API: `handle` of the API's module, or the function of a proposal's module."""
+    module, function = f"handlers.{api}", "handle"
+    if proposed:
+        proposal, _, rest = api.partition("_")
+        own = proposal.startswith("kip")
+        module, function = ("proposals." + proposal, rest) if own else ("proposals.batched_describes", api)
+    handle: Handle = getattr(import_module(f"console.embedded.{module}"), function)
     return handle
 
 

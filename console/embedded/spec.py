@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,15 +104,19 @@ class Release:
 RELEASE_NAMES = ("2.8", "3.9", "4.3")
 
 
+@cache
 def release(name: str) -> Release:
     """The release of a name; ValueError for one that is not of RELEASE_NAMES."""
-    from console.embedded.versions import kafka_2_8, kafka_3_9, kafka_4_3
-
-    releases: tuple[Release, ...] = (kafka_2_8.RELEASE, kafka_3_9.RELEASE, kafka_4_3.RELEASE)
-    known = {each.name: each for each in releases}
-    if name not in known:
+    if name not in RELEASE_NAMES:
         raise ValueError(f"there is no Kafka {name} here, only {', '.join(RELEASE_NAMES)}")
-    return known[name]
+    data = json.loads((files("console.embedded") / "data" / "releases.json").read_text(encoding="utf-8"))[name]
+    return Release(
+        name,
+        data["kraft"],
+        {api["key"]: (api["min"], api["max"]) for api in data["apis"].values()},
+        {feature: (levels["min"], levels["max"]) for feature, levels in data["supported"].items()},
+        data["finalized"],
+    )
 
 
 # What a scenario is, and which there are.

@@ -1,4 +1,4 @@
-"""The config definitions of real Kafka, as the data files of console/embedded/configs/data.
+"""The config definitions of real Kafka, as the data files of console/embedded/data.
 
 ``python -m tests.support.record_config_definitions`` writes them anew: from the jars of each release, and from a broker
 that runs on them.
@@ -20,7 +20,7 @@ from tests.support.kafka_jars import KAFKA_2_8, KAFKA_3_9, KAFKA_4_3, jars, java
 from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[1] / "console" / "embedded" / "configs" / "data"
+DATA = HERE.parents[1] / "console" / "embedded" / "data"
 VERSIONS = {"2.8": KAFKA_2_8, "3.9": KAFKA_3_9, "4.3": KAFKA_4_3}
 SECTIONS = ("topic", "broker", "broker_dynamic_only", "group", "client_metrics")
 NOT_CHECKED = ("ControllerQuorumVotersValidator", "ControllerQuorumBootstrapServersValidator", "NonNullValidator")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DEFINITIONS = ROOT / "console" / "embedded" / "configs" / "data"
+DEFINITIONS = ROOT / "console" / "embedded" / "data"
 WRITTEN = ROOT / "console" / "history" / "harmless_configs.json"
 SECTIONS = {
     "topic": "topic",

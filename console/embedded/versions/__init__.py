@@ -1,1 +1,0 @@
-"""What each Kafka release advertises, as data."""
