@@ -1,0 +1,106 @@
+"""No circle of modules. Type-only imports, lazy ones and those of a name made at run time count like all others."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPS = ("console", "widgets", "themes")
+CLEAN = frozenset(
+    "admin answers cli contexts files journal lake language model present session shell themes widgets".split()
+)
+"""The rooms without a circle. A room that loses its last one is added; in the end all are here."""
+
+Imports = Mapping[str, Collection[str]]
+
+
+@pytest.fixture(scope="module")
+def imports() -> Imports:
+    graph = grimp.build_graph(*TOPS, exclude_type_checking_imports=False, cache_dir=None)
+    modules = graph.modules
+    return {
+        module: graph.find_modules_directly_imported_by(module) | set(imported_by_a_made_name(module, modules))
+        for module in modules
+    }
+
+
+def imported_by_a_made_name(module: str, modules: Collection[str]) -> Iterator[str]:
+    """What `import_module(f"console.somewhere.{name}")` can import: all that is there."""
+    path = ROOT.joinpath(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if not file.exists():  # a folder of caches, left by a package that is gone
+        return
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
+            prefix = str(node.values[0].value)
+            if prefix.startswith("console.") and prefix.endswith("."):
+                yield from (other for other in modules if other.startswith(prefix))
+
+
+def circles(imports: Imports) -> list[list[str]]:
+    """The sets of modules that all import each other, directly or not (Tarjan's strongly connected components)."""
+    found: list[list[str]] = []
+    index: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    path: list[str] = []
+    for root in sorted(imports):
+        if root in index:
+            continue
+        work: list[tuple[str, Iterator[str]]] = [(root, iter(sorted(imports[root])))]
+        index[root] = lowest[root] = len(index)
+        path.append(root)
+        while work:
+            module, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[module])
+                if lowest[module] == index[module]:
+                    at = path.index(module)
+                    component = path[at:]
+                    del path[at:]
+                    if len(component) > 1:
+                        found.append(sorted(component))
+            elif following not in index:
+                index[following] = lowest[following] = len(index)
+                path.append(following)
+                work.append((following, iter(sorted(imports[following]))))
+            elif following in path:
+                lowest[module] = min(lowest[module], index[following])
+    return found
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "console" and len(parts) > 1 else parts[0]
+
+
+def test_a_circle_is_found_and_what_only_points_down_is_none() -> None:
+    imports: Imports = {
+        "top": {"left", "right"},
+        "left": {"low"},
+        "right": {"low", "round"},
+        "round": {"and"},
+        "and": {"again", "low"},
+        "again": {"right"},
+        "low": set(),
+    }
+    assert circles(imports) == [["again", "and", "right", "round"]]
+
+
+def test_every_import_is_seen(imports: Imports) -> None:
+    assert "console.embedded.spec" in imports["console.embedded.command"]  # at the top
+    assert "console.tui.panes.topics" in imports["console.tui.panes"]  # by a name made at run time
+    assert len(imports) > 300
+
+
+@pytest.mark.parametrize("room", sorted(CLEAN))
+def test_no_circle_goes_through_the_room(imports: Imports, room: str) -> None:
+    through = [circle for circle in circles(imports) if room in map(room_of, circle)]
+    assert through == [], "\n".join(f"a circle of {len(circle)}: {', '.join(circle)}" for circle in through)
