@@ -12,7 +12,22 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TOPS = ("console", "widgets", "themes")
 CLEAN = frozenset(
-    "admin answers cli contexts files journal lake language model present session shell themes widgets".split()
+    {
+        "admin",
+        "answers",
+        "cli",
+        "contexts",
+        "files",
+        "journal",
+        "lake",
+        "language",
+        "model",
+        "present",
+        "session",
+        "shell",
+        "themes",
+        "widgets",
+    }
 )
 """The rooms without a circle. A room that loses its last one is added; in the end all are here."""
 
