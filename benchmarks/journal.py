@@ -83,10 +83,9 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
     from console.answers.history_results import MOST, read_history_table
-    from console.commands import past
-    from console.commands.outstanding import outstanding
-    from console.commands.session import Session
     from console.contexts.context import Context
+    from console.session import journal_changes as past
+    from console.session.session import Session
 
     host, _, port = bootstrap.rpartition(":")
     client = AdminClient(ConnectionSettings(((host, int(port)),)))

@@ -21,10 +21,10 @@ from pathlib import Path
 
 from benchmarks.figures import load, report, report_ratio
 from console.cli.opening import client_of
-from console.commands.run import run_script
 from console.contexts import load as load_contexts
 from console.contexts import resolve
 from console.embedded.brokers import run_in_thread
+from console.session.script_runner import run_script
 
 LIMIT = 20.0
 BATCH = 2_000

@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
-from console.commands.session import Session
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec, members
 from console.model.config import topic_resource
+from console.session.session import Session
 from console.tui.app import Console
 from tests.support.sample_lake import make_lake
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from console.answers.results import Column, Data, Detail, Result, Row, Table
-from console.commands.errors import CommandError, did_you_mean
-from console.commands.existence import config_problems, problems, require
-from console.commands.statements import Key, Show, Subject
-from console.commands.vocabulary import known_entry, known_keys
-from console.commands.words import Span
+from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
+from console.language.statements import Key, Show, Subject
+from console.language.tokenizer import Span
+from console.language.vocabulary import config_problems, known_entry, known_keys, problems, require
 from console.model.broker_keys import update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC

@@ -144,7 +144,7 @@ def lake_filter(text: str, now: datetime) -> LakeFilter:
 def moment(text: str, now: datetime) -> datetime:
     """A time: ``2h`` (ago), ``14:05`` (the last), ``2026-11-20``, ``2026-11-20T14:05``, by this host's clock where it
     has no offset of its own. Raises ValueError with words for the operator."""
-    from console.commands.durations import parse_duration
+    from console.plan.amounts import parse_duration
 
     here = now.astimezone()
     try:

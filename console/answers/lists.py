@@ -8,10 +8,18 @@ from types import MappingProxyType
 
 from console.answers.quotas import entity_table, scram_table, sorted_entities
 from console.answers.results import Column, Data, Row, Table
-from console.commands.acl_filters import without_acl_filters
-from console.commands.existence import problems
-from console.commands.filters import ConfigFilter, Test, field_tests, glob_test, passes, require_names, split_fields
-from console.commands.statements import List
+from console.language.filters import (
+    ConfigFilter,
+    Test,
+    field_tests,
+    glob_test,
+    passes,
+    require_names,
+    split_fields,
+    without_acl_filters,
+)
+from console.language.statements import List
+from console.language.vocabulary import problems
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS
 from console.model.config import broker_resource, topic_resource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from console.answers.results import Column, Data, Row, Table
-from console.commands.session import Session
-from console.language.posix import shell_text
+from console.language.quoting import shell_text
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, exact_quota, quota
+from console.plan.apply_report import ApplyReport
 from console.plan.conflicts import Conflict
 from console.plan.diff import DiffGroup, DiffLine, diff, diff_of
 from console.plan.draft import Draft
@@ -29,7 +29,7 @@ from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.plan_rows import deletion_text
 from console.present.values import origin, side_human, side_text
-from console.session.apply_report import ApplyReport
+from console.session.session import Session
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
@@ -41,8 +41,8 @@ def plan_table(
     plan: Plan, snapshot: Snapshot, deletions: Deletions | None = None, facts: RiskFacts | None = None
 ) -> Table:
     """The staged edits: old → new, where each comes from, and how the last check went. deletions: what edits of the
-    retention delete, where that was read (console.commands.retention_estimate); facts: what was read for the warnings
-    (console.session.risk_reading)."""
+    retention delete, where that was read (console.session.plan_facts); facts: what was read for the warnings
+    (console.session.plan_facts)."""
     gone = deletions or {}
     rows = _diff_rows(diff(plan, snapshot), plan, gone)
     return Table("plan", _DIFF_COLUMNS, rows, empty="nothing is staged", notes=_notes(plan, snapshot, gone, facts))

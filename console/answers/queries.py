@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from console.answers.results import Result
-from console.commands.existence import subject_of
-from console.commands.statements import List, QueryStatement, Show, Subject
+from console.language.statements import List, QueryStatement, Show, Subject
+from console.language.vocabulary import subject_of
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY, Plan
 

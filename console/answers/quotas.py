@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from console.answers.results import Column, Data, Detail, Row, Table
-from console.commands.existence import check_key, problems
-from console.commands.statements import EffectiveQuota, Show
-from console.commands.vocabulary import quota_keys
+from console.language.statements import EffectiveQuota, Show
+from console.language.vocabulary import check_key, problems, quota_keys
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,

@@ -11,9 +11,9 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.answers.results import Table
-    from console.commands.session import Session
     from console.files.wanted import Wanted
     from console.model.config import ConfigResource
+    from console.session.session import Session
 
 EXAMPLES = """examples:
   kac compare staging prod                     two contexts
@@ -50,8 +50,7 @@ def run_compare(options: argparse.Namespace) -> int:
     if len(resources) == 2:
         return with_session(options, "compare", lambda session: _entities(session, resources, options))
     from console.answers.text import Printer
-    from console.files.compare_results import difference_table
-    from console.files.comparing import compare
+    from console.files.compare import compare, difference_table
 
     sides = []
     for text in (options.left, options.right):
@@ -94,9 +93,9 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
     import asyncio
 
     from console.admin.errors import AdminError
-    from console.commands.session import Refused, Session
-    from console.commands.snapshot import read_everything
-    from console.files.of_snapshot import wanted_of
+    from console.files.wanted import wanted_of
+    from console.session.session import Refused, Session
+    from console.session.snapshot import read_everything
 
     client = client_of(context)
     session = Session(client, context, "compare")
@@ -114,7 +113,7 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
 
 async def _entities(session: Session, resources: list[ConfigResource], options: argparse.Namespace) -> int:
     from console.answers.text import Printer
-    from console.files.compare_results import entity_table
+    from console.files.compare import entity_table
 
     await session.read_cluster()
     await session.read_configs(resources)
@@ -133,8 +132,7 @@ async def _entities(session: Session, resources: list[ConfigResource], options: 
 
 async def _brokers(session: Session, options: argparse.Namespace) -> int:
     from console.answers.text import Printer
-    from console.files.compare_results import broker_table
-    from console.files.comparing import broker_matrix
+    from console.files.compare import broker_matrix, broker_table
     from console.model.config import broker_resource
 
     await session.read_cluster()

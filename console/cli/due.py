@@ -23,12 +23,12 @@ def run_due(options: argparse.Namespace) -> int:
     """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
     from datetime import UTC, datetime
 
+    from console.answers.history_results import ahead_lines
     from console.answers.text import Printer
-    from console.commands.asking import Terminal
-    from console.commands.due import due_table, forget, take_back
-    from console.commands.journal_lines import ahead_lines
-    from console.commands.past import read_open, settle_unfinished
-    from console.commands.session import Session
+    from console.session.due import due_table, forget, take_back
+    from console.session.journal_changes import read_open, settle_unfinished
+    from console.session.session import Session
+    from console.session.terminal_front import Terminal
     from console.terminal import complain
 
     tell = Printer(options.output)

@@ -14,11 +14,10 @@ from console.safe_files import PRIVATE
 from console.terminal import complain, put, stdout
 
 if TYPE_CHECKING:
-    from console.commands.session import Session
-    from console.files.edits import Prune
     from console.files.plan_file import PlanFile
     from console.files.reading import Read
-    from console.files.staging import Staging
+    from console.files.staging import Prune, Staging
+    from console.session.session import Session
 
 
 CHANGES = 3
@@ -39,7 +38,7 @@ def add_file_options(parser: argparse.ArgumentParser) -> None:
 
 def prunes(options: argparse.Namespace) -> tuple[Prune, ...] | None:
     """What --prune names; None after saying what is wrong with it."""
-    from console.files.edits import KINDS, Prune
+    from console.files.staging import KINDS, Prune
 
     found = []
     for text in options.prune:
@@ -130,7 +129,7 @@ def tell_difference(
         return USAGE
     from console.answers.plan_results import plan_table
     from console.answers.text import Printer
-    from console.commands.retention_estimate import deletions, read_retention
+    from console.session.plan_facts import deletions, read_retention
 
     async def work(session: Session) -> int:
         _, code = await staged(session, found, prune)
@@ -227,10 +226,9 @@ def run_apply(options: argparse.Namespace) -> int:
 async def _apply(session: Session, options: argparse.Namespace) -> int:
     from console.answers.plan_results import plan_table
     from console.answers.text import Printer
-    from console.commands.retention_estimate import deletions, read_retention
-    from console.commands.run import Runner
-    from console.commands.statements import Apply
-    from console.session.risk_reading import read_for_risks
+    from console.language.statements import Apply
+    from console.session.plan_facts import deletions, read_for_risks, read_retention
+    from console.session.script_runner import Runner
 
     await read_retention(session)
     facts = await read_for_risks(session, session.plan.staged)
@@ -266,10 +264,10 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     Returns the exit code so far."""
     from console.answers.plan_results import conflict_table
     from console.answers.text import Printer
-    from console.commands.snapshot import read_everything
     from console.files.plan_file import moved_since
     from console.plan.plan import without
     from console.present import names
+    from console.session.snapshot import read_everything
 
     await read_everything(session)
     if session.snapshot.cluster.cluster_id != kept.cluster_id:
@@ -301,9 +299,9 @@ def export_options(parser: argparse.ArgumentParser) -> None:
 
 def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
-    from console.commands.snapshot import read_everything
-    from console.files.of_snapshot import wanted_of
+    from console.files.wanted import wanted_of
     from console.files.writing import yaml_text
+    from console.session.snapshot import read_everything
 
     async def work(session: Session) -> int:
         gc.disable()
@@ -335,7 +333,7 @@ def snapshot_options(parser: argparse.ArgumentParser) -> None:
 
 def run_snapshot(options: argparse.Namespace) -> int:
     """0 printed, 1 failed, 2 no context."""
-    from console.commands.snapshot import print_snapshot
+    from console.session.snapshot import print_snapshot
 
     context = context_of(options)
     if context is None:

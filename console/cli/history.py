@@ -281,7 +281,7 @@ def _is_number(text: str) -> bool:
 
 
 async def _ask_why() -> str:
-    from console.commands.asking import Terminal
+    from console.session.terminal_front import Terminal
 
     terminal = Terminal()
     return await terminal.line("How do you know? ") if terminal.answers else ""
@@ -290,10 +290,9 @@ async def _ask_why() -> str:
 def _journal(options: argparse.Namespace) -> int:
     from console.answers.history_results import read_history_table
     from console.cli.opening import with_session
-    from console.commands.outstanding import outstanding
-    from console.commands.past import decide, mend
-    from console.commands.session import Session
     from console.present.names import plural
+    from console.session.journal_changes import decide, mend
+    from console.session.session import Session
 
     async def work(session: Session) -> int:
         if options.mend:

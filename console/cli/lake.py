@@ -221,7 +221,7 @@ def _names() -> frozenset[str]:
 def _seconds(text: str | None) -> float | None:
     if text is None:
         return None
-    from console.commands.durations import parse_duration
+    from console.plan.amounts import parse_duration
 
     seconds = parse_duration(text) / 1000
     if seconds < LEAST_SECONDS:

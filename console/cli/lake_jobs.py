@@ -314,7 +314,7 @@ def _take_in_and_build(spark: Any, lake: Lake, shown: Shown) -> int:
 
 
 def _how_to_go_on(made: Demo) -> str:
-    from console.language.posix import shell_line
+    from console.language.quoting import shell_line
 
     lake = made.lake.where
     demo = shell_line("kac", "demo", "--scenario", "fleet", "--still", "--state", str(made.state))

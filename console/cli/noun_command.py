@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, TextIO
 
 from console.answers.data_forms import write
 from console.cli.noun import Noun, OptionsError, Statements
-from console.commands.asking import Asking, Terminal
-from console.commands.errors import CommandError, LanguageError
-from console.commands.grammar import parse
-from console.commands.needs import needs_of_script
-from console.commands.reading import read_needs
-from console.commands.session import Refused, Session
-from console.commands.statements import EditStatement, QueryStatement, Statement
+from console.language.errors import CommandError, LanguageError
+from console.language.grammar import parse
+from console.language.needs import needs_of_script
+from console.language.statements import EditStatement, QueryStatement, Statement
 from console.model.secret import Secret
 from console.present.failures import failure_text
 from console.present.text import clean
+from console.session.reading import read_needs
+from console.session.session import Refused, Session
+from console.session.terminal_front import Asking, Terminal
 from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
-    from console.commands.run import Closing
-    from console.commands.secret_values import SecretSlot
     from console.contexts import Context
+    from console.language.secret_values import SecretSlot
+    from console.plan.apply_report import ApplyReport
     from console.plan.plan import StageReport
-    from console.session.apply_report import ApplyReport
+    from console.session.script_runner import Closing
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -105,8 +105,8 @@ class NounCommand:
         return False
 
     async def _change(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
-        from console.commands.interpret import to_edits
-        from console.commands.secret_values import resolve_secrets
+        from console.language.interpret import to_edits
+        from console.language.secret_values import resolve_secrets
 
         for line in await session.former_changes():
             self._complain(line)
@@ -124,9 +124,9 @@ class NounCommand:
 
     async def _apply(self, session: Session, action: str, texts: Statements) -> int:
         """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to."""
-        from console.commands.terminal_front import TerminalFront
+        from console.plan.apply_report import ApplyOptions
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
-        from console.session.apply_report import ApplyOptions
+        from console.session.terminal_front import TerminalFront
 
         async def said() -> list[str]:
             return [f"  {text}" for text in texts]

@@ -13,8 +13,8 @@ from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient
-    from console.commands.session import Session
     from console.contexts import Context
+    from console.session.session import Session
 
 
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
@@ -78,7 +78,7 @@ def with_session(options: argparse.Namespace, door: str, work: Callable[[Session
     if context is None:
         return USAGE
     from console.admin.errors import AdminError
-    from console.commands.session import Refused, Session
+    from console.session.session import Refused, Session
 
     open_log_file()
     client = client_of(context)

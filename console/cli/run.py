@@ -27,7 +27,7 @@ def run_options(parser: argparse.ArgumentParser) -> None:
 
 def run_run(options: argparse.Namespace) -> int:
     """0 done, 1 failed, 2 not understood, 3 edits left unapplied."""
-    from console.commands.run import read_script, run_script
+    from console.session.script_runner import read_script, run_script
 
     text = read_script(options.execute, options.file)
     if text is None:
@@ -48,7 +48,7 @@ def shell_options(parser: argparse.ArgumentParser) -> None:
 def run_shell(options: argparse.Namespace) -> int:
     """0 done, 1 the last entry failed, 2 no context or a script that is not understood, 3 edits left unapplied."""
     if not sys.stdin.isatty():
-        from console.commands.run import run_script
+        from console.session.script_runner import run_script
 
         return run_script(sys.stdin.read(), lambda: context_of(options), client_of, output="text")
     context = context_of(options)
@@ -61,10 +61,9 @@ def run_shell(options: argparse.Namespace) -> int:
 def _interactive(context: Context, options: argparse.Namespace) -> int:
     import asyncio
 
-    from console.commands.history_file import history_file
-    from console.commands.session import Session
     from console.contexts import load
     from console.contexts.configured import Configured
+    from console.session.session import Session
     from console.shell.line import Line
     from console.shell.shell import Shell, greeting
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
 from console.cli.opening import DONE, with_session
-from console.commands.needs import Needs
-from console.commands.reading import read_needs
-from console.commands.unparse import subject_text
+from console.language.needs import Needs
 from console.language.quoting import quote
+from console.language.unparse import subject_text
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.snapshot import Snapshot
@@ -18,10 +17,11 @@ from console.plan.edits import SubtractConfig
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
 from console.present import names
 from console.present.values import config_value
+from console.session.reading import read_needs
 from console.terminal import put
 
 if TYPE_CHECKING:
-    from console.commands.session import Session
+    from console.session.session import Session
 
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:

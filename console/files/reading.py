@@ -9,8 +9,7 @@ from pathlib import Path as FilePath
 
 from pydantic import ValidationError
 
-from console.files.schema import AclPart, Configs, FilePart, NamePart, QuotaPart, SecretSet, TopicPart
-from console.files.schema_problems import schema_problems
+from console.files.schema import AclPart, Configs, FilePart, NamePart, QuotaPart, SecretSet, TopicPart, schema_problems
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
 from console.files.writing import DEFAULT, SECTIONS
 from console.model.acl import CLUSTER_NAME, Acl

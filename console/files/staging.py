@@ -1,18 +1,168 @@
-"""Files staged in a session: the edits that they ask for, and what of them can't be."""
+"""Stages files in a session: the edits that they ask for, and what can't be done, with its place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 
-from console.commands.session import Session
-from console.commands.snapshot import read_everything
-from console.files.edits import Prune, file_edits
 from console.files.reading import Read
-from console.model.changes import Target
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, wanted_of
+from console.files.writing import DEFAULT
+from console.language.quoting import quote_beside_equals
+from console.language.sensitive import looks_sensitive
+from console.model.changes import NewTopic, Target
+from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
+from console.plan.edits import (
+    AddAcl,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+)
 from console.plan.plan import StageReport
 from console.plan.staged import subject
+from console.plan.values import canonical
+from console.present.names import quota_entity
+from console.session.session import Session
+from console.session.snapshot import read_everything
+
+# What has to be edited for a cluster to be as a file wants it.
+
+KINDS = ("topics", "configs", "quotas", "acls")
+
+
+class Prune(NamedTuple):
+    """What may be removed where no file has it: entities of a kind (one of KINDS) whose names a glob matches; an ACL
+    goes by its principal, a quota by its entity in words."""
+
+    kind: str
+    glob: str = "*"
+
+
+class Obstacle(NamedTuple):
+    """What a file wants and no edit can do. target, key: by which its place is found. secret: it is a value that no
+    file holds, which is set by hand and keeps nothing else from being done."""
+
+    target: Target
+    key: str
+    message: str
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileEdits:
+    """edits: what to stage. obstacles: what stands in the way."""
+
+    edits: tuple[Edit, ...]
+    obstacles: tuple[Obstacle, ...]
+
+
+def file_edits(wanted: Wanted, snapshot: Snapshot, prune: Iterable[Prune] = ()) -> FileEdits:
+    """Edits that make what is listed as it is wanted. Of a topic, broker, group, metric or quota entity that is listed
+    all overrides and limits are the file's; what is not listed stays, unless `prune` names it."""
+    edits: list[Edit] = []
+    obstacles: list[Obstacle] = []
+    for name, topic in wanted.topics.items():
+        for each in _topic(name, topic, snapshot):
+            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
+    for resource, values in wanted.configs.items():
+        for each in _configs(resource, values, snapshot):
+            (obstacles if isinstance(each, Obstacle) else edits).append(each)  # type: ignore[arg-type]
+    for entity, limits in wanted.quotas.items():
+        there = snapshot.quotas.get(entity, {})
+        edits += [SetQuota(entity, key, value) for key, value in limits.items() if there.get(key) != value]
+        edits += [UnsetQuota(entity, key) for key in there if key not in limits]
+    edits += [AddAcl(acl) for acl in sorted(wanted.acls.difference(snapshot.acls))]
+    for one in prune:
+        edits += _pruned(one, wanted, snapshot)
+    return FileEdits(tuple(edits), tuple(obstacles))
+
+
+def _topic(name: str, wanted: WantedTopic, snapshot: Snapshot) -> Iterator[Edit | Obstacle]:
+    resource = topic_resource(name)
+    there = snapshot.topics.get(name)
+    if there is None:
+        values = (wanted.configs or {}).items()
+        given = {key: _sent(key, value, None) for key, value in values if isinstance(value, str)}
+        yield CreateTopic(NewTopic(name, wanted.partitions or -1, wanted.replication or -1, configs=given))
+        for key, value in (wanted.configs or {}).items():
+            if value is HIDDEN:
+                yield _secret(resource, key)
+        return
+    count = len(there.partitions)
+    if wanted.partitions is not None and wanted.partitions < count:
+        yield Obstacle(resource, "", f"it has {count} partitions, and partitions can't be taken away")
+    elif wanted.partitions is not None and wanted.partitions > count:
+        yield GrowTopic(name, wanted.partitions)
+    replication = max((len(partition.replicas) for partition in there.partitions), default=0)
+    if wanted.replication not in (None, replication):
+        yield Obstacle(resource, "", f"it has {replication} replicas; kafka-reassign-partitions moves replicas")
+    if wanted.configs is not None:
+        yield from _configs(resource, wanted.configs, snapshot)
+
+
+def _configs(resource: ConfigResource, values: Mapping[str, Value], snapshot: Snapshot) -> Iterator[Edit | Obstacle]:
+    entries = snapshot.configs.get(resource)
+    own = {} if entries is None else {entry.name: entry for entry in entries.overrides(resource)}
+    for key, value in values.items():
+        if value is HIDDEN:
+            if key not in own:
+                yield _secret(resource, key)
+        elif not _is_that(own.get(key), str(value)):
+            yield SetConfig(resource, key, _sent(key, str(value), own.get(key)))
+    for key in own:
+        if key not in values:
+            yield UnsetConfig(resource, key)
+
+
+def _sent(key: str, value: str, entry: ConfigEntry | None) -> str | Secret:
+    """A value as an edit has it: what a file holds all the same of secrets is shown nowhere."""
+    return Secret(value) if looks_sensitive(key) or (entry is not None and entry.sensitive) else value
+
+
+def _is_that(entry: ConfigEntry | None, value: str) -> bool:
+    return entry is not None and entry.value is not None and canonical(entry.type, entry.value) == value
+
+
+def _secret(resource: ConfigResource, key: str) -> Obstacle:
+    why = f"{key} is secret and not set; set it by hand, as {quote_beside_equals(key)}=?"
+    return Obstacle(resource, key, why, secret=True)
+
+
+def _pruned(prune: Prune, wanted: Wanted, snapshot: Snapshot) -> Iterator[Edit]:
+    now = wanted_of(snapshot)
+    match prune.kind:
+        case "topics":
+            yield from (DeleteTopic(name) for name in now.topics if _goes(name, prune) and name not in wanted.topics)
+        case "configs":
+            for resource, values in now.configs.items():
+                name = DEFAULT if resource.is_cluster_default else resource.name
+                if resource not in wanted.configs and _goes(name, prune):
+                    yield from (UnsetConfig(resource, key) for key in values)
+        case "quotas":
+            for entity, limits in now.quotas.items():
+                if entity not in wanted.quotas and _goes(quota_entity(entity), prune):
+                    yield from (UnsetQuota(entity, key) for key in limits)
+        case "acls":
+            gone = now.acls - wanted.acls
+            yield from (RemoveAcl(acl) for acl in sorted(gone) if _goes(acl.principal, prune))
+
+
+def _goes(name: str, prune: Prune) -> bool:
+    return fnmatchcase(name, prune.glob)
+
+
+# Files staged in a session: the edits that they ask for, and what of them can't be.
 
 
 @dataclass(frozen=True, slots=True)

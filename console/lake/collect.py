@@ -198,7 +198,7 @@ async def take(
     """What one cluster answers, within so many seconds."""
     from console.admin.client import AdminClient
     from console.admin.errors import AdminError
-    from console.commands.session import Refused, Session
+    from console.session.session import Refused, Session
 
     client = AdminClient(replace(context.settings, read_only=True))
     client.start()

@@ -142,7 +142,7 @@ def _room(name: str, folder: Path, remedy: str) -> Check:
 
 def _lake(where: str) -> Iterator[Check]:
     from console.history.store import Lake, LakeError, NoLake
-    from console.language.posix import shell_line
+    from console.language.quoting import shell_line
 
     if "://" in where and not where.startswith("file://"):
         verify = shell_line("kac", "lake", "verify", "--lake", where)

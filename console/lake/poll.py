@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from console.admin.link import Link
-    from console.commands.session import Session
+    from console.session.session import Session
 
 
 # A look at a cluster: everything that the lake keeps of it, read once.

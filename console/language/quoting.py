@@ -1,4 +1,4 @@
-"""Quoting for the command language: a name, key, value or pattern as a word that reads back as exactly it.
+"""Quoting: text as words of the command language that read back as exactly it, and as words of a POSIX shell.
 
 What is written here is printable: a script goes to terminals, through pipes and into files, and none of them may
 change it.
@@ -7,10 +7,20 @@ change it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from console.present.text import is_harmless
+from console.present.text import clean, is_harmless
+
+if TYPE_CHECKING:
+    from console.plan.runbook import Command
+
+
+# Quoting for the command language: a name, key, value or pattern as a word that reads back as exactly it.
+#
+# What is written here is printable: a script goes to terminals, through pipes and into files, and none of them may
+# change it.
 
 DEFAULT_NAME = "<default>"
 ENTITY_WORDS = ("topic", "group", "client-metrics", "ip", "client", "user", "broker", "logger")
@@ -69,3 +79,106 @@ def _escape(char: str, harmless: bool) -> str:
     if char in _ESCAPED:
         return _ESCAPED[char]
     return char if harmless or is_harmless(char) else f"\\u{{{ord(char):x}}}"
+
+
+# Commands for a POSIX shell: words, comments, and Kafka's own commands as lines that are safe to paste.
+#
+# The lines mean the same to dash, bash and zsh, in a script and at a prompt, and they are printable: what a terminal
+# could obey (an escape sequence, a newline, a bidirectional override) is written as octal that printf turns back.
+
+WIDTH = 78
+GOES_ON = " \\"
+# An `=` goes bare only between others: zsh replaces what begins with one by the path of a command.
+_BARE = re.compile(r"[A-Za-z0-9_./:,@%+-]+(?:=[A-Za-z0-9_./:,@%+-]+)*")
+_BARE_COMMENT = re.compile(r"(?:[A-Za-z0-9_./:,%+ …-]|(?<=[A-Za-z0-9])=(?=[A-Za-z0-9…]))*")
+_QUOTES = re.compile("('+)")
+_LONGEST_COMMENT = 400
+
+
+def shell_word(text: str) -> str:
+    """The text as one word of a shell command.
+
+    Raises ValueError, saying why, for text that no word can hold: a NUL, half of a surrogate pair, or a newline at the
+    end, which a command substitution cuts off.
+    """
+    if _BARE.fullmatch(text):
+        return text
+    if is_harmless(text):
+        return "".join(_quoted_piece(piece) for piece in _QUOTES.split(text) if piece) or "''"
+    if "\0" in text:
+        raise ValueError("a shell's word holds no NUL character")
+    if text.endswith("\n"):
+        raise ValueError("a shell cuts a newline off its end")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it holds half of a surrogate pair, which has no bytes") from None
+    return f"\"$(printf %b '{''.join(map(_octal, data))}')\""
+
+
+def _quoted_piece(piece: str) -> str:
+    # Single quotes never stand beside each other: zsh's RC_QUOTES would read two of them as one that is data.
+    return f'"{piece}"' if piece[0] == "'" else f"'{piece}'"
+
+
+def _octal(byte: int) -> str:
+    char = chr(byte)
+    return char if char.isascii() and (char.isalnum() or char in " _./:,@=+-") else f"\\0{byte:03o}"
+
+
+def shell_comment(text: str) -> str:
+    """A line that does nothing. An interactive zsh runs a comment as a command, so what means something to a shell is
+    quoted there too."""
+    shown = clean(text, _LONGEST_COMMENT)
+    return f"# {shown if _BARE_COMMENT.fullmatch(shown) else shell_word(shown)}"
+
+
+def shell_line(*words: str) -> str:
+    """One command, for a hint; a comment that says why where no shell can be given its words."""
+    try:
+        return " ".join(map(shell_word, words))
+    except ValueError as error:
+        return shell_comment(f"not for a shell, {error}: {' '.join(words)}")
+
+
+def shell_text(commands: Iterable[Command]) -> str:
+    """The commands as lines; one that no shell can be given is a comment that names it and says why."""
+    return "\n".join(line for command in commands for line in _lines(command))
+
+
+def _lines(command: Command) -> Iterator[str]:
+    if command.note:
+        yield shell_comment(command.note)
+    if not command.words:
+        return
+    try:
+        words = list(_options(command.words))
+    except ValueError as error:
+        yield shell_comment(f"not for a shell, {error}: {' '.join(command.words)}")
+        return
+    if command.stdin:
+        words.append("<<'EOF'")
+    yield from _folded(words)
+    if command.stdin:
+        yield f"{command.stdin}EOF"
+
+
+def _options(words: Sequence[str]) -> Iterator[str]:
+    """The words for a shell, each option with its value."""
+    start = 0
+    for place in range(1, len(words) + 1):
+        if place == len(words) or words[place].startswith("--"):
+            yield " ".join(map(shell_word, words[start:place]))
+            start = place
+
+
+def _folded(pieces: Iterable[str]) -> Iterator[str]:
+    """Lines that fit a terminal where they can, those that go on with a backslash at their end."""
+    line = ""
+    for piece in pieces:
+        if line and len(line) + 1 + len(piece) + len(GOES_ON) > WIDTH:
+            yield line + GOES_ON
+            line = f"  {piece}"
+        else:
+            line = f"{line} {piece}" if line else piece
+    yield line

@@ -1,6 +1,6 @@
 """What is legal but wrong. Each has a name, by which an operator accepts it before it is sent. Pure.
 
-A warning is a `Rule`: what it needs read, and what it says of an edit. `console.session.risk_reading` reads what the
+A warning is a `Rule`: what it needs read, and what it says of an edit. `console.session.plan_facts` reads what the
 rules need before they judge, so that a warning never depends on what happened to be read.
 """
 

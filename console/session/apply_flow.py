@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
+from console.plan.apply_report import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
 from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.risks import Risk
-from console.session.apply_report import ApplyOptions, ApplyReport, InFlight, Interrupted
-from console.session.risk_reading import Reads, judge
+from console.session.plan_facts import Reads, judge
 
 ACCEPT = "accept"
 """What is typed to go on in spite of warnings."""

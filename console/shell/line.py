@@ -1,12 +1,15 @@
-"""The line that is typed: its keys, colours, history and the bar below it."""
+"""The line that is typed: its keys, colours, completion and history, entries of several lines, and the bar below it."""
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import get_app
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
 from prompt_toolkit.enums import EditingMode
 from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import FormattedText, StyleAndTextTuples
@@ -19,14 +22,90 @@ from prompt_toolkit.output.plain_text import PlainTextOutput
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import is_dumb_terminal
 
-from console.commands.history_file import HistoryFile
-from console.commands.lexer import CommandLexer
-from console.commands.redact import redact
-from console.commands.verbs import Where
+from console.language.completion import Completer as LanguageCompleter
+from console.language.completion import completion_needs
+from console.language.lexer import CommandLexer
+from console.language.secret_values import redact
+from console.language.tokenizer import UNCLOSED, scan
+from console.language.verbs import Where
 from console.model.secret import Secret
-from console.shell.completing import ShellCompleter
-from console.shell.continued import is_complete
+from console.session.command_history import CommandHistory
+from console.session.reading import read_needs
+from console.session.session import Refused, Session
 from console.terminal import drawn_on, harmless
+
+# Completion from the cluster, read while somebody types.
+
+log = logging.getLogger(__name__)
+
+
+class ShellCompleter(Completer):
+    """What the grammar expects at the cursor. session: the one in use. What is not known yet is read first; a key typed
+    meanwhile takes that back."""
+
+    def __init__(self, session: Callable[[], Session], contexts: Sequence[str]) -> None:
+        self._session = session
+        self._language = LanguageCompleter(Where.SHELL, contexts)
+        self.helps: dict[str, str] = {}
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:  # noqa: ARG002
+        """Ways to go on, by what is known now."""
+        found = self._language.complete(document.text, document.cursor_position, self._session().snapshot)
+        self.helps = {each.text: each.help for each in found}
+        for each in found:
+            start = min(each.start - document.cursor_position, 0)
+            yield Completion(each.text, start, display=each.display, display_meta=each.meta)
+
+    async def get_completions_async(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> AsyncGenerator[Completion, None]:
+        """The same, after reading what is lacking."""
+        await self._read(document.text)
+        for completion in self.get_completions(document, complete_event):
+            yield completion
+
+    async def _read(self, text: str) -> None:
+        from console.admin.errors import AdminError
+
+        session = self._session()
+        wanted = completion_needs(text, Where.SHELL, session.snapshot)
+        if not wanted:
+            return
+        try:
+            await read_needs(session, wanted, sparing=True)
+        except (AdminError, Refused) as error:
+            log.info("reading for a completion: %s", error.failure)
+
+
+# Entries of several lines: an open quote goes on, and so does a line that ends in a backslash.
+
+_CONTINUED = "\\\n"
+
+
+def is_complete(text: str) -> bool:
+    """Whether Enter ends the entry."""
+    if _quote_is_open(text):
+        return False
+    return not text.endswith("\\")
+
+
+def joined(text: str) -> str:
+    """The entry as the language reads it: a backslash at a line's end, outside of quotes, and the line's end are one
+    blank."""
+    result = text
+    at = result.find(_CONTINUED)
+    while at >= 0:
+        if not _quote_is_open(result[:at]):
+            result = result[:at] + " " + result[at + len(_CONTINUED) :]
+        at = result.find(_CONTINUED, at + 1)
+    return result
+
+
+def _quote_is_open(text: str) -> bool:
+    return any(flaw.message == UNCLOSED for flaw in scan(text).flaws)
+
+
+# The line that is typed: its keys, colours, history and the bar below it.
 
 STYLE = Style.from_dict(
     {
@@ -58,7 +137,7 @@ class ShellLexer(CommandLexer):
 class KeptHistory(History):
     """The console's own history: commands without their secrets, in a file that outlives the shell."""
 
-    def __init__(self, file: HistoryFile | None) -> None:
+    def __init__(self, file: CommandHistory | None) -> None:
         super().__init__()
         self._file = file
 
@@ -84,7 +163,7 @@ class Line:
         completer: ShellCompleter,
         toolbar: Callable[[], StyleAndTextTuples],
         *,
-        history: HistoryFile | None = None,
+        history: CommandHistory | None = None,
         vi: bool = False,
         input: Input | None = None,
         output: Output | None = None,

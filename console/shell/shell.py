@@ -1,4 +1,4 @@
-"""The loop of the shell: an entry, its statements, what they say, the next entry."""
+"""The loop of the shell: reads an entry, runs its statements, prints what they say."""
 
 from __future__ import annotations
 
@@ -6,33 +6,100 @@ import asyncio
 import io
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
 from console.answers.text import Printer
-from console.commands.errors import LanguageError
-from console.commands.grammar import parse
-from console.commands.outstanding import NOTHING, Outstanding
-from console.commands.run import say_error
-from console.commands.session import Session
-from console.commands.verbs import Where
 from console.contexts import ContextError
+from console.language.errors import CommandError, LanguageError
+from console.language.grammar import parse
+from console.language.statements import Help, History, List, Quit, ShowPlan, UseContext, View
+from console.language.verbs import Where
 from console.present.names import plural
 from console.present.text import clean
-from console.shell.completing import ShellCompleter
-from console.shell.continued import joined
-from console.shell.line import Line
+from console.session.former_changes import NOTHING, FormerChanges
+from console.session.script_runner import Runner, say_error
+from console.session.session import Session
+from console.shell.line import Line, ShellCompleter, joined
 from console.shell.pager import show
-from console.shell.runner import EntryRunner
 from console.terminal import complain
 
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.contexts.configured import Choice
+    from console.language.statements import Statement
+
+
+# The statements of one entry, by the runner that `kac run` has, and what only a prompt can do.
+
+HELP_WIDTH = 100
+_LISTED = ("topics", "brokers", "quotas", "acls", "groups")
+
+
+class _Gone(Exception):
+    """What stands behind it is not for this session."""
+
+
+@dataclass
+class EntryRunner(Runner):
+    """What an entry asks of the shell itself comes back here. leave: to end it; context: to go on with another."""
+
+    leave: bool = False
+    context: str | None = None
+
+    async def carry_out(self, statements: Sequence[Statement]) -> None:
+        """Run them; those behind one that leaves are left out."""
+        with suppress(_Gone):
+            await super().carry_out(statements)
+
+    async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
+        match statement:
+            case Quit():
+                self.leave = True
+                raise _Gone
+            case UseContext(name=name):
+                self.context = name
+                raise _Gone
+            case Help(word=word):
+                self._help(word)
+            case View():
+                await self._one(await self._looked_at(statement))
+
+    async def _looked_at(self, view: View) -> Statement:
+        """What stands for a pane here: a list, the plan or the history."""
+        from console.language.grammar import parse
+        from console.language.needs import needs
+        from console.language.quoting import quote
+        from console.language.verbs import Where
+        from console.session.reading import read_needs
+
+        if view.pane == "plan":
+            return ShowPlan()
+        if view.pane == "history":
+            return History()
+        if view.pane not in _LISTED:
+            raise CommandError(
+                "here configs are shown of one entity", "say which: describe topic NAME, describe broker ID", view.span
+            )
+        glob = f" *{quote(view.filter)}*" if view.filter else ""
+        (statement,) = parse(f"list {view.pane}{glob}", Where.SHELL)
+        assert isinstance(statement, List)
+        await read_needs(self.session, needs(statement), sparing=True)
+        return statement
+
+    def _help(self, word: str) -> None:
+        from console.language.verbs import verb_lines
+
+        for line in verb_lines(word, HELP_WIDTH):
+            self.printer.out.write("".join(text for text, _ in line) + "\n")
+
+
+# The loop of the shell: an entry, its statements, what they say, the next entry.
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +124,7 @@ class Shell:
         self._contexts = contexts
         self.session = connect(context)
         self._line = make_line(ShellCompleter(lambda: self.session, contexts.names()), self.toolbar)
-        self._outstanding: Outstanding = NOTHING
+        self._outstanding: FormerChanges = NOTHING
         self._at_work: asyncio.Task[None] | None = None
         self._failed = False
         self._ended = 0
@@ -122,8 +189,7 @@ class Shell:
     async def _begin(self) -> None:
         """What former changes left open."""
         from console.admin.errors import AdminError
-        from console.commands.outstanding import outstanding
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         try:
             self._outstanding = await outstanding(self.session)

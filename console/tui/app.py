@@ -20,7 +20,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 
-from console.commands.events import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.contexts.configured import Choice, Configured
 from console.contexts.console_settings import PANES as PANE_NAMES
 from console.contexts.console_settings import ConsoleSettings
@@ -30,6 +29,7 @@ from console.present.changed import Changed, changes
 from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
 from console.present.text import Line, clean
+from console.session.session import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -50,11 +50,11 @@ from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
-    from console.commands.applying import Applied
-    from console.commands.history_file import HistoryFile
-    from console.commands.session import Session
-    from console.commands.statements import Subject
     from console.contexts import Context
+    from console.language.statements import Subject
+    from console.session.applying import Applied
+    from console.session.command_history import CommandHistory
+    from console.session.session import Session
     from console.tui.applying import Applying
     from console.tui.journal_status import JournalStatus
     from widgets.command_bar import CommandBar
@@ -80,7 +80,7 @@ class Console(KeysInOrder["Context"]):
         self,
         session: Session,
         settings: ConsoleSettings | None = None,
-        history: HistoryFile | None = None,
+        history: CommandHistory | None = None,
         contexts: Choice | None = None,
         lake: str | None = None,
     ) -> None:
@@ -298,8 +298,8 @@ class Console(KeysInOrder["Context"]):
 
     def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
         """Open the command bar to set something on an entity, or on all that are marked."""
-        from console.commands.unparse import subject_text
         from console.language.quoting import quote
+        from console.language.unparse import subject_text
 
         if len(entities) == 1:
             self.prefill(f"set {subject_text(entities[0])} " + (f"{quote(key)}=" if key else ""))
@@ -313,7 +313,7 @@ class Console(KeysInOrder["Context"]):
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
         """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
         left_out: what was marked, but is not shown, by name."""
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         try:
             report = self.session.stage(edits, lasts_ms)
@@ -481,7 +481,6 @@ def run_console(
     settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
     the app and opens it again. contexts: those that can be gone to. lake: see `Console`.
     """
-    from console.commands.history_file import history_file
 
     while True:
         app = Console(session, settings, history_file(os.environ), contexts, lake)

@@ -13,13 +13,13 @@ from textual.worker import Worker, WorkerError
 
 from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
 from console.model.changes import Status
+from console.plan.apply_report import ApplyOptions, ApplyReport
 from console.plan.compile import Facts, compile_plan
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
 from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
-from console.session.apply_report import ApplyOptions, ApplyReport
 from console.tui.reading import StatusMessage
 from console.tui.workers import start
 
@@ -129,7 +129,7 @@ class Applying:
 
     async def _tell_deletions(self, question: Confirm) -> None:
         """What a shorter retention deletes is read while the question stands."""
-        from console.commands.retention_estimate import deletions, read_retention
+        from console.session.plan_facts import deletions, read_retention
 
         await read_retention(self._app.session)
         found = _danger(deletion_lines(deletions(self._app.session)))
@@ -303,7 +303,7 @@ class Applying:
 
     async def _work(self, work: Callable[[], Awaitable[None]], done: str) -> None:
         from console.admin.errors import AdminError
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         try:
             await work()

@@ -17,8 +17,8 @@ from widgets.command_bar import Candidate
 from widgets.row_table import BadQuery
 
 if TYPE_CHECKING:
-    from console.commands.errors import LanguageError
-    from console.commands.history_file import HistoryFile
+    from console.language.errors import LanguageError
+    from console.session.command_history import CommandHistory
     from console.tui.app import Console
     from console.tui.bar_language import BarLanguage
     from console.tui.execute import Executor
@@ -61,7 +61,7 @@ log = logging.getLogger(__name__)
 class Bar:
     """Opens the line in one of its modes and hands on what was entered."""
 
-    def __init__(self, app: Console, history: HistoryFile | None) -> None:
+    def __init__(self, app: Console, history: CommandHistory | None) -> None:
         """history: where commands outlive the session, None for nowhere."""
         self._app = app
         self._history = history
@@ -112,7 +112,7 @@ class Bar:
 
     def _remembered(self, text: str) -> str:
         """What is kept of an entry: a command without its secrets, in the file too."""
-        from console.commands.redact import redact
+        from console.language.secret_values import redact
 
         kept = redact(text)
         if self._history is not None and self.line.mode.name == COMMAND:
@@ -168,7 +168,7 @@ class Bar:
 
     async def _read_for(self, text: str) -> None:
         from console.admin.errors import AdminError
-        from console.commands.reading import read_needs
+        from console.session.reading import read_needs
 
         await asyncio.sleep(READ_AFTER)
         lacking = self._typing.lacks(text)
@@ -225,7 +225,7 @@ class Bar:
         start(self._app, partial(self._app.action_do, key.id), group="palette", name="palette")
 
     def _commanded(self, text: str) -> None:
-        from console.commands.errors import LanguageError
+        from console.language.errors import LanguageError
 
         try:
             statements = self._executor.parse(text)

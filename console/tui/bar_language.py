@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Operator, Punctuation, String, _TokenType
 
-from console.commands.completion import Completer
-from console.commands.lacking import lacking
-from console.commands.lexer import CommandLexer
-from console.commands.needs import Needs
-from console.commands.verbs import Where
+from console.language.completion import Completer, completion_needs
+from console.language.lexer import CommandLexer
+from console.language.needs import Needs
+from console.language.verbs import Where
 from widgets.command_bar import Candidate
 
 if TYPE_CHECKING:
@@ -67,4 +66,4 @@ class BarLanguage:
     def lacks(self, text: str) -> Needs:
         """What to read for a half-typed text, so that its keys, values and names can be completed."""
         selected = next(iter(self._app.view.targets()), None)
-        return lacking(text, Where.BAR, self._app.session.snapshot, selected)
+        return completion_needs(text, Where.BAR, self._app.session.snapshot, selected)

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from console.answers.queries import answer
 from console.answers.results import Result
 from console.answers.text import render
-from console.commands.errors import CommandError, LanguageError
-from console.commands.grammar import parse
-from console.commands.interpret import to_edits
-from console.commands.needs import needs
-from console.commands.reading import read_needs
-from console.commands.secret_values import SecretSlot, resolve_secrets
-from console.commands.statements import (
+from console.language.errors import CommandError, LanguageError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs
+from console.language.secret_values import SecretSlot, resolve_secrets
+from console.language.statements import (
     Alter,
     Apply,
     Check,
@@ -36,12 +35,13 @@ from console.commands.statements import (
     UseContext,
     View,
 )
-from console.commands.verbs import Where
+from console.language.verbs import Where
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.plan.edits import Edit
 from console.present.failures import failure_text
 from console.present.text import Line
+from console.session.reading import read_needs
 from console.tui import keymap
 from console.tui.places import PANES, pane
 
@@ -72,7 +72,7 @@ class Executor:
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry them out. An error of the language comes back with its place; others are said on the message line."""
         from console.admin.errors import AdminError
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         edits: list[Edit] = []
         try:
@@ -186,12 +186,12 @@ class Executor:
             raise CommandError(str(error), "") from None
 
     def _show(self, result: Result, statement: Statement) -> None:
-        from console.commands.unparse import unparse
+        from console.language.unparse import unparse
 
         lines: list[Line] = [[(line, "")] for line in render(result).splitlines()]
         self._app.show_text(unparse(statement), lambda _width: lines)
 
     def _help(self, word: str) -> None:
-        from console.commands.verb_help import verb_lines
+        from console.language.verbs import verb_lines
 
         self._app.show_text(f"help {word}".strip(), lambda width: verb_lines(word, width))

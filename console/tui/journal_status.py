@@ -7,18 +7,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from console.commands.errors import CommandError
-from console.commands.outstanding import NOTHING, Outstanding, outstanding
-from console.commands.words import Span
+from console.language.errors import CommandError
+from console.language.tokenizer import Span
 from console.model.changes import Status
 from console.present.failures import failure_text, staged_text
 from console.present.text import clean
+from console.session.former_changes import NOTHING, FormerChanges, former_changes
 from console.tui import keymap
 from console.tui.places import PANES, Place
 from console.tui.workers import start
 
 if TYPE_CHECKING:
-    from console.commands.statements import Entity
+    from console.language.statements import Entity
     from console.model.snapshot import Snapshot
     from console.tui.app import Console
 
@@ -34,7 +34,7 @@ class JournalStatus:
 
     def __init__(self, app: Console) -> None:
         self._app = app
-        self._known: Outstanding = NOTHING
+        self._known: FormerChanges = NOTHING
         self._looked = False
         self._looking = False
 
@@ -52,8 +52,8 @@ class JournalStatus:
         """Where a read shows what a change of unknown outcome wanted, look at it: that settles it."""
         if self._known.past is None or self._looking or not (open_ := self._known.past.unfinished()):
             return
-        from console.commands.past import seen_now
         from console.journal.history import State
+        from console.session.journal_changes import seen_now
 
         for change in open_:
             edits, _ = seen_now(self._known.past, change, change.in_state(State.UNKNOWN), snapshot)
@@ -64,11 +64,11 @@ class JournalStatus:
 
     async def _look(self, *, say: bool) -> None:
         from console.admin.errors import AdminError
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         self._looking = True
         try:
-            self._known = await outstanding(self._app.session)
+            self._known = await former_changes(self._app.session)
         except (AdminError, Refused) as error:
             log.warning("the journal was not looked at: %s", error.failure)
             return
@@ -119,7 +119,7 @@ class JournalStatus:
 
     async def _take_back(self, number: int) -> None:
         from console.admin.errors import AdminError
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         try:
             await self.revert(str(number), None)
@@ -128,7 +128,7 @@ class JournalStatus:
 
     async def revert(self, change: str, span: Span | None) -> None:
         """Stage the opposite of a change. Raises CommandError, Refused, AdminError."""
-        from console.commands.past import stage_revert
+        from console.session.journal_changes import stage_revert
 
         if not change.isascii() or not change.isdigit():
             raise CommandError("a change is called by its number", ":history shows them", span)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from console.commands.entities import ACL_TYPES
-from console.commands.unparse import subject_text
+from console.language.arguments import ACL_TYPES
 from console.language.quoting import quote, quote_beside_equals, quoted
 from console.language.sensitive import looks_sensitive
+from console.language.unparse import subject_text
 from console.model.acl import Acl
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.codes import BROKER

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from console.commands.session import Session
+from console.session.session import Session
 
 if TYPE_CHECKING:
     from console.admin.client import AdminClient

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
-from console.commands.events import SessionEvent
 from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.topics import clock
+from console.session.session import SessionEvent
 from console.tui.places import Place
 
 if TYPE_CHECKING:
-    from console.commands.session import Session
+    from console.session.session import Session
     from console.tui.panes.view import View
 
 
@@ -322,7 +322,7 @@ class Reading:
 
     async def _failed(self, error: BaseException) -> bool:
         from console.admin.errors import AdminError, AuthenticationFailed
-        from console.commands.session import Refused
+        from console.session.session import Refused
 
         if isinstance(error, AuthenticationFailed | Refused):
             self._lost(error.failure, final=True)

@@ -10,8 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 
-from console.commands.session import Session
 from console.present.text import Line, Span, clean, fit, plain
+from console.session.session import Session
 from console.tui.text_lines import TextLines, wrap
 from widgets.cells import cell_width
 from widgets.command_bar import BarMode, CommandBar

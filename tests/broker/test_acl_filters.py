@@ -12,7 +12,7 @@ from console.admin.acls import describe_acls
 from console.admin.link import Link
 from console.answers.queries import answer
 from console.answers.results import Table
-from console.commands.grammar import parse
+from console.language.grammar import parse
 from console.language.quoting import quote
 from console.model.acl import Acl, AclFilter
 from console.model.changes import CreateAcls, DeleteAcls, Status

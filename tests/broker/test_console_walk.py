@@ -10,11 +10,11 @@ import pytest
 from console.admin import changes
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.session import Session
 from console.contexts import Context
 from console.contexts.console_settings import ConsoleSettings
 from console.model.changes import AlterQuotas, CreateTopics, NewTopic
 from console.model.quota import QuotaEntity
+from console.session.session import Session
 from console.tui.app import Console
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.request_log import LoggedRequest, Mark

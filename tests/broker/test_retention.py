@@ -16,14 +16,14 @@ from console.admin import cluster as log_dirs
 from console.admin import partitions as list_offsets
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.look import read_again
-from console.commands.retention_estimate import deletions, read_retention
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risks import NAMES
+from console.session.describe_again import read_again
+from console.session.plan_facts import deletions, read_retention
+from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.real_clusters import running
 

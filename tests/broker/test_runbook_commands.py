@@ -11,19 +11,19 @@ import pytest
 from console.admin import acls, configs, quotas, scram, topics
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.grammar import parse
-from console.commands.interpret import to_edits
-from console.commands.needs import needs_of_script
-from console.commands.reading import read_needs
-from console.commands.secret_values import SecretSlot, resolve_secrets
-from console.commands.session import Session
 from console.contexts import Context
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.needs import needs_of_script
+from console.language.secret_values import SecretSlot, resolve_secrets
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan.diff import diff
 from console.plan.risks import NAMES
 from console.plan.runbook import SECRETS, STDIN, Command, runbook
+from console.session.reading import read_needs
+from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, CONFIGS, TOPICS, KafkaCommands
 

@@ -20,12 +20,6 @@ from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.answers.results import Result, to_data
 from console.cli.stale_throttles import read_stale_throttles
-from console.commands import past
-from console.commands.asking import Terminal
-from console.commands.due import take_back
-from console.commands.look import read_again
-from console.commands.past import settle_unfinished, stage_revert
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.journal.history import State
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic
@@ -35,6 +29,12 @@ from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
 from console.plan.risks import NAMES
 from console.plan.stale_throttles import LISTS
+from console.session import journal_changes as past
+from console.session.describe_again import read_again
+from console.session.due import take_back
+from console.session.journal_changes import settle_unfinished, stage_revert
+from console.session.session import Session
+from console.session.terminal_front import Terminal
 from tests.support.changing import applied, overrides
 from tests.support.forked_runs import ForkedRuns
 from tests.support.kafka_cluster import KafkaCluster

@@ -13,7 +13,6 @@ from console.admin.client import AdminClient
 from console.admin.errors import Unsupported
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.commands.session import Session
 from console.contexts import Context
 from console.model.acl import Acl
 from console.model.changes import (
@@ -56,6 +55,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.risks import NAMES
+from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
 from tests.support.changing import overrides, statuses

@@ -23,8 +23,6 @@ from textual.pilot import Pilot
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.commands.asking import Terminal
-from console.commands.session import Session
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context
@@ -36,6 +34,8 @@ from console.embedded.state import ClusterState
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risks import NAMES
+from console.session.session import Session
+from console.session.terminal_front import Terminal
 from console.shell.line import Line
 from console.shell.shell import DONE, FAILED, Shell
 from console.tui.app import Console

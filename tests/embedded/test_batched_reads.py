@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.run import run_script
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.spec import ClusterSpec
@@ -19,6 +18,7 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_name
 from console.model.snapshot import Snapshot, with_acls_of, with_quotas_of
+from console.session.script_runner import run_script
 
 NAMES = ("alice", "bob", "nobody")
 

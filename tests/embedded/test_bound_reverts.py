@@ -13,10 +13,6 @@ import pytest
 from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.applying import ApplyReport
-from console.commands.look import read_again
-from console.commands.past import RevertReport, stage_revert
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic, striped
@@ -26,7 +22,11 @@ from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import topic_resource
 from console.model.secret import Secret
+from console.plan.apply_report import ApplyReport
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
+from console.session.describe_again import read_again
+from console.session.journal_changes import RevertReport, stage_revert
+from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut, CuttingProxy
 

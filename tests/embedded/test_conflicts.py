@@ -13,8 +13,6 @@ import pytest
 from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.look import read_again
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Fault, Meanwhile
@@ -26,8 +24,10 @@ from console.embedded.tables import ABSENT, Change
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
+from console.plan.apply_report import ApplyReport
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
-from console.session.apply_report import ApplyReport
+from console.session.describe_again import read_again
+from console.session.session import Session
 
 TOPICS = ("topic-a", "topic-b", "topic-c")
 USERS = tuple(QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))

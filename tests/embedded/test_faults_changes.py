@@ -15,7 +15,6 @@ from console.admin import topics
 from console.admin.changes import send
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.commands.session import Session
 from console.contexts import Context
 from console.embedded.answers import CONTROLLER_APIS
 from console.embedded.brokers import EmbeddedCluster
@@ -64,6 +63,7 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
+from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy

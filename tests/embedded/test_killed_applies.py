@@ -13,9 +13,6 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands import past
-from console.commands.past import settle_unfinished
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Fault, Meanwhile
@@ -27,6 +24,9 @@ from console.journal.history import Change, State
 from console.model.changes import Status
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
+from console.session import journal_changes as past
+from console.session.journal_changes import settle_unfinished
+from console.session.session import Session
 from tests.support.forked_runs import ForkedRuns
 from tests.support.whole_history import read_history
 

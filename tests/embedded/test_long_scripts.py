@@ -10,9 +10,9 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.run import FAILED, HINTED, UNAPPLIED, run_script
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster, run_in_thread
+from console.session.script_runner import FAILED, HINTED, UNAPPLIED, run_script
 
 FEW, MANY = 500, 2_000
 SPARE = 1.25

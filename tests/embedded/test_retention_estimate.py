@@ -13,15 +13,15 @@ from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.commands.grammar import parse
-from console.commands.run import Runner
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
+from console.language.grammar import parse
 from console.model.config import topic_resource
 from console.model.secret import Secret
+from console.session.script_runner import Runner
+from console.session.session import Session
 
 DAY = 86_400_000
 RECORDS, RECORD, SEGMENT = 10, 400_000, 1_048_576

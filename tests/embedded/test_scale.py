@@ -15,7 +15,6 @@ from textual.pilot import Pilot
 
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
-from console.commands.session import Session
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import ThreadedCluster, run_in_thread
@@ -23,6 +22,7 @@ from console.embedded.request_pipeline import Count
 from console.embedded.scenarios.large import ACLS, TOPICS
 from console.embedded.spec import ClusterSpec
 from console.model.quota import QuotaEntity
+from console.session.session import Session
 from console.tui.app import Console
 
 pytestmark = pytest.mark.slow

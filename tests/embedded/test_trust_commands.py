@@ -17,9 +17,6 @@ import pytest
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.cli import main as cli
-from console.commands.look import read_again
-from console.commands.past import stage_revert
-from console.commands.session import Session
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fail, Fault, Meanwhile
@@ -31,6 +28,9 @@ from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
 from console.plan.reversal import losses
+from console.session.describe_again import read_again
+from console.session.journal_changes import stage_revert
+from console.session.session import Session
 
 ROOT = Path(__file__).parents[2]
 ORDERS = topic_resource("orders")

@@ -15,11 +15,6 @@ from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.commands import past
-from console.commands.look import read_again
-from console.commands.outstanding import outstanding
-from console.commands.past import decide, stage_revert
-from console.commands.session import Refused, Session
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
@@ -32,6 +27,11 @@ from console.model.config import topic_resource
 from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
+from console.session import journal_changes as past
+from console.session.describe_again import read_again
+from console.session.former_changes import former_changes
+from console.session.journal_changes import decide, stage_revert
+from console.session.session import Refused, Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history
@@ -97,7 +97,7 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
 ) -> None:
     number = await held(client, proxy, "5000")
     for _ in range(3):
-        said = "\n".join((await outstanding(session_of(client))).lines)
+        said = "\n".join((await former_changes(session_of(client))).lines)
         assert f"outcome unknown: change {number}" in said
         assert f"kac history --settle {number} applied|not-applied" in said
         assert "not applied:" not in said
@@ -107,10 +107,10 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
     assert f"--settle {number}" in stopped.notes[0]
     await proxy.let_go()
     assert cluster.state.configs[ORDERS] == {RETENTION: "5000"}
-    said = "\n".join((await outstanding(session_of(client))).lines)
+    said = "\n".join((await former_changes(session_of(client))).lines)
     assert f"unfinished: change {number}" in said
     assert await state_of(client, number) is State.APPLIED
-    assert (await outstanding(session_of(client))).lines == (), "what is settled is not told again"
+    assert (await former_changes(session_of(client))).lines == (), "what is settled is not told again"
     session = session_of(client)
     back = await stage_revert(session, number)
     assert [staged.edit for staged in back.staging.added] == [UnsetConfig(ORDERS, RETENTION)]
@@ -129,11 +129,11 @@ async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     session.stage([edit])
     again = await session.apply()
     assert again.ok
-    assert "outcome unknown: change 1" in "\n".join((await outstanding(session_of(client))).lines)
+    assert "outcome unknown: change 1" in "\n".join((await former_changes(session_of(client))).lines)
     assert await state_of(client, first) is State.UNKNOWN
     assert await decide(session_of(client), first, Status.NOT_APPLIED, "the proxy was restarted") == 1
     assert await state_of(client, first) is State.NOT_APPLIED
-    assert (await outstanding(session_of(client))).lines == ()
+    assert (await former_changes(session_of(client))).lines == ()
     change = (await read_history(session_of(client))).changes[first]
     assert change.decided[0].why == "the proxy was restarted"
     assert change.decided[0].who.principal == "ANONYMOUS"

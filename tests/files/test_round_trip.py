@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.files.comparing import compare
+from console.files.compare import compare
 from console.files.reading import Read, take
 from console.files.wanted import HIDDEN, Wanted, WantedTopic
 from console.files.writing import yaml_text

@@ -15,7 +15,6 @@ import pytest
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
-from console.commands.session import Session
 from console.contexts import Context
 from console.history.journals import read_journals
 from console.history.store import Lake
@@ -44,6 +43,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.risks import NAMES
+from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

@@ -16,7 +16,6 @@ from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
-from console.commands.session import Session
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.tables import Partition, Topic
@@ -33,6 +32,7 @@ from console.plan.values import canonical, same_value
 from console.present.header import _release_order
 from console.present.topics import min_isr
 from console.present.values import config_value, key_unit
+from console.session.session import Session
 from console.tui.app import Console
 from tests.hostile.cluster import HostileCluster
 from tests.hostile.limited import died_of_a_signal, run_kac

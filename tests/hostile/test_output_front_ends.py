@@ -21,17 +21,17 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli.main import run
-from console.commands.completion import complete
-from console.commands.grammar import parse
-from console.commands.history_file import HistoryFile
-from console.commands.session import Session
-from console.commands.snapshot import read_everything
 from console.contexts import Context
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import parse_bootstrap
 from console.embedded.spec import ClusterSpec, SaslSpec
+from console.language.completion import complete
+from console.language.grammar import parse
 from console.model.secret import Secret
+from console.session.command_history import CommandHistory
+from console.session.session import Session
+from console.session.snapshot import read_everything
 from console.shell.line import Line
 from console.shell.shell import Shell
 from console.tui.app import Console
@@ -77,7 +77,7 @@ async def test_the_shell_draws_nothing_that_acts(
                 lambda _: session,
                 Given([session.context]),
                 lambda completer, toolbar: Line(
-                    completer, toolbar, history=HistoryFile(tmp_path / "commands"), input=keys, output=output
+                    completer, toolbar, history=CommandHistory(tmp_path / "commands"), input=keys, output=output
                 ),
             )
             # Pasted, completed, and asked for again from the history.

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.grammar import parse
-from console.commands.unparse import unparse
-from console.commands.verbs import Where
-from console.shell.continued import is_complete, joined
+from console.language.grammar import parse
+from console.language.unparse import unparse
+from console.language.verbs import Where
+from console.shell.line import is_complete, joined
 
 
 @pytest.mark.parametrize(

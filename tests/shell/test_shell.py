@@ -17,16 +17,15 @@ from prompt_toolkit.output import DummyOutput
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.history_file import HistoryFile
-from console.commands.session import Session
 from console.contexts import Context
 from console.contexts.configured import Given
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.faults import Delay, Fault
 from console.embedded.spec import ClusterSpec
 from console.model.config import topic_resource
-from console.shell.completing import ShellCompleter
-from console.shell.line import Line
+from console.session.command_history import CommandHistory
+from console.session.session import Session
+from console.shell.line import Line, ShellCompleter
 from console.shell.shell import DONE, FAILED, UNAPPLIED, Shell
 
 TOPIC = "checkout.orders"
@@ -43,7 +42,7 @@ def cluster() -> Iterator[ThreadedCluster]:
 class Prompt:
     """A shell with a keyboard of its own. history: what it keeps; shell: the shell itself."""
 
-    def __init__(self, shell: Shell, keys: PipeInput, history: HistoryFile) -> None:
+    def __init__(self, shell: Shell, keys: PipeInput, history: CommandHistory) -> None:
         self.shell = shell
         self.history = history
         self._keys = keys
@@ -65,7 +64,7 @@ def prompt(cluster: ThreadedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyP
     client = AdminClient(settings)
     client.start()
     contexts = [Context("here", "test", settings), Context("guarded", "test", settings, read_only=True)]
-    history = HistoryFile(tmp_path / "commands")
+    history = CommandHistory(tmp_path / "commands")
 
     def connect(context: Context) -> Session:
         return Session(client, context, "shell")

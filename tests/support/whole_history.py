@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from console.commands.opening_journal import journal_of
-from console.commands.session import Session
 from console.journal.history import History, history
 from console.journal.records import still_runs
+from console.session.recording import journal_of
+from console.session.session import Session
 
 
 async def read_history(session: Session) -> History:

@@ -14,12 +14,12 @@ from textual.pilot import Pilot
 
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
-from console.commands.session import Session
 from console.contexts.console_settings import ConsoleSettings
 from console.contexts.context import Context, parse_bootstrap
 from console.embedded.brokers import ThreadedCluster
 from console.model.config import CLUSTER_DEFAULT, topic_resource
 from console.model.quota import QuotaEntity
+from console.session.session import Session
 from console.tui.app import Console
 from tests.support.model_cluster import ModelCluster
 from tests.tui.model_client import ModelClient, lag

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from console.commands.outstanding import any_journal
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, UnsetConfig
+from console.session.former_changes import any_journal
 from console.tui.plan_script import script
 from tests.tui.console_app import Driven, cluster, driven
 from tests.tui.model_client import ModelClient

@@ -17,11 +17,11 @@ from textual.binding import Binding, BindingType
 
 from console.admin.client import AdminClient
 from console.cli.demo import context_of
-from console.commands.session import Session
 from console.contexts.configured import Given
 from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.plan.diff import diff
+from console.session.session import Session
 from console.tui.app import PASSING, Console
 from console.tui.bar import TYPING
 

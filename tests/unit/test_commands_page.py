@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from console.cli.manual.language_page import reference
-from console.commands.verbs import VERBS
+from console.language.verbs import VERBS
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 

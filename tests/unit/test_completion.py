@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.candidates import LIMIT
-from console.commands.completion import Completer, complete
-from console.commands.grammar import parse, read
-from console.commands.name_index import NameIndex
-from console.commands.verbs import KINDS, VERBS, Where, verbs_for
+from console.language.candidates import LIMIT
+from console.language.completion import Completer, complete
+from console.language.grammar import parse, read
+from console.language.known_names import NameIndex
+from console.language.verbs import KINDS, VERBS, Where, verbs_for
 from console.model.codes import DYNAMIC_TOPIC_CONFIG
 from console.model.config import ConfigSet, topic_resource
 from console.model.quota import QuotaEntity
@@ -147,7 +147,7 @@ def test_quota_values():
     ["set topic orders retention.ms=1|", "set topic orders max.message.bytes=|", "set user a producer_byte_rate=3|"],
 )
 def test_every_value_that_is_offered_can_be_set(text):
-    from console.commands.interpret import to_edits
+    from console.language.interpret import to_edits
 
     snapshot = replace(SNAPSHOT, topics=SNAPSHOT.topics)
     assert texts(text)

@@ -1,8 +1,8 @@
 import pytest
 
-from console.commands.errors import ParseError
-from console.commands.grammar import parse
-from console.commands.statements import (
+from console.language.errors import ParseError
+from console.language.grammar import parse
+from console.language.statements import (
     Access,
     Alter,
     Apply,
@@ -26,8 +26,8 @@ from console.commands.statements import (
     Unset,
     View,
 )
-from console.commands.unparse import unparse
-from console.commands.verbs import KINDS, VERBS, Where, verbs_for
+from console.language.unparse import unparse
+from console.language.verbs import KINDS, VERBS, Where, verbs_for
 from console.model.codes import AclOperation, AclResourceType, Permission, ScramMechanism
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity

@@ -6,11 +6,12 @@ from dataclasses import fields, is_dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.assignments import COMPARISONS
-from console.commands.change_grammar import OPERATIONS
-from console.commands.errors import ParseError
-from console.commands.grammar import parse, read
-from console.commands.statements import (
+from console.language.arguments import COMPARISONS
+from console.language.change_grammar import OPERATIONS
+from console.language.errors import ParseError
+from console.language.grammar import parse, read
+from console.language.quoting import quote
+from console.language.statements import (
     Access,
     Alter,
     Apply,
@@ -43,10 +44,9 @@ from console.commands.statements import (
     UseContext,
     View,
 )
-from console.commands.unparse import unparse
-from console.commands.verbs import KINDS, PANES, VERBS, Where
-from console.commands.words import NOWHERE, Span, scan
-from console.language.quoting import quote
+from console.language.tokenizer import NOWHERE, Span, scan
+from console.language.unparse import unparse
+from console.language.verbs import KINDS, PANES, VERBS, Where
 from console.model.codes import (
     BROKER_LOGGER,
     CLIENT_METRICS,

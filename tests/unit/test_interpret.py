@@ -2,11 +2,11 @@
 
 import pytest
 
-from console.commands.errors import CommandError
-from console.commands.grammar import parse
-from console.commands.interpret import to_edits
-from console.commands.secret_values import nobody_to_ask, read_secret_file, resolve_secrets, secret_slots
-from console.commands.statements import FromFile
+from console.language.errors import CommandError
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.secret_values import nobody_to_ask, read_secret_file, resolve_secrets, secret_slots
+from console.language.statements import FromFile
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import (

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from console.answers.queries import answer
 from console.answers.results import Column, Row, Table, to_data
 from console.answers.text import render
-from console.commands.errors import CommandError
-from console.commands.filters import BOOLEANS, NUMBERS, glob_test
-from console.commands.grammar import parse
-from console.commands.needs import NOTHING, Needs, needs, needs_of_script
-from console.commands.verbs import KINDS
+from console.language.errors import CommandError
+from console.language.filters import BOOLEANS, NUMBERS, glob_test
+from console.language.grammar import parse
+from console.language.needs import NOTHING, Needs, needs, needs_of_script
+from console.language.verbs import KINDS
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DYNAMIC_BROKER_CONFIG, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.failure import Failure

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.commands.past import opposites
 from console.journal import open_changes
 from console.journal.history import Change, History, State, history, latest_changes
 from console.journal.lines import Numbered, intent_line, note_line, record
@@ -34,6 +33,7 @@ from console.model.journal_lines import Mended, Origin, Request, Sending, Told, 
 from console.model.quota import QuotaEntity
 from console.plan.edits import CreateTopic, Edit, SetConfig, SetQuota, UnsetQuota
 from console.plan.staged import Place, Staged, Was
+from console.session.journal_changes import opposites
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 ALICE = QuotaEntity.of({"user": "alice"})

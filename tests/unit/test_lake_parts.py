@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.answers.lake_tables import LakeFilter, lake_filter, moment
-from console.commands.lake_edits import Cannot, acl_of, align, suggested, undo
-from console.commands.lake_staging import edit_text
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Minute, Pair, Usage
 from console.history.redact import HIDDEN
@@ -23,6 +21,7 @@ from console.plan.edits import AddAcl, DeleteScram, RemoveAcl, SetConfig, SetQuo
 from console.present.lake import BARS, REDACTED, entity_text, sides, spark
 from console.present.lake_rows import plot
 from console.present.text import plain
+from console.session.lake_staging import NoEdit, acl_of, align, edit_text, suggested, undo
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -99,7 +98,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
 )
 def test_what_has_no_undo_says_why(was: Change, why: str) -> None:
     cannot = undo(was)
-    assert isinstance(cannot, Cannot)
+    assert isinstance(cannot, NoEdit)
     assert why in cannot.why
     assert edit_text(cannot) == cannot.why
 
@@ -136,7 +135,7 @@ def test_the_alignment_is_the_majoritys_value_or_none() -> None:
         (odd("cluster", "topic:t", "k", "1", "[hidden]"), "hidden"),
     ):
         cannot = align(row)
-        assert isinstance(cannot, Cannot)
+        assert isinstance(cannot, NoEdit)
         assert why in cannot.why
 
 
@@ -153,8 +152,8 @@ def test_what_is_suggested_is_for_the_pair_itself() -> None:
         QuotaEntity.of({"user": "<default>"}), "producer_byte_rate", 12.0
     )
     assert suggested(used("a", "", 12.0)) == SetQuota(QuotaEntity.of({"user": "a"}), "producer_byte_rate", 12.0)
-    assert isinstance(suggested(used("a", "b", None)), Cannot)
-    assert isinstance(suggested(used(None, "", 12.0)), Cannot)
+    assert isinstance(suggested(used("a", "b", None)), NoEdit)
+    assert isinstance(suggested(used(None, "", 12.0)), NoEdit)
 
 
 def test_words_of_a_filter() -> None:

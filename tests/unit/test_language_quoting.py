@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from console.cli.nouns import noun
 from console.cli.stale_throttles import removal_command as leftover_command
-from console.commands.entities import ACL_TYPES
-from console.commands.grammar import parse
-from console.commands.interpret import to_edits
-from console.commands.lake_staging import edit_text
-from console.commands.statements import Alter, FromFile, List
-from console.commands.unparse import unparse
-from console.commands.verbs import Where
+from console.language.arguments import ACL_TYPES
+from console.language.grammar import parse
+from console.language.interpret import to_edits
 from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
+from console.language.statements import Alter, FromFile, List
+from console.language.unparse import unparse
+from console.language.verbs import Where
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import (
@@ -49,6 +48,7 @@ from console.plan.edits import (
 from console.plan.stale_throttles import LISTS, StaleThrottle
 from console.plan.values import parts_of
 from console.present.text import is_harmless
+from console.session.lake_staging import edit_text
 from console.tui.plan_script import command
 
 INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pygments.token import Comment, Error, Keyword, Literal, Name, Operator, Punctuation, String
 
-from console.commands.lexer import TOKENS, CommandLexer
-from console.commands.reader import Role
-from console.commands.redact import redact
-from console.commands.verbs import Where
+from console.language.lexer import TOKENS, CommandLexer
+from console.language.reader import Role
+from console.language.secret_values import redact
+from console.language.verbs import Where
 from tests.unit.test_grammar_laws import ANY_TEXT
 
 

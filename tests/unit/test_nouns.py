@@ -18,8 +18,8 @@ from console.answers.results import Column, Detail, Row, Table
 from console.cli.main import COMMANDS, command_parser
 from console.cli.noun import OptionsError
 from console.cli.nouns import NAMES, noun
-from console.commands.grammar import parse
-from console.commands.statements import Access, Create, Delete, EditStatement, QueryStatement
+from console.language.grammar import parse
+from console.language.statements import Access, Create, Delete, EditStatement, QueryStatement
 
 SAID = [
     ("topics", "--list", ["list topics"]),

@@ -15,8 +15,8 @@ from console.admin.oauth import _timeout
 from console.cli.kafka_configs.alter import _quota
 from console.cli.kafka_configs.command_line import UsageError
 from console.cli.main import COMMANDS, command_parser
-from console.commands.entities import whole_number
 from console.files.reading import read_files
+from console.language.arguments import whole_number
 from console.model.numbers import decimal_number, is_decimal, is_natural, is_whole, natural_number
 from console.model.yaml_places import FileProblems
 from console.plan.values import DOUBLE, LONG, parse_quota, parse_value, quota_problem

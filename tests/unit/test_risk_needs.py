@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.verbs import VERBS
+from console.language.verbs import VERBS
 from console.model.acl import CLUSTER_NAME, Acl
 from console.model.changes import NewTopic
 from console.model.cluster import Broker, ClusterInfo, Partition, Topic
@@ -257,7 +257,7 @@ ACL_EDITS = st.builds(
 
 
 def read_only_what_is_needed(edits: list[Edit], whole: Snapshot) -> tuple[Snapshot, RiskFacts]:
-    """What `console.session.risk_reading` reads, and what describing the touched again gives."""
+    """What `console.session.plan_facts` reads, and what describing the touched again gives."""
     staged = [Staged(edit, None) for edit in edits]
     needs = risk_needs(staged)
     topics = set(whole.topics) if needs.every_topic else set(needs.topics)

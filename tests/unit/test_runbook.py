@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console.cli.kafka_configs.command_line import parse_added
 from console.contexts.properties import parse_properties
-from console.language.posix import shell_text
+from console.language.quoting import shell_text
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission, ScramMechanism

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from console.commands.history_file import HistoryFile
 from console.embedded import state_file
 from console.lake.spark_session import write_package
 from console.log_file import KEPT, open_log
 from console.safe_files import PRIVATE, SHARED, UntrustedPath, open_private, read_text, write_whole
+from console.session.command_history import CommandHistory
 
 OTHER = 12_345
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
@@ -140,7 +140,7 @@ def test_every_writer_refuses_a_planted_link(tmp_path: Path, victim: Path) -> No
         state_file.write_state(tmp_path / "state", b"x")
     (tmp_path / "state").unlink()
     state_file.write_state(tmp_path / "state", b"x")
-    HistoryFile(tmp_path / "commands").add("list topics")
+    CommandHistory(tmp_path / "commands").add("list topics")
     with pytest.raises(UntrustedPath):
         write_package(tmp_path / "lake.zip")
     (tmp_path / "lake.zip").unlink()
@@ -214,7 +214,7 @@ def test_a_private_file_is_no_pipe(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("loose_umask")
 def test_the_history_of_commands_is_private(tmp_path: Path) -> None:
-    HistoryFile(tmp_path / "kac" / "commands").add("list topics")
+    CommandHistory(tmp_path / "kac" / "commands").add("list topics")
     assert (mode(tmp_path / "kac"), mode(tmp_path / "kac" / "commands")) == (0o700, 0o600)
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.history_file import HistoryFile
-from console.commands.redact import redact
+from console.language.secret_values import redact
 from console.language.sensitive import looks_sensitive
 from console.log_file import open_log
 from console.model.config import broker_resource
 from console.plan.edits import SetConfig
+from console.session.command_history import CommandHistory
 from console.tui.plan_script import command
 
 SECRET = "hunter2"
@@ -64,7 +64,7 @@ def test_the_history_file_holds_no_secret_also_of_former_versions(tmp_path: Path
     path = tmp_path / "kac" / "commands"
     path.parent.mkdir()
     path.write_text("set broker 1 my.token=hunter2\nlist topics\n")
-    history = HistoryFile(path)
+    history = CommandHistory(path)
     assert history.read() == ["set broker 1 my.token=······", "list topics"]
     history.add("scram set a SCRAM-SHA-256 password hunter3")
     assert "hunter3" not in path.read_text()

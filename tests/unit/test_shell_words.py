@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.language.posix import shell_comment, shell_text, shell_word
+from console.language.quoting import shell_comment, shell_text, shell_word
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import ConfigResource, topic_resource

@@ -9,7 +9,6 @@ from random import Random
 
 from hypothesis import given, settings
 
-from console.commands.journaling import _is_secret
 from console.journal.lines import Numbered, intent_line, record
 from console.journal.records import Entry, Intent
 from console.model.changes import Status
@@ -34,6 +33,7 @@ from console.plan.plan import EMPTY, Plan, stage
 from console.plan.reversal import losses, reversal
 from console.plan.settle import verdicts
 from console.plan.staged import UNREAD, Staged
+from console.session.recording import _is_secret
 from tests.support.model_cluster import ModelCluster
 from tests.unit.test_plan_laws import busy_cluster, carry_out, randoms, staged_on
 

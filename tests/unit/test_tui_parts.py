@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.commands.grammar import parse
-from console.commands.history_file import KEPT, HistoryFile
-from console.commands.interpret import to_edits
-from console.commands.verbs import Where
+from console.language.grammar import parse
+from console.language.interpret import to_edits
+from console.language.verbs import Where
 from console.model.config import broker_resource
 from console.model.secret import Secret
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, UpsertScram
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.staged import Staged
 from console.present.text import plain
+from console.session.command_history import KEPT, CommandHistory
 from console.tui import bar as palette
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -176,17 +176,17 @@ def _holds_secret(edit: object) -> bool:
 
 
 def test_commands_are_kept_for_the_next_session_and_for_nobody_else(tmp_path: Path) -> None:
-    file = HistoryFile(tmp_path / "kac" / "commands")
+    file = CommandHistory(tmp_path / "kac" / "commands")
     assert file.read() == []
     file.add("set topic a retention.ms=1d")
     file.add("   ")
     file.add("two\nlines")
-    assert HistoryFile(tmp_path / "kac" / "commands").read() == ["set topic a retention.ms=1d"]
+    assert CommandHistory(tmp_path / "kac" / "commands").read() == ["set topic a retention.ms=1d"]
     assert stat.S_IMODE((tmp_path / "kac" / "commands").stat().st_mode) == 0o600
 
 
 def test_a_long_history_is_cut_to_its_last_half(tmp_path: Path) -> None:
-    file = HistoryFile(tmp_path / "commands")
+    file = CommandHistory(tmp_path / "commands")
     for number in range(KEPT + 1):
         file.add(f"undo {number}")
     kept = file.read()
@@ -197,6 +197,6 @@ def test_a_long_history_is_cut_to_its_last_half(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_history_that_cannot_be_written_is_no_hindrance(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    file = HistoryFile(tmp_path / "kac" / "commands")
+    file = CommandHistory(tmp_path / "kac" / "commands")
     file.add("undo")
     assert file.read() == []

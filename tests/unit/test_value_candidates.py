@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from console.commands.value_candidates import config_candidates, default_of, key_help
+from console.language.candidates import config_candidates, default_of, key_help
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType
 from console.model.config import ConfigEntry, Synonym, topic_resource
 

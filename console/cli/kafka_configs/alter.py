@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from console.cli.kafka_configs.command_line import BROKER_LOGGERS, CLIENTS, IPS, USERS, UsageError
 from console.cli.kafka_configs.describe import quota_filter, read_configs, read_quotas
 from console.cli.kafka_configs.request import QUOTA_TYPES, ConfigsRequest, entity_of, is_int, resource_of
-from console.commands.secret_values import is_sensitive
-from console.commands.session import Refused, Session
-from console.commands.vocabulary import known_entry
+from console.language.secret_values import is_sensitive
+from console.language.vocabulary import known_entry
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan.apply_report import ApplyReport
 from console.plan.edits import (
     ConfigEdit,
     DeleteScram,
@@ -33,7 +33,7 @@ from console.plan.edits import (
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
-from console.session.apply_report import ApplyReport
+from console.session.session import Refused, Session
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
 DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096

@@ -25,20 +25,20 @@ from console.cli.kafka_configs.command_line import (
 )
 from console.cli.kafka_configs.request import ConfigsRequest, request_of
 from console.cli.opening import client_of, context_of, open_log_file
-from console.commands.asking import Asking, Terminal
 from console.language.sensitive import looks_sensitive
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
+from console.session.terminal_front import Asking, Terminal
 from console.terminal import complain, stderr, stdout
 
 if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
-    from console.commands.run import Closing
-    from console.commands.session import Client, Session
     from console.contexts import Context
     from console.model.changes import Outcome
-    from console.session.apply_report import ApplyReport
+    from console.plan.apply_report import ApplyReport
+    from console.session.script_runner import Closing
+    from console.session.session import Client, Session
 
 
 DONE, FAILED = 0, 1
@@ -144,7 +144,7 @@ class ConfigsCommand:
         self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
     ) -> int:
         """What changes something, and what must not be asked of another cluster than the context's."""
-        from console.commands.session import Refused, Session
+        from console.session.session import Refused, Session
 
         session = Session(client, context, "configs")
         try:
@@ -203,9 +203,9 @@ class ConfigsCommand:
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
         """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
         asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
-        from console.commands.terminal_front import TerminalFront, nothing_before
+        from console.plan.apply_report import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
-        from console.session.apply_report import ApplyOptions
+        from console.session.terminal_front import TerminalFront, nothing_before
 
         reports: list[ApplyReport] = []
 

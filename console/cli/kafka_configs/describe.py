@@ -27,8 +27,8 @@ from console.model.failure import Failure
 from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, QuotaValues
 
 if TYPE_CHECKING:
-    from console.commands.session import Client
     from console.model.cluster import ScramCredential
+    from console.session.session import Client
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from console.present.text import is_harmless
 from console.terminal import drawn_on
 
 if TYPE_CHECKING:
-    from console.commands.session import Session
+    from console.session.session import Session
 
 
 class Kind(Enum):
@@ -116,8 +116,8 @@ def _entity(words: Sequence[str], command: str) -> tuple[str, str]:
 def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
     from console.admin.errors import AdminError
     from console.cli.opening import client_of
-    from console.commands.session import Refused, Session
     from console.contexts import ContextError, load, resolve
+    from console.session.session import Refused, Session
 
     given = _connection(words)
     try:

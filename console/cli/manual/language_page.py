@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from console.commands.access import OPERATIONS_OF
-from console.commands.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
+from console.language.interpret import OPERATIONS_OF
+from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.columns import COLUMNS
 from console.terminal import put

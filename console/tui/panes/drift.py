@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from console.commands.lake_edits import CONFIG_TYPES, Cannot, align, config_resource
-from console.commands.lake_staging import Wish, edit_text
 from console.history import entities
 from console.history.reader.queries import SCOPES, drift
 from console.history.reader.rows import Drifted
@@ -14,6 +12,7 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name
 from console.present.text import Cell, Line, clean
+from console.session.lake_staging import CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import bindings
@@ -131,7 +130,7 @@ class DriftView(LakeView[DriftRow]):
 
     def _wish(self, odd: Drifted) -> Wish:
         if odd.cluster_id != self.cluster_id:
-            return Wish(Cannot(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
+            return Wish(NoEdit(f"cluster {clean(odd.cluster_id, 60)} is changed from its own context (:ctx NAME)"))
         return Wish(align(odd), odd.this_value, effective=odd.scope == "broker")
 
     def on_line_view_selected(self, message: RowTable.Selected) -> None:

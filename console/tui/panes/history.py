@@ -6,13 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
-from console.commands.lake_edits import Cannot, undo
-from console.commands.lake_staging import UNKNOWN, Wish, edit_text
-from console.commands.statements import Entity
-from console.commands.unparse import subject_text
 from console.history.entities import DEFAULT, quota_key
 from console.history.reader.queries import PAGE, Wanted, first_look, timeline, with_acls
 from console.history.reader.rows import Change
+from console.language.statements import Entity
+from console.language.unparse import subject_text
 from console.model.codes import BROKER_LOGGER
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -21,6 +19,7 @@ from console.present.failures import how_to_settle
 from console.present.lake_rows import PastRow, change_lines, of_change, of_journal, past_cells
 from console.present.names import resource_word
 from console.present.text import Cell, Line, clean
+from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.panes.view import bindings
@@ -89,8 +88,8 @@ class HistoryView(LakeView[PastRow]):
         """What the journal of this host has of the cluster."""
         from console.admin.errors import AdminError
         from console.answers.history_results import read_history_table
-        from console.commands.session import Refused
         from console.present.failures import failure_text
+        from console.session.session import Refused
 
         lake = self.console.lake
         if not self._journal and not lake.is_missing:
@@ -237,9 +236,9 @@ class HistoryView(LakeView[PastRow]):
         return f"{row.when} {row.what} {row.old} → {row.new} {row.who}" if row else ""
 
 
-def _undo(row: PastRow, change: Change) -> Edit | Cannot:
+def _undo(row: PastRow, change: Change) -> Edit | NoEdit:
     if row.is_first_seen:
-        return Cannot("it was so when the cluster was first looked at: what was before that is not known")
+        return NoEdit("it was so when the cluster was first looked at: what was before that is not known")
     return undo(change)
 
 

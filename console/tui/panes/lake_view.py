@@ -29,9 +29,9 @@ from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
-    from console.commands.lake_staging import Wish
     from console.history.reader.rows import Freshness, Gap
     from console.history.reader.tables import Tables
+    from console.session.lake_staging import Wish
 
 
 # The lake that the panes read: opened beside the screen when the first of them is shown, and anew after each run.
@@ -286,8 +286,8 @@ class LakeView(TableView[Row]):
 
     async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:
         from console.admin.errors import AdminError
-        from console.commands.lake_staging import said, stage_wishes
-        from console.commands.session import Refused
+        from console.session.lake_staging import said, stage_wishes
+        from console.session.session import Refused
 
         try:
             text, meaning = said(await stage_wishes(self.console.session, wishes))

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
-from console.commands.retention_estimate import GOOD_FOR, deletions, read_retention
-from console.commands.unparse import subject_text
+from console.language.unparse import subject_text
 from console.model.changes import Target
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
@@ -22,7 +21,7 @@ from console.plan.edits import Slot
 from console.present.names import plural, target
 from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKey, meaning_of, plan_groups, tally
 from console.present.text import Line
-from console.session.risk_reading import facts_so_far, read_for_risks
+from console.session.plan_facts import RETENTION_GOOD_FOR, deletions, facts_so_far, read_for_risks, read_retention
 from console.tui import keymap
 from console.tui.panes.view import View, bindings
 from console.tui.workers import start
@@ -76,7 +75,7 @@ class PlanView(View):
         await session.read_configs(there)
         if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
             await session.read_quotas()
-        if self.plan.staged and time.monotonic() - self._meant_at > GOOD_FOR:
+        if self.plan.staged and time.monotonic() - self._meant_at > RETENTION_GOOD_FOR:
             self._find_meaning()
 
     def _find_meaning(self) -> None:

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
-from console.commands.lake_edits import suggested
-from console.commands.lake_staging import UNKNOWN, Wish, edit_text
 from console.history.reader.queries import Window, hottest, minutes
 from console.history.reader.rows import Usage
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
@@ -17,6 +15,7 @@ from console.plan.edits import SetQuota
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import plot, usage_cells, usage_lines
 from console.present.text import Cell, Line
+from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import bindings

@@ -1,0 +1,185 @@
+"""Compares two wanted states, and brokers with each other; the differences as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from console.answers.results import Column, Row, Table
+from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic
+from console.model.acl import Acl
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, topic_resource
+from console.model.quota import QuotaEntity
+from console.present import names
+
+# What differs between two wanted states, and between brokers.
+
+Entity = ConfigResource | QuotaEntity | Acl
+
+
+class Difference(NamedTuple):
+    """A key that is not alike. key: ``""`` for an entity that only one side has; left, right: None where that side has
+    none; HIDDEN where it is secret."""
+
+    entity: Entity
+    key: str
+    left: Value | None
+    right: Value | None
+
+
+THERE = "there"
+
+
+def compare(left: Wanted, right: Wanted) -> tuple[Difference, ...]:
+    """Every difference, topics first. Two secrets can't be told apart and count as alike."""
+    return tuple(_all(left, right))
+
+
+def _all(left: Wanted, right: Wanted) -> Iterator[Difference]:
+    for name in sorted({*left.topics, *right.topics}):
+        mine, theirs = _topic(left.topics.get(name)), _topic(right.topics.get(name))
+        yield from differing(topic_resource(name), mine, theirs)
+    for resource in sorted({*left.configs, *right.configs}):
+        yield from differing(resource, left.configs.get(resource, {}), right.configs.get(resource, {}))
+    for entity in sorted({*left.quotas, *right.quotas}, key=repr):
+        yield from differing(entity, _numbers(left.quotas.get(entity, {})), _numbers(right.quotas.get(entity, {})))
+    for acl in sorted(left.acls ^ right.acls):
+        yield Difference(acl, "", THERE if acl in left.acls else None, THERE if acl in right.acls else None)
+
+
+def differing(
+    entity: Entity, left: Mapping[str, Value] | None, right: Mapping[str, Value] | None
+) -> Iterator[Difference]:
+    """The keys that are not alike; one difference where one side lacks the entity."""
+    if left is None or right is None:
+        yield Difference(entity, "", None if left is None else THERE, None if right is None else THERE)
+        return
+    for key in sorted({*left, *right}):
+        mine, theirs = left.get(key), right.get(key)
+        if mine != theirs:
+            yield Difference(entity, key, mine, theirs)
+
+
+def _topic(topic: WantedTopic | None) -> dict[str, Value] | None:
+    if topic is None:
+        return None
+    counts = {"partitions": topic.partitions, "replication": topic.replication}
+    known = {name: str(count) for name, count in counts.items() if count is not None}
+    return {**known, **(topic.configs or {})}
+
+
+def _numbers(limits: Mapping[str, float]) -> dict[str, Value]:
+    return {key: f"{value:.17g}" for key, value in limits.items()}
+
+
+class BrokerRow(NamedTuple):
+    """A key that is not alike on all brokers. values: by broker, None where a broker does not list it; odd: those with
+    another value than most; none where there is no most."""
+
+    key: str
+    values: Mapping[int, Value | None]
+    odd: frozenset[int]
+
+
+PER_BROKER = frozenset(
+    {"broker.id", "node.id", "broker.rack", "advertised.listeners", "listeners", "log.dirs", "log.dir"}
+)
+"""Keys that are each broker's own by nature."""
+
+
+def broker_matrix(sets: Mapping[int, ConfigSet], every: bool = False) -> tuple[BrokerRow, ...]:
+    """The keys in which brokers differ. every: those too that are each broker's own by nature."""
+    keys = sorted({entry.name for entries in sets.values() for entry in entries})
+    rows = []
+    for key in keys:
+        if key in PER_BROKER and not every:
+            continue
+        values = {broker: _value(entries, key) for broker, entries in sorted(sets.items())}
+        if len(set(values.values())) > 1:
+            rows.append(BrokerRow(key, values, _odd(values)))
+    return tuple(rows)
+
+
+def _value(entries: ConfigSet, key: str) -> Value | None:
+    entry = entries.get(key)
+    if entry is None:
+        return None
+    return HIDDEN if entry.hidden else entry.value if entry.value is not None else ""
+
+
+def _odd(values: Mapping[int, Value | None]) -> frozenset[int]:
+    (most, count), *others = Counter(values.values()).most_common()
+    if any(other == count for _, other in others):
+        return frozenset()
+    return frozenset(broker for broker, value in values.items() if value != most)
+
+
+# Differences as tables.
+
+NONE = "–"
+ALIKE = "they are alike"
+ODD = "!"
+
+
+def difference_table(found: Sequence[Difference], left: str, right: str) -> Table:
+    """A row for each key that is not alike. left, right: what the sides are called."""
+    rows = tuple(
+        Row(
+            (names.target(each.entity), each.key, _shown(each.left), _shown(each.right)),
+            {
+                "entity": names.target(each.entity),
+                "key": each.key,
+                "left": _data(each.left),
+                "right": _data(each.right),
+            },
+        )
+        for each in found
+    )
+    columns = (Column("Entity"), Column("Key"), Column(left), Column(right))
+    return Table("differences", columns, rows, empty=ALIKE)
+
+
+def entity_table(left: ConfigSet, right: ConfigSet, left_name: str, right_name: str) -> Table:
+    """The keys in which two entities differ, by what counts for each, with where it comes from."""
+    rows = []
+    for key in sorted({entry.name for entries in (left, right) for entry in entries}):
+        mine, theirs = left.get(key), right.get(key)
+        if _effective(mine) != _effective(theirs):
+            cells = (key, _with_source(mine), _with_source(theirs))
+            rows.append(Row(cells, {"key": key, "left": _entry_data(mine), "right": _entry_data(theirs)}))
+    return Table("differences", (Column("Key"), Column(left_name), Column(right_name)), tuple(rows), empty=ALIKE)
+
+
+def broker_table(rows: Sequence[BrokerRow], brokers: Sequence[int]) -> Table:
+    """Key × broker, the odd ones out marked."""
+    table = []
+    for row in rows:
+        cells = tuple(f"{ODD} {_shown(row.values[b])}" if b in row.odd else _shown(row.values[b]) for b in brokers)
+        data = {str(broker): _data(row.values[broker]) for broker in brokers}
+        table.append(Row((row.key, *cells), {"key": row.key, "values": data, "odd": sorted(row.odd)}))
+    columns = (Column("Key"), *(Column(f"broker {broker}") for broker in brokers))
+    notes = (f"{ODD} has another value than most",) if any(row.odd for row in rows) else ()
+    return Table("differences", columns, tuple(table), empty=ALIKE, notes=notes)
+
+
+def _shown(value: Value | None) -> str:
+    return NONE if value is None else names.HIDDEN if value is HIDDEN else str(value) or '""'
+
+
+def _data(value: Value | None) -> str | None:
+    return None if value is None else "hidden" if value is HIDDEN else str(value)
+
+
+def _effective(entry: ConfigEntry | None) -> tuple[str | None, bool] | None:
+    return None if entry is None else (entry.value, entry.sensitive)
+
+
+def _with_source(entry: ConfigEntry | None) -> str:
+    if entry is None:
+        return NONE
+    return f"{_shown(HIDDEN if entry.hidden else entry.value)} ({names.source(entry.source)})"
+
+
+def _entry_data(entry: ConfigEntry | None) -> dict[str, str | None] | None:
+    return None if entry is None else {"value": entry.value, "source": entry.source.name}

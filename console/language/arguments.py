@@ -1,0 +1,273 @@
+"""The arguments of statements: names, entities, numbers, ``KEY=VALUE``, secrets, patterns and the filters of `list`."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from console.language.quoting import DEFAULT_NAME, ENTITY_WORDS, quote_beside_equals
+from console.language.reader import Expected, Mark, Reader, Role, What
+from console.language.statements import (
+    Asked,
+    Assign,
+    Entity,
+    FieldFilter,
+    FromFile,
+    Glob,
+    Key,
+    Name,
+    SecretSource,
+    Subject,
+)
+from console.language.tokenizer import Word
+from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP, AclResourceType
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.model.numbers import is_natural
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity
+from console.present.text import clean
+
+# The grammar's entities, targets and numbers: ``topic NAME``, ``user NAME client <default>``, ``broker 2``.
+
+INT_MAX = 2**31 - 1
+
+ACL_TYPES = {
+    "topic": AclResourceType(2),
+    "group": AclResourceType(3),
+    "transactional-id": AclResourceType(5),
+    "delegation-token": AclResourceType(6),
+    "user": AclResourceType(7),
+}
+ACL_CLUSTER = AclResourceType(4)
+
+_NAME_OF = {
+    "topic": Expected(What.TOPIC, "the NAME of a topic"),
+    "group": Expected(What.GROUP, "the NAME of a group"),
+    "client-metrics": Expected(What.METRICS, "the NAME of a client metrics subscription"),
+    "ip": Expected(What.IP, "an IP address or <default>"),
+    "client": Expected(What.CLIENT, "a client id or <default>"),
+    "user": Expected(What.USER, "the NAME of a user or <default>"),
+    "broker": Expected(What.BROKER_OR_DEFAULT, "the number of a broker or <default>"),
+    "logger": Expected(What.BROKER, "the number of a broker"),
+}
+
+
+def entity(reader: Reader) -> Entity | None:
+    """An entity, or None where the next word is no entity keyword: then it is the selected one."""
+    first = reader.word
+    keyword = reader.take_keyword(*ENTITY_WORDS, label="an entity (topic, broker, user, …)", what=What.ENTITY)
+    if keyword is None or first is None:
+        return None
+    subject = _subject(reader, keyword)
+    return Entity(subject, reader.span_from(first))
+
+
+def _subject(reader: Reader, keyword: str) -> Subject:
+    match keyword:
+        case "topic":
+            return topic_resource(plain_name(reader, _NAME_OF[keyword], "topics").text or "")
+        case "group":
+            return ConfigResource(GROUP, plain_name(reader, _NAME_OF[keyword], "groups").text or "")
+        case "client-metrics":
+            return ConfigResource(CLIENT_METRICS, plain_name(reader, _NAME_OF[keyword], "client metrics").text or "")
+        case "broker":
+            return _broker(reader)
+        case "logger":
+            word = reader.take(_NAME_OF["logger"])
+            return ConfigResource(BROKER_LOGGER, str(_broker_number(reader, word, "the number of a broker")))
+        case "ip":
+            return QuotaEntity.of({IP: quota_name(reader, "ip")})
+        case "client":
+            return QuotaEntity.of({CLIENT_ID: quota_name(reader, "client")})
+        case _:
+            user = quota_name(reader, "user")
+            if reader.take_keyword("client") is None:
+                return QuotaEntity.of({USER: user})
+            return QuotaEntity.of({USER: user, CLIENT_ID: quota_name(reader, "client")})
+
+
+def plain_name(reader: Reader, expected: Expected, plural: str) -> Name:
+    """A name that has no default beside it: not empty, and not the unquoted ``<default>``."""
+    word = reader.take(expected)
+    if word.is_bare(DEFAULT_NAME):
+        reader.fail(f"{plural} have no {DEFAULT_NAME}", word, f"a name that is spelled so is quoted: '{DEFAULT_NAME}'")
+    if not word.text:
+        reader.fail(f"{expected.label} can't be empty", word)
+    return Name(word.text, reader.span(word))
+
+
+def quota_name(reader: Reader, keyword: str) -> str | None:
+    """The name of a user, client or ip, None for the unquoted ``<default>``."""
+    word = reader.take(_NAME_OF[keyword])
+    if word.is_bare(DEFAULT_NAME):
+        return None
+    if not word.text:
+        reader.fail(f"{_NAME_OF[keyword].label} can't be empty", word)
+    return word.text
+
+
+def _broker(reader: Reader) -> ConfigResource:
+    word = reader.take(_NAME_OF["broker"])
+    if word.is_bare(DEFAULT_NAME):
+        return CLUSTER_DEFAULT
+    return broker_resource(_broker_number(reader, word, _NAME_OF["broker"].label))
+
+
+def _broker_number(reader: Reader, word: Word, label: str) -> int:
+    number = whole_number(word.text)
+    if number is None:
+        reader.fail(f"expected {label}, not {reader.shown(word)}", word)
+    return number
+
+
+def whole_number(text: str, lowest: int = 0, highest: int = INT_MAX) -> int | None:
+    """The number in plain digits within the bounds, None for anything else."""
+    if not is_natural(text):
+        return None
+    number = int(text)
+    return number if lowest <= number <= highest else None
+
+
+def acl_target(reader: Reader) -> tuple[AclResourceType, str | None, bool]:
+    """``cluster``, or a type, a name and whether it is a prefix."""
+    kind = reader.need_keyword("cluster", *ACL_TYPES, label="cluster or TYPE NAME")
+    if kind == "cluster":
+        return ACL_CLUSTER, None, False
+    name = plain_name(reader, Expected(What.ACL_NAME, f"the NAME of a {kind}, or *", detail=kind), "ACLs")
+    prefixed = reader.take_keyword("prefixed") is not None
+    return ACL_TYPES[kind], name.text, prefixed
+
+
+def named(reader: Reader, expected: Expected, role: Role = Role.NAME, *, may_be_empty: bool = False) -> str:
+    """A word that must not be the unquoted ``<default>``, nor empty unless that may be."""
+    word = reader.take(expected, role)
+    if word.is_bare(DEFAULT_NAME):
+        reader.fail(
+            f"expected {expected.label}, not {DEFAULT_NAME}", word, f"a name spelled so is quoted: '{DEFAULT_NAME}'"
+        )
+    if not word.text and not may_be_empty:
+        reader.fail(f"{expected.label} can't be empty", word)
+    return word.text
+
+
+# ``KEY=VALUE``, secrets and patterns: what the grammar makes of single words.
+
+SECRET_LABEL = "@FILE or ?"  # noqa: S105  # a usage text
+_GLOB_SPECIAL = "*?["
+
+
+def key_of(reader: Reader, word: Word) -> Key:
+    """The key that a word is."""
+    return Key(word.text, not word.bare, reader.span(word))
+
+
+def assign(reader: Reader, subject: Subject | None, what: What = What.ASSIGN, detail: str = "") -> Assign:
+    """One ``KEY=VALUE``; the value may be a secret's source."""
+    word, key, value = reader.take_pair(Expected(what, "KEY=VALUE", subject=subject, detail=detail))
+    source = secret_source(reader, value)
+    return Assign(
+        key_of(reader, key), source if source is not None else value.text, reader.span(word), reader.span(value)
+    )
+
+
+def secret_source(reader: Reader, value: Word) -> SecretSource | None:
+    """What ``@FILE`` or ``?`` stands for; None where the value is a value."""
+    if value.is_bare("?"):
+        return Asked()
+    if value.first_bare != "@":
+        return None
+    path = value.without_first().text
+    if not path:
+        reader.fail("the name of a file is missing after '@'", value, "a value that begins with @ is quoted: '@…'")
+    return FromFile(path)
+
+
+def need_secret(reader: Reader, key: Word, value: Word) -> SecretSource:
+    """A secret's source; a bare value is refused without being repeated."""
+    source = secret_source(reader, value)
+    if source is not None:
+        return source
+    bare_secret(reader, key, value)
+
+
+def bare_secret(reader: Reader, key: Word, value: Word) -> NoReturn:
+    """Raise ParseError for a secret that stands in the text."""
+    where = value if value.end > value.start else key
+    name = quote_beside_equals(key.text)
+    reader.fail(
+        f"{name} is a secret and is never written out", where, f"write {name}=@FILE, or {name}=? to be asked, hidden"
+    )
+
+
+def pattern(word: Word) -> str | None:
+    """The word as an `fnmatch` pattern in which quoted characters stand for themselves; None for ``<default>``."""
+    if word.is_bare(DEFAULT_NAME):
+        return None
+    return "".join(piece.text if not piece.quote else literal_pattern(piece.text) for piece in word.pieces)
+
+
+def literal_pattern(text: str) -> str:
+    """A pattern that matches exactly this text."""
+    return "".join(f"[{char}]" if char in _GLOB_SPECIAL else char for char in text)
+
+
+def list_filter(reader: Reader, kind: str) -> Glob | FieldFilter:
+    """A glob over names, or a comparison of a column: ``KEY=VALUE``, ``KEY!=VALUE``, ``KEY>N``, ``KEY>=N``, ``KEY<N``,
+    ``KEY<=N``."""
+    expected = Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind)
+    word = reader.word
+    found = _compared(word) if word is not None else None
+    if word is None or found is None:
+        if word is not None and word.bare and word.text in _JOINING and any(map(_compared, reader.raw.words)):
+            reader.fail(hint="all filters have to hold; only a space stands between them")
+        word = reader.take(expected, Role.NAME)
+        return Glob(pattern(word), reader.span(word))
+    key, operator, value = found
+    if not key.text:
+        hint = "no spaces around it: KEY>N" if operator[0] in "<>!" else ""
+        reader.fail(f"the key is missing before '{operator}' (KEY=VALUE)", hint=hint)
+    doubled = value.first_bare != "" and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME)
+    if operator not in COMPARISONS or doubled:
+        _wrong_comparison(reader, key, operator, value)
+    reader.take(expected, role=None)
+    reader.mark(key, Role.KEY)
+    reader.marks.append(Mark(key.end, key.end + len(operator), Role.OPERATOR))
+    reader.mark(value, Role.VALUE)
+    return FieldFilter(key.text, pattern(value), operator, reader.span(word))
+
+
+COMPARISONS = ("=", "!=", ">", ">=", "<", "<=")
+"""The comparisons of a list's filters."""
+_OPERATORS = "=<>!~"
+_JOINING = ("and", "or", "where", "not", "with")
+_MEANT = {"=>": ">=", "=<": "<=", "==": "=", "=!": "!=", "<>": "!=", "!": "!=", "><": "!="}
+
+
+def _compared(word: Word) -> tuple[Word, str, Word] | None:
+    """A word as key, operator and value; None for one without an operator, and for ``<default>``."""
+    if word.is_bare(DEFAULT_NAME):
+        return None
+    best: tuple[Word, str, Word] | None = None
+    for character in _OPERATORS:
+        pair = word.split(character)
+        # `!` is an operator only together with what follows: globs have it too (`[!ab]*`).
+        if pair is None or (character == "!" and pair[1].first_bare not in ("=", "~")):
+            continue
+        if best is None or pair[0].end < best[0].end:
+            best = (pair[0], character, pair[1])
+    if best is None:
+        return None
+    key, operator, value = best
+    if operator in "<>!" and value.first_bare == "=":
+        operator, value = f"{operator}=", value.without_first()
+    return key, operator, value
+
+
+def _wrong_comparison(reader: Reader, key: Word, operator: str, value: Word) -> NoReturn:
+    """Raise ParseError for a comparison that the language has not, with the one that is meant."""
+    while value.first_bare and value.first_bare in _OPERATORS and not value.is_bare(DEFAULT_NAME):
+        operator, value = operator + value.first_bare, value.without_first()
+    if "~" in operator:
+        hint = "there are no regular expressions; KEY=GLOB takes *, ? and [ab]"
+    else:
+        meant = f"{key.text}{_MEANT.get(operator, '=')}{value.text or 'VALUE'}"
+        hint = f"write {clean(meant, 80)}; a value that begins with {operator[-1]} is quoted"
+    reader.fail(f"'{operator}' is no comparison; there are {', '.join(COMPARISONS)}", hint=hint)

@@ -1,0 +1,326 @@
+"""Candidates of a completion: their form, how typed text selects them, and the legal values of a key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from console.language.vocabulary import base_key
+from console.model.codes import BROKER_LOGGER, DEFAULT_CONFIG, ConfigType
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.inheritance import in_terms_of
+from console.model.quota import QuotaValues
+from console.plan.amounts import SIZES, TIMES, Unit, quota, unit_of
+from console.plan.values import LIST, parse_quota, parse_value
+from console.present.configs import plain_text
+from console.present.values import config_value
+from widgets.cells import ELLIPSIS
+
+# Ways to go on, and how they are chosen by what was typed.
+
+LIMIT = 60
+"""Candidates that anybody would look through."""
+
+
+class Form(Enum):
+    """How a candidate goes into the text."""
+
+    NAME = "name"
+    """As one word that stands for exactly it, quoted where it has to be."""
+    GLOB = "glob"
+    """The same where a pattern may stand."""
+    KEY = "key"
+    """With ``=`` behind it."""
+    BARE = "bare"
+    """As it is: a keyword, ``<default>``."""
+
+
+class Candidate(NamedTuple):
+    """A text that can stand at a place, what stands beside it in a list, and a line of help."""
+
+    text: str
+    meta: str = ""
+    help: str = ""
+    form: Form = Form.NAME
+
+
+class Completion(NamedTuple):
+    """A way to go on: `text`, quoted where it has to be, goes where ``[start, end)`` stands.
+
+    display: the text for a list, harmless; meta: what stands beside it there; help: a line on it.
+    """
+
+    start: int
+    end: int
+    text: str
+    display: str = ""
+    meta: str = ""
+    help: str = ""
+
+
+def matching(candidates: Iterable[Candidate], typed: str) -> list[Candidate]:
+    """Those that begin with what was typed, then those that hold it, then those with its letters in order; each in
+    the order they came."""
+    folded = typed.casefold()
+    if not folded:
+        return list(candidates)
+    ranked = [(rank, place, c) for place, c in enumerate(candidates) if (rank := _rank(c.text.casefold(), folded)) < 3]
+    # Letters in order match nearly anything; they are a help only where nothing else is found.
+    best = min((rank for rank, _, _ in ranked), default=3)
+    return [candidate for rank, _, candidate in sorted(ranked) if rank < 2 or best == 2]
+
+
+def _rank(text: str, typed: str) -> int:
+    if text.startswith(typed):
+        return 0
+    if typed in text:
+        return 1
+    letters = iter(text)
+    return 2 if len(typed) > 1 and all(letter in letters for letter in typed) else 3
+
+
+# Legal values of keys whose documentation lists them, and samples for those that count something.
+#
+# Sources: TopicConfig, GroupConfig, BrokerSecurityConfigs, SslConfigs and QuotaConfig of Apache Kafka 3.9 to 4.3.
+
+_POLICIES = {"compact": "keep the latest value of each key", "delete": "drop old segments"}
+_COMPRESSION = {
+    "producer": "as the producer sent it",
+    "uncompressed": "",
+    "zstd": "",
+    "lz4": "",
+    "snappy": "",
+    "gzip": "",
+}
+_TIMESTAMPS = {"CreateTime": "as the producer says", "LogAppendTime": "as the broker's clock says"}
+_STORES = {"JKS": "", "PKCS12": "", "PEM": ""}
+_MECHANISMS = {"SCRAM-SHA-512": "", "SCRAM-SHA-256": "", "PLAIN": "", "OAUTHBEARER": "", "GSSAPI": "Kerberos"}
+_TLS = {"TLSv1.3": "", "TLSv1.2": ""}
+_THROTTLED = {"*": "all replicas of the topic"}
+
+VALUES: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "cleanup.policy": _POLICIES,
+        "log.cleanup.policy": _POLICIES,
+        "compression.type": _COMPRESSION,
+        "message.timestamp.type": _TIMESTAMPS,
+        "log.message.timestamp.type": _TIMESTAMPS,
+        "leader.replication.throttled.replicas": _THROTTLED,
+        "follower.replication.throttled.replicas": _THROTTLED,
+        "share.auto.offset.reset": {"earliest": "", "latest": "", "by_duration:PT1H": "an hour back"},
+        "share.isolation.level": {"read_uncommitted": "", "read_committed": ""},
+        "group.consumer.migration.policy": {"bidirectional": "", "upgrade": "", "downgrade": "", "disabled": ""},
+        "ssl.client.auth": {"required": "", "requested": "", "none": ""},
+        "ssl.keystore.type": _STORES,
+        "ssl.truststore.type": _STORES,
+        "ssl.protocol": _TLS,
+        "ssl.enabled.protocols": _TLS,
+        "ssl.endpoint.identification.algorithm": {
+            "https": "host names are verified",
+            "": "host names are not verified",
+        },
+        "sasl.enabled.mechanisms": _MECHANISMS,
+        "sasl.mechanism.inter.broker.protocol": _MECHANISMS,
+    }
+)
+"""Key (without a listener's prefix) -> value -> what it means, where its name does not say."""
+
+LEVELS: Mapping[str, str] = MappingProxyType(dict.fromkeys(("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"), ""))
+
+SAMPLES: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
+    {
+        Unit.MILLISECONDS: ("1d", "7d", "30d", "12h", "1h", "30min", "30s"),
+        Unit.SECONDS: ("1d", "1h", "30min", "30s"),
+        Unit.MINUTES: ("7d", "1d", "12h", "1h"),
+        Unit.HOURS: ("30d", "7d", "1d"),
+        Unit.BYTES: ("1MiB", "16MiB", "128MiB", "1GiB", "10GiB", "100GiB"),
+        Unit.BYTES_PER_SECOND: ("1MB/s", "10MB/s", "100MB/s"),
+    }
+)
+"""What to begin with, by what a key counts."""
+
+UNITS: Mapping[Unit, tuple[str, ...]] = MappingProxyType(
+    {
+        Unit.MILLISECONDS: ("d", "h", "min", "s", "ms"),
+        Unit.SECONDS: ("d", "h", "min", "s"),
+        Unit.MINUTES: ("d", "h", "min"),
+        Unit.HOURS: ("d", "h"),
+        Unit.BYTES: ("GiB", "MiB", "KiB", "GB", "MB", "kB"),
+        Unit.BYTES_PER_SECOND: ("MB/s", "GB/s", "kB/s", "MiB/s", "GiB/s", "KiB/s"),
+    }
+)
+"""The units to offer behind a number."""
+
+SHORT: Mapping[Unit, str] = MappingProxyType(
+    {
+        Unit.NONE: "",
+        Unit.MILLISECONDS: "ms",
+        Unit.SECONDS: "s",
+        Unit.MINUTES: "min",
+        Unit.HOURS: "h",
+        Unit.BYTES: "bytes",
+        Unit.BYTES_PER_SECOND: "bytes/s",
+    }
+)
+
+QUOTA_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "producer_byte_rate": SAMPLES[Unit.BYTES_PER_SECOND],
+        "consumer_byte_rate": SAMPLES[Unit.BYTES_PER_SECOND],
+        "request_percentage": ("50%", "100%", "200%"),
+        "controller_mutation_rate": ("5/s", "10/s", "50/s"),
+        "connection_creation_rate": ("10/s", "20/s", "100/s"),
+    }
+)
+
+QUOTA_HELP: Mapping[str, str] = MappingProxyType(
+    {
+        "producer_byte_rate": "bytes per second that may be produced to each broker",
+        "consumer_byte_rate": "bytes per second that may be fetched from each broker",
+        "request_percentage": "percent of the time of one request thread, on each broker",
+        "controller_mutation_rate": "partitions created or deleted per second, through the controller",
+        "connection_creation_rate": "new connections per second to each broker",
+    }
+)
+
+CREATE_HELP: Mapping[str, str] = MappingProxyType(
+    {
+        "partitions": "how many; left out: the cluster's num.partitions",
+        "replication": "copies of each partition; left out: the cluster's default.replication.factor",
+        "assign": "brokers of each partition, for example 1:2,2:3; instead of partitions and replication",
+        "timeout": "how long the brokers may take, for example 30s",
+    }
+)
+
+
+# Values to offer for a key: what is legal, with what it means, and which of them holds now or is the default.
+
+BOOLEAN = ConfigType(1)
+_BEGINNING = 400
+"""Characters of the documentation that hold its first sentence."""
+_NUMBER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([A-Za-z/]*)")
+_IN_MS = {Unit.MILLISECONDS: 1, Unit.SECONDS: 1_000, Unit.MINUTES: 60_000, Unit.HOURS: 3_600_000}
+
+
+@lru_cache(maxsize=4096)
+def first_sentence(html: str) -> str:
+    """The first sentence of a key's documentation, as plain text."""
+    paragraphs = plain_text(html[:_BEGINNING])
+    sentence, stop, _ = paragraphs[0].partition(". ") if paragraphs else ("", "", "")
+    if stop:
+        return sentence + "."
+    return sentence.partition(" <")[0] + ELLIPSIS if len(html) > _BEGINNING else sentence
+
+
+def key_help(entry: ConfigEntry | None, key: str, html: str) -> str:
+    """``long, ms, default 7 d. How long a log is kept…``: what decides comes before what may be cut off."""
+    default = default_of(entry)
+    words = (
+        entry.type.name.lower() if entry is not None and entry.type.known else "",
+        SHORT[unit_of(key)],
+        f"default {config_value(key, default) or default}" if default else "",
+    )
+    facts = ", ".join(word for word in words if word)
+    return f"{facts}. {first_sentence(html)}".strip(". ") + "." if facts or html else ""
+
+
+def default_of(entry: ConfigEntry | None) -> str | None:
+    """Kafka's own default of a key, in the key's own unit, as far as the broker tells it."""
+    if entry is None:
+        return None
+    if entry.is_default:
+        return entry.value
+    told = (synonym for synonym in entry.synonyms if synonym.source == DEFAULT_CONFIG)
+    return next((in_terms_of(entry.name, synonym.name, synonym.value) for synonym in told), None)
+
+
+def config_candidates(
+    target: ConfigResource | None, key: str, entry: ConfigEntry | None, typed: str, help_: str
+) -> Iterator[Candidate]:
+    """Values for a config's key. typed: what of the value stands there already."""
+    now = entry.value if entry is not None else None
+    default = default_of(entry)
+    unit = unit_of(key)
+    if entry is not None and entry.sensitive:
+        yield Candidate("?", "asked for, hidden", help_, Form.BARE)
+        yield Candidate("@", "read from a file", help_, Form.BARE)
+        return
+    fixed = LEVELS if target is not None and target.type == BROKER_LOGGER else VALUES.get(base_key(key))
+    if fixed is None and entry is not None and entry.type == BOOLEAN:
+        fixed = {"true": "", "false": ""}
+    if fixed is not None:
+        for value, meaning in fixed.items():
+            yield Candidate(value, _meta(meaning, value, now, default), help_)
+        return
+    type_ = entry.type if entry is not None else ConfigType(0)
+    if type_ == LIST:
+        for item in dict.fromkeys((now or "").split(",") + (default or "").split(",")):
+            if item:
+                yield Candidate(item, "", help_)
+        return
+    unlimited = "-1" if base_key(key).endswith(("retention.ms", "retention.bytes")) else None
+    for text in _amounts(unit, typed, (now, default, unlimited)):
+        try:
+            value = parse_value(key, type_, text)
+        except ValueError:
+            continue
+        meaning = f"{value} {SHORT[unit]}" if value != text else config_value(key, value)
+        yield Candidate(text, _meta(meaning, value, now, default), help_)
+
+
+def _meta(meaning: str, value: str, now: str | None, default: str | None) -> str:
+    marks = ("now" if value == now else "", "default" if value == default else "")
+    return "  ".join(part for part in (meaning, *marks) if part)
+
+
+def _amounts(unit: Unit, typed: str, known: Iterable[str | None]) -> Iterator[str]:
+    """The number that was typed with each unit, the values that are known, samples."""
+    texts: list[str] = []
+    number = _NUMBER.fullmatch(typed)
+    if number is not None:
+        letters = number[2].casefold()
+        texts += [number[1] + name for name in UNITS.get(unit, ()) if name.casefold().startswith(letters)]
+    texts += [spelled(unit, value) for value in known if value]
+    if number is None or not typed:
+        texts += SAMPLES.get(unit, ())
+    yield from dict.fromkeys(texts)
+
+
+def spelled(unit: Unit, value: str) -> str:
+    """A value in the largest unit that is exact, as an operator would type it; as it is where there is none."""
+    if not value.isascii() or not value.isdigit() or len(value) > 19 or int(value) == 0:
+        return value
+    count = int(value)
+    if unit.is_time:
+        milliseconds = count * _IN_MS[unit]
+        return next(
+            (f"{milliseconds // TIMES[name]}{name}" for name in UNITS[unit] if milliseconds % TIMES[name] == 0), value
+        )
+    for name in UNITS.get(unit, ()):
+        size = SIZES[name.casefold().removesuffix("/s")]
+        if count % size == 0:
+            return f"{count // size}{name}"
+    return value
+
+
+def quota_candidates(key: str, values: QuotaValues, typed: str) -> Iterator[Candidate]:
+    """Values for a quota's key."""
+    now = values.get(key)
+    texts: list[str] = []
+    number = _NUMBER.fullmatch(typed)
+    if key.endswith("byte_rate"):
+        texts += list(_amounts(Unit.BYTES_PER_SECOND, typed, (str(int(now)) if now is not None else None,)))
+    elif number is not None:
+        texts += [number[1] + QUOTA_SAMPLES[key][0].lstrip("0123456789")]
+    texts += [sample for sample in QUOTA_SAMPLES.get(key, ()) if sample.startswith(typed)]
+    for text in dict.fromkeys(texts):
+        try:
+            value = parse_quota(key, text)
+        except ValueError:
+            continue
+        meta = _meta(quota(key, value) if not text.endswith("/s") else f"{value:.0f}", str(value), str(now), None)
+        yield Candidate(text, meta, QUOTA_HELP.get(key, ""))

@@ -1,0 +1,219 @@
+"""The grammar of statements that change topics, ACLs and SCRAM credentials."""
+
+from __future__ import annotations
+
+from console.language.arguments import (
+    SECRET_LABEL,
+    acl_target,
+    key_of,
+    named,
+    need_secret,
+    plain_name,
+    secret_source,
+    whole_number,
+)
+from console.language.reader import Expected, Reader, Role, What
+from console.language.statements import Access, Assign, Create, Delete, Grow, ScramDelete, ScramSet, SecretSource
+from console.language.tokenizer import Word
+from console.model.codes import AclOperation, Permission, ScramMechanism
+from console.model.config import topic_resource
+from console.plan.amounts import LONGEST_MS, parse_duration
+
+REPLICATION_MAX = 2**15 - 1
+MECHANISMS = tuple(ScramMechanism(number).label for number in ScramMechanism.NAMES)
+OPERATIONS = tuple(name for name in AclOperation.NAMES.values() if name != "ANY")
+CREATE_KEYS = ("partitions", "replication", "assign", "timeout")
+
+_NEW_TOPIC = Expected(What.TOPIC, "the NAME of the topic", detail="new")
+_TOPIC = Expected(What.TOPIC, "the NAME of the topic")
+
+
+def create(reader: Reader) -> Create:
+    """``create topic NAME assign {assign}``."""
+    reader.need_keyword("topic")
+    name = plain_name(reader, _NEW_TOPIC, "topics")
+    numbers: dict[str, int] = {}
+    assignments: tuple[tuple[int, ...], ...] = ()
+    configs: list[Assign] = []
+    taken: dict[str, Word] = {}
+    expected = Expected(
+        What.CREATE_ASSIGN,
+        "partitions=, replication=, assign=, timeout= or a config's KEY=VALUE",
+        subject=topic_resource(name.text or ""),
+    )
+    while not reader.ended or not (taken or configs):
+        word, key, value = reader.take_pair(expected)
+        if not key.bare or key.text not in CREATE_KEYS:
+            source = secret_source(reader, value)
+            given = source if source is not None else value.text
+            configs.append(Assign(key_of(reader, key), given, reader.span(word), reader.span(value)))
+            continue
+        if key.text in taken:
+            reader.fail(f"{key.text}= stands twice", word)
+        taken[key.text] = word
+        if key.text == "assign":
+            assignments = _assignments(reader, value)
+        elif key.text == "timeout":
+            numbers["timeout"] = _timeout(reader, value)
+        else:
+            numbers[key.text] = _count(reader, key, value, REPLICATION_MAX if key.text == "replication" else 2**31 - 1)
+    if "assign" in taken:
+        for other in ("partitions", "replication"):
+            if other in taken:
+                reader.fail(f"assign= names each partition's brokers, so {other}= can't stand beside it", taken[other])
+    return Create(
+        name,
+        numbers.get("partitions", -1),
+        numbers.get("replication", -1),
+        assignments,
+        numbers.get("timeout"),
+        tuple(configs),
+    )
+
+
+def _count(reader: Reader, key: Word, value: Word, highest: int) -> int:
+    number = whole_number(value.text, 1, highest)
+    if number is None:
+        where = value if value.end > value.start else key
+        reader.fail(f"{key.text}= takes a whole number from 1 to {highest:,}", where)
+    return number
+
+
+def _timeout(reader: Reader, value: Word) -> int:
+    try:
+        milliseconds = parse_duration(value.text)
+    except ValueError as error:
+        reader.fail(f"timeout=: {error}", value)
+    if milliseconds > LONGEST_MS:
+        reader.fail("timeout= is at most 24d", value)
+    return milliseconds
+
+
+def _assignments(reader: Reader, value: Word) -> tuple[tuple[int, ...], ...]:
+    partitions = []
+    for number, part in enumerate(value.text.split(",")):
+        brokers = [whole_number(broker) for broker in part.split(":")]
+        if None in brokers:
+            reader.fail(
+                "assign= takes broker numbers, ':' between replicas and ',' between partitions",
+                value,
+                "for example assign=1:2,2:3: partition 0 on brokers 1 and 2, its preferred leader 1",
+            )
+        replicas = tuple(broker for broker in brokers if broker is not None)
+        if len(set(replicas)) < len(replicas):
+            reader.fail(f"assign= names a broker twice for partition {number}", value)
+        partitions.append(replicas)
+    return tuple(partitions)
+
+
+def grow(reader: Reader) -> Grow:
+    """``grow topic NAME partitions=N``."""
+    reader.need_keyword("topic")
+    name = plain_name(reader, _TOPIC, "topics")
+    expected = Expected(What.GROW_ASSIGN, "partitions=N", ("partitions=",), subject=topic_resource(name.text or ""))
+    word, key, value = reader.take_pair(expected, "partitions=N")
+    if not key.is_bare("partitions"):
+        reader.fail(f"expected partitions=N, not {reader.shown(word)}", word)
+    return Grow(name, _count(reader, key, value, 2**31 - 1))
+
+
+def delete(reader: Reader) -> Delete:
+    """``delete topic NAME``."""
+    reader.need_keyword("topic")
+    return Delete(plain_name(reader, _TOPIC, "topics"))
+
+
+def access(reader: Reader, verb: str) -> Access:
+    """``allow``, ``deny``, ``revoke allow`` and ``revoke deny``."""
+    revoke = verb == "revoke"
+    word = reader.need_keyword("allow", "deny") if revoke else verb
+    principal = _principal(reader)
+    operations, operations_word = _operations(reader)
+    reader.need_keyword("on")
+    resource_type, resource_name, prefixed = acl_target(reader)
+    host = "*"
+    if reader.take_keyword("from") is not None:
+        host = named(reader, Expected(What.HOST, "an address"))
+    return Access(
+        revoke,
+        Permission.parse(word),
+        principal,
+        operations,
+        resource_type,
+        resource_name,
+        prefixed,
+        host,
+        operations_span=reader.span(operations_word),
+    )
+
+
+def _principal(reader: Reader) -> str:
+    expected = Expected(What.PRINCIPAL, "a principal such as User:alice")
+    word = reader.take(expected)
+    kind, colon, _ = word.text.partition(":")
+    if not kind or not colon:
+        hint = f"did you mean 'User:{word.text}'?" if word.text.isidentifier() else ""
+        reader.fail(f"{reader.shown(word)} is no principal: a type, a colon and a name", word, hint)
+    return word.text
+
+
+def _operations(reader: Reader) -> tuple[tuple[AclOperation, ...], Word]:
+    """Operations parted by commas, in one word."""
+    word = reader.take(Expected(What.OPERATIONS, "operations such as READ,WRITE"), role=None)
+    operations: list[AclOperation] = []
+    for name in word.text.split(","):
+        try:
+            operation = AclOperation.parse(name)
+        except ValueError:
+            operation = AclOperation(1)
+        if operation.name not in OPERATIONS:
+            _unknown_operation(reader, word, name)
+        if operation not in operations:
+            operations.append(operation)
+    reader.mark(word, Role.VALUE)
+    return tuple(operations), word
+
+
+def _unknown_operation(reader: Reader, word: Word, name: str) -> None:
+    from console.language.errors import did_you_mean
+    from console.present.text import clean
+
+    if not name.strip():
+        reader.fail("an operation is missing beside a comma", word, "no spaces around commas: READ,WRITE")
+    hint = did_you_mean(name.upper(), OPERATIONS) or f"one of {', '.join(OPERATIONS)}"
+    reader.fail(f"'{clean(name, 40)}' is no operation", word, hint)
+
+
+def scram(reader: Reader) -> ScramSet | ScramDelete:
+    """``scram set`` and ``scram delete``."""
+    action = reader.need_keyword("set", "delete")
+    user = named(reader, Expected(What.SCRAM_USER, "the NAME of a user"))
+    mechanism = _mechanism(reader)
+    if action == "delete":
+        return ScramDelete(user, mechanism)
+    iterations: int | None = None
+    password: SecretSource | None = None
+    wanted = {"iterations": "iterations=N", "password": f"password={SECRET_LABEL}"}
+    while password is None or not reader.ended:
+        label = " or ".join(wanted.values()) or "the end"
+        expected = Expected(What.SCRAM_ASSIGN, label, tuple(f"{key}=" for key in wanted))
+        if not wanted:
+            reader.finish()
+        word, key, value = reader.take_pair(expected, label)
+        if not key.bare or key.text not in wanted:
+            twice = key.text in ("iterations", "password")
+            reader.fail(f"{key.text}= stands twice" if twice else f"expected {label}, not {reader.shown(word)}", word)
+        del wanted[key.text]
+        if key.text == "password":
+            password = need_secret(reader, key, value)
+        else:
+            iterations = _count(reader, key, value, 2**31 - 1)
+    return ScramSet(user, mechanism, password, iterations)
+
+
+def _mechanism(reader: Reader) -> ScramMechanism:
+    word = reader.take(Expected(What.MECHANISM, " or ".join(MECHANISMS), MECHANISMS), Role.VALUE)
+    try:
+        return ScramMechanism.parse(word.text)
+    except ValueError:
+        reader.fail(f"expected {' or '.join(MECHANISMS)}, not {reader.shown(word)}", word)

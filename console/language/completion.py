@@ -1,0 +1,196 @@
+"""Completion: what the grammar expects at the cursor, filled in from a snapshot; and what to read for it first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from console.language.candidates import LIMIT, Candidate, Completion, Form, matching
+from console.language.expectations import Candidates
+from console.language.grammar import StatementReading, read
+from console.language.known_names import KnownNames
+from console.language.needs import Needs, needs
+from console.language.quoting import quote, quote_beside_equals, quoted
+from console.language.reader import Expected, Role, What
+from console.language.statements import Subject
+from console.language.tokenizer import Word, scan
+from console.language.verbs import Where
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource
+from console.model.snapshot import Snapshot
+from console.present.text import clean
+
+# Completion: what the grammar expects at the cursor, filled in with what the snapshot knows.
+
+_PAIRS = (What.ASSIGN, What.CREATE_ASSIGN, What.GROW_ASSIGN, What.SCRAM_ASSIGN, What.LIST_FILTER)
+
+
+class Completer:
+    """Completes half-typed text. Keeps indexes of names between calls; belongs to one thread."""
+
+    def __init__(self, where: Where = Where.BAR, contexts: Sequence[str] = ()) -> None:
+        self.where = where
+        self._contexts = tuple(contexts)
+        self._names = KnownNames()
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Make the index of topics ahead of time, so that the first key after a refresh is as quick as the others."""
+        self._names.topics(snapshot).make_ready()
+
+    def complete(self, text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
+        """Ways to go on at the cursor (an offset into the text), the likeliest first, at most `LIMIT`; never raises.
+
+        selected: what an entity that was left out stands for.
+        """
+        reading = read(text, self.where)
+        if any(mark.role is Role.COMMENT and mark.start < cursor <= mark.end for mark in reading.marks):
+            return []
+        statement = next(one for one in reversed(reading.statements) if one.start <= cursor)
+        index, word = _at_cursor(statement, cursor)
+        typed = _typed(text, word, cursor)
+        source = Candidates(snapshot, self._names, statement, selected, self.where, self._contexts)
+        found: dict[tuple[int, int, str], Completion] = {}
+        for place, expected in statement.expected:
+            if place == index and len(found) < LIMIT:
+                for completion in _complete(expected, source, word, typed):
+                    found.setdefault(completion[:3], completion)
+        return list(found.values())[:LIMIT]
+
+
+def complete(text: str, cursor: int, snapshot: Snapshot, selected: Subject | None = None) -> list[Completion]:
+    """`Completer.complete` once, in the command bar, with nothing kept: whoever completes as somebody types keeps a
+    `Completer`."""
+    return Completer().complete(text, cursor, snapshot, selected)
+
+
+def _at_cursor(statement: StatementReading, cursor: int) -> tuple[int, Word]:
+    """The word that the cursor is in or behind, and its number; an empty one between words."""
+    for number, word in enumerate(statement.words):
+        if word.start < cursor <= word.end:
+            return number, word
+        if cursor <= word.start:
+            return number, Word((), cursor, cursor)
+    return len(statement.words), Word((), cursor, cursor)
+
+
+def _typed(text: str, word: Word, cursor: int) -> Word:
+    """The part of the word before the cursor, read by itself: quotes may be open in it."""
+    words = scan(text[word.start : cursor]).statements[0].words if cursor > word.start else ()
+    return _moved(words[0], word.start) if words else Word((), cursor, cursor)
+
+
+def _moved(word: Word, by: int) -> Word:
+    pieces = tuple(piece._replace(start=piece.start + by, end=piece.end + by) for piece in word.pieces)
+    return Word(pieces, word.start + by, word.end + by)
+
+
+def _complete(expected: Expected, source: Candidates, word: Word, typed: Word) -> list[Completion]:
+    if expected.what in _PAIRS:
+        pair = typed.split("=")
+        if pair is not None:
+            key, value = pair
+            return _values(expected, source, key, value, word.end)
+    if expected.what is What.OPERATIONS:
+        return _items(source.words(expected, ""), typed, word.end)
+    whole = word.split("=") if expected.what in _PAIRS else None
+    end = whole[0].end if whole is not None else word.end
+    start = typed.start
+    if expected.what is What.VERB and typed.first_bare == ":":
+        start, typed = start + 1, typed.without_first()
+    candidates = source.words(expected, typed.text)
+    return [_completion(start, end, candidate, whole is not None) for candidate in candidates]
+
+
+def _values(expected: Expected, source: Candidates, key: Word, value: Word, end: int) -> list[Completion]:
+    start = key.end + 1
+    listed = source.takes_list(expected, key.text)
+    if listed and value.bare:
+        return _items(source.values(expected, key.text, value.text.rpartition(",")[2]), value, end)
+    candidates = source.values(expected, key.text, value.text)
+    return [_completion(start, end, candidate, False) for candidate in candidates]
+
+
+def _items(candidates: list[Candidate], typed: Word, end: int) -> list[Completion]:
+    """Completions of the last of several items parted by commas, less those that stand there already."""
+    before, comma, last = typed.text.rpartition(",")
+    taken = set(before.split(","))
+    start = typed.start + len(before) + len(comma)
+    fitting = matching([candidate for candidate in candidates if candidate.text not in taken], last)
+    return [_completion(start, end, candidate, False) for candidate in fitting]
+
+
+def _completion(start: int, end: int, candidate: Candidate, has_equals: bool) -> Completion:
+    text, shown = candidate.text, candidate.text
+    match candidate.form:
+        case Form.BARE:
+            pass
+        case Form.KEY:
+            shown = f"{text}="
+            text = quote_beside_equals(text) + ("" if has_equals else "=")
+        case Form.GLOB if any(char in text for char in "*?["):
+            text = quoted(text)
+        case _:
+            text, shown = quote(text), shown or "''"
+    return Completion(start, end, text, clean(shown, 200), clean(candidate.meta, 200), clean(candidate.help))
+
+
+# What a half-typed text lacks, so that its keys, values and names can be completed.
+
+_PARTS = {
+    What.TOPIC: "topics",
+    What.ACL_NAME: "topics",
+    What.BROKER: "cluster",
+    What.BROKER_OR_DEFAULT: "cluster",
+    What.USER: "quotas",
+    What.CLIENT: "quotas",
+    What.IP: "quotas",
+    What.USER_NAME: "quotas",
+    What.CLIENT_NAME: "quotas",
+    What.SCRAM_USER: "scram",
+    What.PRINCIPAL: "acls",
+    What.HOST: "acls",
+    What.GROUP: "groups",
+}
+"""Which part of the snapshot names what can stand at a place."""
+
+
+def completion_needs(text: str, where: Where, snapshot: Snapshot, selected: Subject | None = None) -> Needs:
+    """What to read for it, less what was read already. selected: what an entity that is left out stands for."""
+    wanted = Needs()
+    for one in read(text, where).statements:
+        if one.statement is not None:
+            wanted |= needs(one.statement, selected)
+        for _, expected in one.expected:
+            wanted |= _for_expected(expected, selected)
+    return _not_yet(wanted, snapshot)
+
+
+def _for_expected(expected: Expected, selected: Subject | None) -> Needs:
+    if expected.what in (What.KEY, What.ASSIGN):
+        subject = expected.subject or selected
+        if isinstance(subject, ConfigResource):
+            broker = subject.is_cluster_default
+            return Needs(resources=frozenset({subject}), a_broker=broker, documentation=True)
+        return Needs(parts=frozenset({"quotas"}))
+    if expected.what is What.CREATE_ASSIGN:
+        return Needs(a_topic=True, documentation=True)
+    part = _PARTS.get(expected.what)
+    return Needs(parts=frozenset({part})) if part else Needs()
+
+
+def _not_yet(wanted: Needs, snapshot: Snapshot) -> Needs:
+    """Without what has been read: typing must not read the same again for each key."""
+    types = {resource.type for resource in wanted.resources}
+    documented = all(any(code == type_ for code, _ in snapshot.documentation) for type_ in types)
+    unread = frozenset(
+        resource
+        for resource in wanted.resources
+        if (resource not in snapshot.configs or not documented)
+        and (resource.type != TOPIC or not snapshot.topics or resource.name in snapshot.topics)
+    )
+    return Needs(
+        parts=frozenset(part for part in wanted.parts if part not in snapshot.read_at),
+        resources=unread,
+        a_broker=wanted.a_broker and bool(unread),
+        a_topic=wanted.a_topic and not any(resource.type == TOPIC for resource in snapshot.configs),
+        documentation=wanted.documentation,
+    )

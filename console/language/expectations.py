@@ -1,0 +1,347 @@
+"""What the grammar expects, as candidates: names from the snapshot, keys with their documentation, legal values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from console.language.arguments import ACL_CLUSTER, ACL_TYPES
+from console.language.candidates import (
+    CREATE_HELP,
+    LEVELS,
+    LIMIT,
+    QUOTA_HELP,
+    VALUES,
+    Candidate,
+    Form,
+    config_candidates,
+    key_help,
+    matching,
+    quota_candidates,
+)
+from console.language.change_grammar import CREATE_KEYS, OPERATIONS
+from console.language.grammar import StatementReading
+from console.language.interpret import OPERATIONS_OF
+from console.language.known_names import KnownNames, NameIndex
+from console.language.quoting import DEFAULT_NAME
+from console.language.reader import Expected, What
+from console.language.statements import Subject
+from console.language.verbs import Where, verbs_for
+from console.language.vocabulary import base_key, known_entry, known_keys, quota_keys
+from console.model.codes import AclResourceType
+from console.model.config import ConfigEntry, ConfigResource, is_override
+from console.model.quota import CLIENT_KEYS, QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
+from console.plan.values import LIST
+from console.present.columns import COLUMNS
+from console.present.values import human_or_text
+
+_DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
+_ENTITY_HELP = {
+    "topic": "a topic's configs",
+    "group": "a group's configs",
+    "client-metrics": "a client metrics subscription",
+    "ip": "quotas of an address",
+    "client": "quotas of a client id",
+    "user": "quotas of a user, and of its clients",
+    "broker": "a broker's configs, or the cluster default",
+    "logger": "log levels of a broker",
+}
+_DURATIONS = ("15min", "30min", "1h", "4h", "12h", "1d")
+
+
+class Candidates:
+    """Candidates for one statement of one text."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        names: KnownNames,
+        statement: StatementReading,
+        selected: Subject | None,
+        where: Where,
+        contexts: Sequence[str],
+    ) -> None:
+        self._snapshot = snapshot
+        self._names = names
+        self._statement = statement
+        self._selected = selected
+        self._where = where
+        self._contexts = contexts
+
+    # -- whole words -----------------------------------------------------------------------------------------------
+
+    def words(self, expected: Expected, typed: str) -> list[Candidate]:
+        """Candidates for a word, or for the key of a ``KEY=VALUE``, by what was typed of it."""
+        index = self._index(expected)
+        if index is not None:
+            beside = matching(self._beside(expected), typed)
+            before = [candidate for candidate in beside if candidate.text.casefold().startswith(typed.casefold())]
+            after = [candidate for candidate in beside if candidate not in before]
+            return [*before, *_of(index.find(typed, LIMIT), _form(expected)), *after]
+        chosen = matching(self._few(expected), typed)[:LIMIT]
+        if expected.what in (What.KEY, What.ASSIGN, What.CREATE_ASSIGN):
+            return [self._documented(expected, candidate) for candidate in chosen]
+        return chosen
+
+    def _index(self, expected: Expected) -> NameIndex | None:
+        snapshot, names = self._snapshot, self._names
+        match expected.what:
+            case What.TOPIC:
+                return None if expected.detail == "new" else names.topics(snapshot)
+            case What.GROUP:
+                return names.groups(snapshot)
+            case What.METRICS:
+                return names.metrics(snapshot)
+            case What.USER | What.USER_NAME | What.SCRAM_USER:
+                return names.users(snapshot)
+            case What.CLIENT | What.CLIENT_NAME:
+                return names.clients(snapshot)
+            case What.IP:
+                return names.ips(snapshot)
+            case What.PRINCIPAL:
+                return names.principals(snapshot)
+            case What.HOST:
+                return names.hosts(snapshot)
+            case What.ACL_NAME:
+                return self._acl_names(expected.detail)
+            case What.LIST_FILTER | What.FILTER:
+                return self._of_kind(expected.detail)
+            case _:
+                return None
+
+    def _of_kind(self, kind: str) -> NameIndex | None:
+        snapshot, names = self._snapshot, self._names
+        match kind:
+            case "topics":
+                return names.topics(snapshot)
+            case "groups":
+                return names.groups(snapshot)
+            case "users" | "scram":
+                return names.users(snapshot)
+            case "clients":
+                return names.clients(snapshot)
+            case "ips":
+                return names.ips(snapshot)
+            case "client-metrics":
+                return names.metrics(snapshot)
+            case "acls":
+                return names.principals(snapshot)
+            case _:
+                return None
+
+    def _acl_names(self, kind: str) -> NameIndex:
+        match kind:
+            case "topic":
+                return self._names.topics(self._snapshot)
+            case "group":
+                return self._names.groups(self._snapshot)
+            case "user":
+                return self._names.users(self._snapshot)
+            case _:
+                return self._names.acl_names(self._snapshot, ACL_TYPES.get(kind, AclResourceType(0)))
+
+    def _beside(self, expected: Expected) -> list[Candidate]:
+        """What can stand there beside the names."""
+        match expected.what:
+            case What.USER | What.CLIENT | What.IP:
+                return [_DEFAULT]
+            case What.ACL_NAME:
+                return [Candidate("*", f"every {expected.detail}")]
+            case What.HOST:
+                return [Candidate("*", "any host")]
+            case What.LIST_FILTER:
+                return self._columns(expected.detail)
+            case _:
+                return []
+
+    def _few(self, expected: Expected) -> list[Candidate]:
+        match expected.what:
+            case What.WORDS | What.MECHANISM:
+                return [Candidate(word, form=Form.BARE) for word in expected.words]
+            case What.ENTITY:
+                return [Candidate(word, "", _ENTITY_HELP[word], Form.BARE) for word in expected.words]
+            case What.VERB | What.VERB_NAME:
+                return [Candidate(verb.name, verb.group, verb.summary) for verb in verbs_for(self._where)]
+            case What.BROKER | What.BROKER_OR_DEFAULT:
+                brokers = self._snapshot.cluster.brokers
+                default = [_DEFAULT] if expected.what is What.BROKER_OR_DEFAULT else []
+                return default + [Candidate(str(b.id), f"{b.host}:{b.port}", b.rack or "") for b in brokers]
+            case What.KEY:
+                return list(self._keys(expected, Form.NAME))
+            case What.ASSIGN:
+                return list(self._keys(expected, Form.KEY))
+            case What.CREATE_ASSIGN:
+                own = [Candidate(key, "", CREATE_HELP[key], Form.KEY) for key in CREATE_KEYS]
+                return own + list(self._keys(expected, Form.KEY))
+            case What.GROW_ASSIGN | What.SCRAM_ASSIGN:
+                return [Candidate(word.removesuffix("="), "", "", Form.KEY) for word in expected.words]
+            case What.QUOTA_KEY:
+                return [Candidate(key, "", QUOTA_HELP[key]) for key in CLIENT_KEYS]
+            case What.OPERATIONS:
+                return [Candidate(name) for name in self._operations()]
+            case What.LIST_FILTER:
+                return self._columns(expected.detail)
+            case What.DURATION:
+                return [Candidate(text) for text in _DURATIONS]
+            case What.CONTEXT:
+                return [Candidate(name) for name in self._contexts]
+            case _:
+                return []
+
+    def _columns(self, kind: str) -> list[Candidate]:
+        return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in COLUMNS.get(kind, ())]
+
+    def _operations(self) -> tuple[str, ...]:
+        """Those of the resource that the statement names, all where it names none yet."""
+        words = self._statement.words
+        for place, word in enumerate(words[:-1]):
+            if word.is_bare("on"):
+                kind = words[place + 1].text
+                type_ = ACL_CLUSTER if kind == "cluster" else ACL_TYPES.get(kind)
+                return OPERATIONS_OF[type_] if type_ is not None else OPERATIONS
+        return OPERATIONS
+
+    # -- keys ------------------------------------------------------------------------------------------------------
+
+    def _subject(self, expected: Expected) -> Subject | None:
+        return expected.subject if expected.subject is not None else self._selected
+
+    def _keys(self, expected: Expected, form: Form) -> Iterator[Candidate]:
+        subject = self._subject(expected)
+        if subject is None:
+            return
+        taken = {word.text.partition("=")[0] for word in self._statement.words[1:]}
+        if isinstance(subject, QuotaEntity):
+            values = self._snapshot.quotas.get(subject, {})
+            keys = tuple(values) if expected.detail in ("unset", "discard") and values else quota_keys(subject)
+        else:
+            keys = tuple(entry.name for entry in self._entries(subject, expected.detail))
+        yield from (Candidate(key, form=form) for key in keys if key not in taken)
+
+    def _documented(self, expected: Expected, candidate: Candidate) -> Candidate:
+        """A key with its value and its documentation; made for those that are shown only."""
+        subject, key = self._subject(expected), candidate.text
+        if isinstance(subject, QuotaEntity):
+            values = self._snapshot.quotas.get(subject, {})
+            now = quota(key, values[key]) if key in values else ""
+            return candidate._replace(meta=now, help=QUOTA_HELP.get(key, ""))
+        entry = known_entry(self._snapshot, subject, key) if subject is not None and not candidate.help else None
+        if subject is None or entry is None:
+            return candidate
+        # What another topic or broker has is no value of this one.
+        mine = self._snapshot.configs.get(subject)
+        now = _now(entry, subject) if mine is not None and mine.get(key) is entry else ""
+        return candidate._replace(meta=now, help=self._help(subject, entry))
+
+    def _entries(self, subject: ConfigResource, verb: str) -> Iterable[ConfigEntry]:
+        known = known_keys(self._snapshot, subject)
+        entries = [known[key] for key in sorted(known)]
+        if verb in ("append", "subtract"):
+            return [entry for entry in entries if entry.type == LIST]
+        own = self._snapshot.configs.get(subject)
+        overrides = {entry.name for entry in own.overrides(subject)} if own is not None else set()
+        if verb == "unset" and overrides:
+            return [entry for entry in entries if entry.name in overrides]
+        return sorted(entries, key=lambda entry: entry.name not in overrides)
+
+    def _help(self, subject: ConfigResource, entry: ConfigEntry) -> str:
+        key = base_key(entry.name)
+        html = entry.documentation or self._snapshot.documentation.get((int(subject.type), key)) or ""
+        return key_help(entry, key, html)
+
+    # -- values ----------------------------------------------------------------------------------------------------
+
+    def takes_list(self, expected: Expected, key: str) -> bool:
+        """Whether a key's value is a list, to be completed item by item."""
+        subject = self._subject(expected)
+        if not isinstance(subject, ConfigResource) or expected.what not in (What.ASSIGN, What.CREATE_ASSIGN):
+            return False
+        entry = known_entry(self._snapshot, subject, key)
+        return entry is not None and entry.type == LIST
+
+    def values(self, expected: Expected, key: str, typed: str) -> list[Candidate]:
+        """Candidates for the value of a ``KEY=VALUE``, by what was typed of it."""
+        match expected.what:
+            case What.LIST_FILTER:
+                return self._filter_values(expected.detail, key, typed)
+            case What.SCRAM_ASSIGN:
+                return matching(_scram_values(key), typed)
+            case What.CREATE_ASSIGN if key in CREATE_KEYS:
+                return matching(self._creation_values(key), typed)
+            case What.GROW_ASSIGN:
+                return []
+        subject = self._subject(expected)
+        if isinstance(subject, QuotaEntity):
+            return matching(quota_candidates(key, self._snapshot.quotas.get(subject, {}), typed), typed)
+        entry = known_entry(self._snapshot, subject, key) if subject is not None else None
+        help_ = self._help(subject, entry) if subject is not None and entry is not None else ""
+        return matching(config_candidates(subject, key, entry, typed, help_), typed)
+
+    def _creation_values(self, key: str) -> list[Candidate]:
+        brokers = len(self._snapshot.cluster.brokers)
+        match key:
+            case "partitions":
+                return [Candidate(str(count)) for count in (1, 3, 6, 12, 24, 48)]
+            case "replication":
+                return [Candidate(str(count)) for count in range(min(3, brokers or 3), 0, -1)]
+            case "timeout":
+                return [Candidate(text) for text in ("30s", "1min", "5min")]
+            case _:
+                return []
+
+    def _filter_values(self, kind: str, key: str, typed: str) -> list[Candidate]:
+        column = key.replace("-", "_")
+        fixed = _FIXED.get(column) or tuple(VALUES.get(key, ()))
+        if fixed:
+            return matching([Candidate(word) for word in fixed], typed)
+        names, snapshot = self._names, self._snapshot
+        index = {
+            "user": names.users,
+            "client": names.clients,
+            "ip": names.ips,
+            "principal": names.principals,
+            "host": names.hosts if kind == "acls" else None,
+        }.get(column)
+        if index is None:
+            return []
+        default = matching([_DEFAULT], typed) if column in ("user", "client", "ip") else []
+        return default + _of(index(snapshot).find(typed, LIMIT), Form.GLOB)
+
+
+_FIXED = {
+    "operation": OPERATIONS,
+    "permission": ("ALLOW", "DENY"),
+    "resource_type": tuple(type_.name for type_ in OPERATIONS_OF),
+    "pattern_type": ("LITERAL", "PREFIXED", "MATCH", "ANY"),
+    "mechanism": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
+    "level": tuple(LEVELS),
+    "internal": ("true", "false"),
+    "controller": ("true", "false"),
+    "fenced": ("true", "false"),
+    "state": ("Stable", "Empty", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Dead"),
+    "type": ("consumer", "classic", "share", "streams"),
+}
+"""Column -> the words that it can hold."""
+
+
+def _of(names: Iterable[str], form: Form) -> list[Candidate]:
+    return [Candidate(name, form=form) for name in names]
+
+
+def _form(expected: Expected) -> Form:
+    return Form.GLOB if expected.what is What.LIST_FILTER else Form.NAME
+
+
+def _now(entry: ConfigEntry, subject: ConfigResource) -> str:
+    value = human_or_text(entry.name, entry.value, entry.sensitive)
+    return f"{value}  set" if is_override(entry, subject) else value
+
+
+def _scram_values(key: str) -> list[Candidate]:
+    if key == "password":
+        return [
+            Candidate("?", "asked for, hidden", form=Form.BARE),
+            Candidate("@", "read from a file", form=Form.BARE),
+        ]
+    return [Candidate("4096", "Kafka's default"), Candidate("8192"), Candidate("16384", "the most")]

@@ -1,0 +1,327 @@
+"""The filters of `list`: globs over names, comparisons of columns and of configs' values, Kafka's own filters of ACLs."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from fnmatch import fnmatchcase, translate
+from operator import eq, ge, gt, le, lt, ne
+from types import MappingProxyType
+
+from console.language.errors import CommandError, did_you_mean
+from console.language.statements import FieldFilter, List
+from console.model.acl import Acl
+from console.model.codes import AclOperation, AclResourceType, Code, ConfigType, PatternType, Permission
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.numbers import decimal_number
+from console.model.snapshot import Snapshot
+from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
+from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
+from console.present.quotas import KEYS
+from console.present.values import is_unlimited
+
+# The filters of `list`: globs over names, comparisons of columns and of configs' values.
+
+Test = Callable[[str | None], bool]
+"""Whether a name passes; None is the default, which only ``<default>`` and patterns that match anything take."""
+FieldTest = Callable[[object], bool]
+"""Whether a column's value passes."""
+
+NUMBERS = frozenset(
+    (
+        *("partitions", "replication", "under_replicated", "offline", "id", "port", "leaders", "replicas"),
+        *("out_of_sync", "quotas", "acls", "coordinator", "lag", "broker", "iterations", "interval_ms"),
+        *KEYS,
+    )
+)
+"""Columns that hold numbers."""
+BOOLEANS = frozenset({"internal", "controller", "fenced"})
+"""Columns that hold true or false."""
+_EQUALITY = ("=", "!=")
+_COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
+)
+_GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
+
+FOLDED = frozenset({"operation", "permission", "resource_type", "pattern_type", "state", "type", "level", "mechanism"})
+"""Columns of fixed words, in any case."""
+
+
+def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
+    """Whether a name matches one of the patterns, None being ``<default>``; no patterns match all."""
+    if not patterns:
+        return lambda _text: True
+    flags = re.IGNORECASE if fold else 0
+    tests = [re.compile(translate(pattern), flags).fullmatch for pattern in patterns if pattern is not None]
+    default = None in patterns or any(test("") for test in tests)
+    return lambda text: default if text is None else any(test(text) for test in tests)
+
+
+def field_tests(statement: List, columns: Collection[str], more: str = "") -> dict[str, FieldTest]:
+    """Column -> test for the statement's filters; several on one column have to hold together.
+
+    more: further keys that are legal, in words for the operator. Raises CommandError for an unknown column, and for a
+    comparison or a value that the column has not.
+    """
+    tests: dict[str, FieldTest] = {}
+    for field in statement.fields:
+        name = field.key.replace("-", "_")
+        if name not in columns:
+            hint = did_you_mean(name, columns) or f"columns: {', '.join(columns)}{more}"
+            raise CommandError(f"{statement.kind} have no column '{field.key}'", hint, field.span)
+        test = _column_test(field, name)
+        before = tests.get(name)
+        tests[name] = test if before is None else _both(before, test)
+    return tests
+
+
+def require_names(statement: List, columns: Collection[str]) -> None:
+    """Raises CommandError for a quoted filter, which is read as a name that nothing has."""
+    for glob in statement.globs:
+        found = _QUOTED_FILTER.match(glob.pattern or "")
+        if found and (found[1].replace("-", "_") in columns or "." in found[1] or statement.kind in _PLAIN_NAMES):
+            shown = glob.pattern or ""
+            raise CommandError(
+                f"'{shown}' is read as a name, since it is quoted",
+                f"to compare a column, leave the comparison out of the quotes: {found[1]}{found[2]}VALUE",
+                glob.span,
+            )
+
+
+_QUOTED_FILTER = re.compile(r"([A-Za-z][A-Za-z_.-]*)([=<>!]+)")
+_PLAIN_NAMES = frozenset({"topics", "brokers"})
+"""Kinds whose names hold no sign of a comparison."""
+
+
+def _column_test(field: FieldFilter, name: str) -> FieldTest:
+    if name in NUMBERS:
+        return _number_test(field, _quota_unit(name))
+    if name in BOOLEANS:
+        return _boolean_test(field)
+    return _text_test(field, fold=name in FOLDED)
+
+
+def _both(one: FieldTest, other: FieldTest) -> FieldTest:
+    return lambda value: one(value) and other(value)
+
+
+def _text_test(field: FieldFilter, *, fold: bool = False) -> FieldTest:
+    if field.operator not in _EQUALITY:
+        hint = f"{field.key}=GLOB and {field.key}!=GLOB compare texts"
+        raise CommandError(f"'{field.key}' is no number, so it can't be {field.operator} anything", hint, field.span)
+    if field.pattern == "":
+        raise CommandError(f"'{field.key}{field.operator}' lacks a value", _write(field, "GLOB"), field.span)
+    return _negated(field, glob_test([field.pattern], fold=fold))
+
+
+def _boolean_test(field: FieldFilter) -> FieldTest:
+    pattern = (field.pattern or "").lower()
+    matched = [word for word in ("true", "false") if fnmatchcase(word, pattern)]
+    if field.operator not in _EQUALITY or not matched:
+        raise CommandError(f"'{field.key}' is true or false", _write(field, "true", "="), field.span)
+    return _negated(field, lambda text: text in matched)
+
+
+def _negated(field: FieldFilter, test: Test) -> FieldTest:
+    if field.operator == "!=":
+        return lambda value: not test(as_text(value))
+    return lambda value: test(as_text(value))
+
+
+def _number_test(field: FieldFilter, unit: Unit) -> FieldTest:
+    """Of a number, or of a text that is one. A glob goes over its digits. Other texts and None pass no test."""
+    pattern = field.pattern or ""
+    if field.operator in _EQUALITY and _GLOB_OF_DIGITS.fullmatch(pattern):
+        return _negated(field, glob_test([pattern]))
+    try:
+        wanted = _amount(pattern, unit)
+    except ValueError as error:
+        example = unit.examples.partition(",")[0] or "3"
+        raise CommandError(f"{field.key}: {error}", _write(field, example), field.span) from None
+    compare = _COMPARE[field.operator]
+
+    def test(value: object) -> bool:
+        number = _as_number(value)
+        return number is not None and compare(number, wanted)
+
+    return test
+
+
+def _amount(text: str, unit: Unit) -> float:
+    """Raises ValueError with words."""
+    if unit is not Unit.NONE and has_unit(text):
+        return parse_amount(text, unit)
+    return decimal_number(text.removesuffix("%"))
+
+
+def _as_number(value: object) -> float | None:
+    if isinstance(value, int | float):
+        return value
+    try:
+        return decimal_number(str(value))
+    except ValueError:
+        return None
+
+
+def _write(field: FieldFilter, example: str, operator: str = "") -> str:
+    return f"write for instance {field.key}{operator or field.operator}{example}"
+
+
+def _quota_unit(key: str) -> Unit:
+    return Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE
+
+
+def passes(tests: Mapping[str, FieldTest], values: Mapping[str, object]) -> bool:
+    """Whether a row passes; one that has not the column does not."""
+    return all(name in values and test(values[name]) for name, test in tests.items())
+
+
+def as_text(value: object) -> str | None:
+    """A value as a filter is written for it: ``true``, ``12``, ``1048576``."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def split_fields(statement: List) -> tuple[List, tuple[FieldFilter, ...]]:
+    """The statement with its column filters only, and the filters on configs (keys with a dot)."""
+    configs = tuple(field for field in statement.fields if "." in field.key)
+    columns = tuple(field for field in statement.fields if "." not in field.key)
+    return List(statement.kind, statement.globs, columns, span=statement.span), configs
+
+
+class ConfigFilter:
+    """Filters on the values of configs, over many resources. A number takes units; no limit is above any number."""
+
+    def __init__(self, fields: tuple[FieldFilter, ...]) -> None:
+        self._fields = fields
+        self._tests: dict[tuple[FieldFilter, ConfigType], FieldTest] = {}
+        self._seen: set[str] = set()
+        self._looked = False
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys, each once."""
+        return tuple(dict.fromkeys(field.key for field in self._fields))
+
+    def values(self, snapshot: Snapshot, resource: ConfigResource) -> dict[str, str | None] | None:
+        """Key -> value of a resource that passes, None for one that does not. A hidden value passes no filter. Raises
+        CommandError for a comparison or a value that the key has not."""
+        entries = snapshot.configs.get(resource)
+        if entries is None:
+            return {} if not self._fields else None
+        self._looked = True
+        found = {field.key: entry for field in self._fields if (entry := entries.get(field.key)) is not None}
+        self._seen.update(found)
+        for field in self._fields:
+            entry = found.get(field.key)
+            if entry is None or entry.hidden or not self._test(field, entry)(_comparable(field, entry)):
+                return None
+        return {key: entry.value for key, entry in found.items()}
+
+    def _test(self, field: FieldFilter, entry: ConfigEntry) -> FieldTest:
+        known = self._tests.get((field, entry.type))
+        if known is None:
+            if entry.type in _NUMERIC:
+                known = _number_test(field, unit_of(field.key))
+            else:
+                known = _boolean_test(field) if entry.type == BOOLEAN else _config_text_test(field)
+            self._tests[field, entry.type] = known
+        return known
+
+    def require_known(self, kind: str) -> None:
+        """Raises CommandError for a key that none of the resources looked at has."""
+        for field in self._fields:
+            if self._looked and field.key not in self._seen:
+                raise CommandError(f"no {kind} have a config '{field.key}'", "", field.span)
+
+
+_NUMERIC = frozenset({INT, LONG, SHORT, DOUBLE})
+
+
+def _config_text_test(field: FieldFilter) -> FieldTest:
+    """Of a text, which may be empty; of a number whose type no broker told."""
+    if field.operator in _EQUALITY:
+        return _negated(field, glob_test([field.pattern]))
+    return _number_test(field, unit_of(field.key)) if unit_of(field.key) is not Unit.NONE else _text_test(field)
+
+
+def _comparable(field: FieldFilter, entry: ConfigEntry) -> object:
+    above_all = field.operator not in _EQUALITY and is_unlimited(entry.name, entry.value)
+    return math.inf if above_all else entry.value
+
+
+# Kafka's own filters of ACLs in `list acls`: ANY for any code, MATCH for the patterns that take in a name.
+
+_CODES: Mapping[str, type[Code]] = MappingProxyType(
+    {
+        "resource_type": AclResourceType,
+        "pattern_type": PatternType,
+        "operation": AclOperation,
+        "permission": Permission,
+    }
+)
+_LITERAL, _PREFIXED = 3, 4
+
+
+def without_acl_filters(statement: List) -> tuple[List, Callable[[Acl], bool] | None]:
+    """The statement without ANY and MATCH, and what they ask of a binding; None if nothing.
+
+    MATCH finds what affects the resource_name of the statement (AclBindingFilter, KIP-290): the literal name, the
+    literal ``*`` and each prefix of it. Raises CommandError for a word that is no code of the column, and for MATCH
+    with a pattern for a name.
+    """
+    kept = tuple(field for field in statement.fields if not _is(field, "ANY"))
+    for field in kept:
+        _require_code(field)
+    if not any(_is(field, "MATCH") for field in kept):
+        return List(statement.kind, statement.globs, kept, span=statement.span), None
+    names = [field for field in kept if _column(field) == "resource_name"]
+    for field in names:
+        if field.operator != "=" or field.pattern is None or _plain(field.pattern) is None:
+            hint = "write resource_name=NAME, or leave pattern_type=MATCH out"
+            raise CommandError("pattern_type=MATCH compares with one name, not with a pattern", hint, field.span)
+    wanted = [_plain(field.pattern or "") or "" for field in names]
+    left = tuple(field for field in kept if not _is(field, "MATCH") and _column(field) != "resource_name")
+    return List(statement.kind, statement.globs, left, span=statement.span), lambda acl: _affects(acl, wanted)
+
+
+def _affects(acl: Acl, names: list[str]) -> bool:
+    if acl.pattern_type == _PREFIXED:
+        return all(name.startswith(acl.resource_name) for name in names)
+    return acl.pattern_type == _LITERAL and all(acl.resource_name in (name, "*") for name in names)
+
+
+def _column(field: FieldFilter) -> str:
+    return field.key.replace("-", "_")
+
+
+def _is(field: FieldFilter, word: str) -> bool:
+    return field.operator == "=" and _column(field) in _CODES and (field.pattern or "").upper() == word
+
+
+def _require_code(field: FieldFilter) -> None:
+    codes = _CODES.get(_column(field))
+    pattern = (field.pattern or "").upper()
+    if codes is None or any(char in pattern for char in "*?["):
+        return
+    # MATCH is a filter of patterns alone, and not being ANY or MATCH says nothing.
+    known = [name for name in codes.NAMES.values() if field.operator == "=" or name not in ("ANY", "MATCH")]
+    if pattern not in known and not pattern.startswith("UNKNOWN("):
+        hint = did_you_mean(pattern, known) or f"there are {', '.join(known)}"
+        raise CommandError(f"'{field.pattern}' is no {_column(field).replace('_', ' ')} of ACLs", hint, field.span)
+
+
+def _plain(pattern: str) -> str | None:
+    """The name that a pattern stands for, None for one with wildcards; quoted ones stand for themselves."""
+    text = pattern
+    for char in "*?[":
+        text = text.replace(f"[{char}]", "\0" + char)
+    if any(char in "*?[" and text[place - 1 : place] != "\0" for place, char in enumerate(text)):
+        return None
+    return text.replace("\0", "")

@@ -1,0 +1,353 @@
+"""The grammar: from a script to statements. The whole script is parsed before anything of it runs.
+
+    script = [stmt] {(";" | NEWLINE) [stmt]}          "#" at the start of a statement: a comment
+    word   = adjacent pieces: bare, 'raw', "with \\" \\\\ \\n \\t"
+    entity = ("topic" | "group" | "client-metrics" | "ip" | "client") NAME
+           | "user" NAME ["client" NAME] | "broker" (INT | "<default>") | "logger" INT
+    assign = KEY=VALUE                                one word, split at its first unquoted "="
+    secret = "@"FILE | "?"
+
+Keywords are unquoted. A statement is one function, here or in `change_grammar`; `verbs` shows their usage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+
+from console.language import change_grammar
+from console.language.arguments import assign, entity, key_of, list_filter, named
+from console.language.errors import ParseError, did_you_mean, is_one_slip
+from console.language.reader import Expected, Mark, Reader, Role, What
+from console.language.statements import (
+    ACCEPT,
+    RUNBOOK,
+    Alter,
+    Apply,
+    Assign,
+    Check,
+    Discard,
+    EffectiveQuota,
+    FieldFilter,
+    Glob,
+    Help,
+    History,
+    Key,
+    List,
+    Quit,
+    Redo,
+    Revert,
+    Show,
+    ShowPlan,
+    Statement,
+    Subject,
+    Undo,
+    Unset,
+    UseContext,
+    View,
+)
+from console.language.tokenizer import Places, RawStatement, Span, Word, scan
+from console.language.verbs import INTERACTIVE, KINDS, PANES, TAKES_AWAY, VERBS, Where, verbs_for
+from console.plan.amounts import parse_duration
+from console.plan.risks import NAMES
+
+
+@dataclass(frozen=True, slots=True)
+class StatementReading:
+    """One statement of a script: what it means, or why it means nothing.
+
+    expected: what could have stood at the word of an index; the index after the last word is the end.
+    """
+
+    words: tuple[Word, ...]
+    start: int
+    end: int
+    statement: Statement | None
+    error: ParseError | None
+    expected: tuple[tuple[int, Expected], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A whole script, right or wrong. marks: what each stretch is, in order; unmarked is white space, or not read."""
+
+    text: str
+    statements: tuple[StatementReading, ...]
+    marks: tuple[Mark, ...]
+    errors: tuple[ParseError, ...]
+
+
+def parse(text: str, where: Where = Where.RUN) -> tuple[Statement, ...]:
+    """The statements of a script. Raises ParseError for the first mistake in it, nothing else."""
+    reading = read(text, where)
+    if reading.errors:
+        raise reading.errors[0]
+    return tuple(one.statement for one in reading.statements if one.statement is not None)
+
+
+def read(text: str, where: Where = Where.RUN) -> Reading:
+    """Read a script as far as it makes sense; never raises. Half-typed text is read like any other."""
+    scanned, places = scan(text), Places(text)
+    statements: list[StatementReading] = []
+    marks = [Mark(start, end, Role.COMMENT) for start, end in scanned.comments]
+    errors = [ParseError(flaw.message, places.span(flaw.start, flaw.end)) for flaw in scanned.flaws]
+    for raw in scanned.statements:
+        reading, read_marks = _read_statement(places, raw, where)
+        statements.append(reading)
+        marks.extend(read_marks)
+        if reading.error is not None:
+            errors.append(reading.error)
+        if text[raw.end : raw.end + 1] == ";":
+            marks.append(Mark(raw.end, raw.end + 1, Role.SEPARATOR))
+    marks.sort()
+    # Stable: a flaw in a word comes before what the grammar says of that word.
+    errors.sort(key=lambda error: error.span.start if error.span else 0)
+    return Reading(text, tuple(statements), tuple(marks), tuple(errors))
+
+
+def _read_statement(places: Places, raw: RawStatement, where: Where) -> tuple[StatementReading, list[Mark]]:
+    reader = Reader(places, raw, where)
+    statement: Statement | None = None
+    error: ParseError | None = None
+    try:
+        statement = _statement(reader)
+    except ParseError as raised:
+        error = raised
+    reading = StatementReading(raw.words, raw.start, raw.end, statement, error, tuple(reader.expected))
+    return reading, reader.marks
+
+
+def _statement(reader: Reader) -> Statement | None:
+    names, expected = _verbs_expected(reader.where)
+    reader.expect(expected)
+    first = reader.word
+    if first is None:
+        return None
+    name = first.text.removeprefix(":") if reader.where & INTERACTIVE else first.text
+    if not first.bare or name not in names:
+        _unknown_verb(reader, first, name)
+    reader.mark(first, Role.VERB)
+    reader.index += 1
+    statement = _PARSERS[name](reader, name)
+    reader.finish()
+    start, end = first.start, reader.raw.words[-1].end
+    return replace(statement, span=reader.places.span(start, end))
+
+
+@cache
+def _verbs_expected(where: Where) -> tuple[tuple[str, ...], Expected]:
+    names = tuple(verb.name for verb in verbs_for(where))
+    return names, Expected(What.VERB, "a command", names)
+
+
+def _unknown_verb(reader: Reader, word: Word, name: str) -> None:
+    known = VERBS.get(name) if word.bare else None
+    if known is not None:
+        elsewhere = f"list {name}" if name in KINDS else "kac --help"
+        reader.fail(f"'{name}' is a view of the console, not a command of a script", word, f"see: {elsewhere}")
+    names = [verb.name for verb in verbs_for(reader.where)]
+    # What takes away is proposed for one slip of a finger alone: `elect` is nearer to `delete` than to any other verb.
+    safe = [verb for verb in names if verb not in TAKES_AWAY or is_one_slip(name, verb)]
+    hint = did_you_mean(name, safe) or "commands: " + ", ".join(names)
+    reader.fail(f"{reader.shown(word)} is no command", word, hint)
+
+
+# -- looking -------------------------------------------------------------------------------------------------------
+
+
+def _show(reader: Reader, verb: str) -> Show:
+    named_entity = entity(reader)
+    keys = []
+    while not reader.ended:
+        keys.append(_key(reader, verb, named_entity.subject if named_entity else None))
+    # Notes what can follow, for the completion.
+    reader.expect(_key_expected(verb, named_entity.subject if named_entity else None))
+    return Show(named_entity, tuple(keys), verb == "describe")
+
+
+def _key_expected(verb: str, subject: Subject | None) -> Expected:
+    return Expected(What.KEY, "a KEY", subject=subject, detail=verb)
+
+
+def _key(reader: Reader, verb: str, subject: Subject | None) -> Key:
+    word = reader.take(_key_expected(verb, subject), Role.KEY)
+    if not word.text:
+        reader.fail("a key can't be empty", word)
+    if word.split("=") is not None:
+        reader.fail(f"expected a KEY without a value, not {reader.shown(word)}", word)
+    return key_of(reader, word)
+
+
+def _list(reader: Reader, _verb: str) -> List:
+    kind = reader.need_keyword(*KINDS, label=f"one of {', '.join(KINDS)}")
+    globs: list[Glob] = []
+    fields: list[FieldFilter] = []
+    while not reader.ended:
+        found = list_filter(reader, kind)
+        if isinstance(found, Glob):
+            globs.append(found)
+        else:
+            fields.append(found)
+    reader.expect(Expected(What.LIST_FILTER, "a GLOB or KEY=VALUE", detail=kind))
+    return List(kind, tuple(globs), tuple(fields))
+
+
+def _effective(reader: Reader, _verb: str) -> EffectiveQuota:
+    reader.need_keyword("user")
+    user = named(reader, Expected(What.USER_NAME, "the NAME of a user"))
+    reader.need_keyword("client")
+    client = named(reader, Expected(What.CLIENT_NAME, "a client id"), may_be_empty=True)
+    expected = Expected(What.QUOTA_KEY, "a quota's KEY")
+    if reader.ended:
+        reader.expect(expected)
+        return EffectiveQuota(user, client)
+    return EffectiveQuota(user, client, key_of(reader, reader.take(expected, Role.KEY)))
+
+
+# -- changing ------------------------------------------------------------------------------------------------------
+
+
+def _alter(reader: Reader, verb: str) -> Alter:
+    named_entity = entity(reader)
+    subject = named_entity.subject if named_entity else None
+    assigns: list[Assign] = [assign(reader, subject, detail=verb)]
+    while not reader.ended:
+        if reader.take_keyword("for") is not None:
+            for_ms, span = _duration(reader)
+            return Alter(verb, named_entity, tuple(assigns), for_ms, span)
+        assigns.append(assign(reader, subject, detail=verb))
+    reader.expect(Expected(What.ASSIGN, "KEY=VALUE", subject=subject, detail=verb))
+    reader.expect(Expected(What.WORDS, "for", ("for",)))
+    return Alter(verb, named_entity, tuple(assigns))
+
+
+def _duration(reader: Reader) -> tuple[int, Span]:
+    word = reader.take(Expected(What.DURATION, "a DURATION such as 30min"), Role.VALUE)
+    try:
+        return parse_duration(word.text), reader.span(word)
+    except ValueError as error:
+        reader.fail(str(error), word)
+
+
+def _unset(reader: Reader, verb: str) -> Unset:
+    named_entity = entity(reader)
+    subject = named_entity.subject if named_entity else None
+    keys = [_key(reader, verb, subject)]
+    while not reader.ended:
+        keys.append(_key(reader, verb, subject))
+    reader.expect(_key_expected(verb, subject))
+    return Unset(named_entity, tuple(keys))
+
+
+# -- the plan ------------------------------------------------------------------------------------------------------
+
+
+def _plan(reader: Reader, verb: str) -> ShowPlan:
+    if reader.take_keyword(RUNBOOK, role=Role.FLAG):
+        return ShowPlan(runbook=True)
+    return ShowPlan(_filter(reader, verb) if reader.where & INTERACTIVE else "")
+
+
+def _apply(reader: Reader, _verb: str) -> Apply:
+    flags = {"--yes": False, "--valid-only": False, "--force": False, ACCEPT: False}
+    accepted: tuple[str, ...] = ()
+    while True:
+        left = tuple(flag for flag, given in flags.items() if not given)
+        flag = reader.take_keyword(*left, role=Role.FLAG) if left else None
+        if flag is None:
+            return Apply(yes=flags["--yes"], valid_only=flags["--valid-only"], force=flags["--force"], accept=accepted)
+        flags[flag] = True
+        if flag == ACCEPT:
+            accepted = _warnings(reader)
+
+
+def _warnings(reader: Reader) -> tuple[str, ...]:
+    """Names of warnings, parted by commas."""
+    word = reader.take(Expected(What.WORDS, "NAMEs of warnings", NAMES), Role.VALUE)
+    names = tuple(name for name in word.text.split(",") if name)
+    for name in names:
+        if name not in NAMES:
+            reader.fail(f"there is no warning {reader.shown(word)}", word, f"there are {', '.join(NAMES)}")
+    return names
+
+
+def _discard(reader: Reader, verb: str) -> Discard:
+    named_entity = entity(reader)
+    if named_entity is None:
+        return Discard()
+    if reader.ended:
+        reader.expect(_key_expected(verb, named_entity.subject))
+        return Discard(named_entity)
+    return Discard(named_entity, _key(reader, verb, named_entity.subject))
+
+
+def _revert(reader: Reader, _verb: str) -> Revert:
+    return Revert(reader.take(Expected(What.CHANGE, "the number of a CHANGE"), Role.VALUE).text)
+
+
+def _history(reader: Reader, verb: str) -> History:
+    named_entity = entity(reader)
+    return History(named_entity, "" if named_entity else _filter(reader, verb))
+
+
+# -- the bar and the shell -----------------------------------------------------------------------------------------
+
+
+def _filter(reader: Reader, verb: str) -> str:
+    expected = Expected(What.FILTER, "a FILTER", detail=verb)
+    if reader.ended:
+        reader.expect(expected)
+        return ""
+    return reader.take(expected, Role.VALUE).text
+
+
+def _view(reader: Reader, verb: str) -> View:
+    return View(verb, _filter(reader, verb))
+
+
+def _context(reader: Reader, _verb: str) -> UseContext:
+    return UseContext(named(reader, Expected(What.CONTEXT, "the NAME of a context")))
+
+
+def _help(reader: Reader, _verb: str) -> Help:
+    expected = Expected(What.VERB_NAME, "a verb", tuple(verb.name for verb in verbs_for(reader.where)))
+    if reader.ended:
+        reader.expect(expected)
+        return Help()
+    return Help(reader.take(expected, Role.VERB).text)
+
+
+_PARSERS: Mapping[str, Callable[[Reader, str], Statement]] = MappingProxyType(
+    {
+        "show": _show,
+        "describe": _show,
+        "list": _list,
+        "effective": _effective,
+        "set": _alter,
+        "append": _alter,
+        "subtract": _alter,
+        "unset": _unset,
+        "create": lambda reader, _verb: change_grammar.create(reader),
+        "grow": lambda reader, _verb: change_grammar.grow(reader),
+        "delete": lambda reader, _verb: change_grammar.delete(reader),
+        "allow": change_grammar.access,
+        "deny": change_grammar.access,
+        "revoke": change_grammar.access,
+        "scram": lambda reader, _verb: change_grammar.scram(reader),
+        "plan": _plan,
+        "check": lambda _reader, _verb: Check(),
+        "apply": _apply,
+        "discard": _discard,
+        "undo": lambda _reader, _verb: Undo(),
+        "redo": lambda _reader, _verb: Redo(),
+        "revert": _revert,
+        "history": _history,
+        **dict.fromkeys(PANES, _view),
+        "ctx": _context,
+        "help": _help,
+        "q": lambda _reader, _verb: Quit(),
+    }
+)
+"""How each verb of the registry goes on; the two have the same names."""

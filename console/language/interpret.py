@@ -1,0 +1,304 @@
+"""Turns statements into edits: names looked up, keys and values checked against what was described. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from console.language.arguments import ACL_CLUSTER
+from console.language.errors import CommandError, did_you_mean
+from console.language.quoting import quote_beside_equals, quoted
+from console.language.secret_values import is_sensitive
+from console.language.statements import (
+    Access,
+    Alter,
+    Assign,
+    Create,
+    Delete,
+    EditStatement,
+    Grow,
+    Key,
+    ScramDelete,
+    ScramSet,
+    Subject,
+    Unset,
+)
+from console.language.vocabulary import Creates, check_key, known_entry, known_keys, require, require_topic, subject_of
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.changes import NewTopic, ScramUser
+from console.model.codes import BROKER, BROKER_LOGGER, AclOperation, AclResourceType, ConfigType, PatternType
+from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.plan import EMPTY
+from console.plan.values import parse_quota, parse_value
+from console.present.names import resource_word
+from console.present.text import clean
+
+# ACL statements as bindings, and which operations a resource has.
+
+LITERAL, PREFIXED = PatternType(3), PatternType(4)
+
+OPERATIONS_OF: Mapping[AclResourceType, tuple[str, ...]] = {
+    AclResourceType(2): (
+        "ALL",
+        "READ",
+        "WRITE",
+        "CREATE",
+        "DELETE",
+        "ALTER",
+        "DESCRIBE",
+        "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+    ),
+    AclResourceType(3): ("ALL", "READ", "DELETE", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS"),
+    ACL_CLUSTER: (
+        "ALL",
+        "CREATE",
+        "ALTER",
+        "DESCRIBE",
+        "CLUSTER_ACTION",
+        "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+        "IDEMPOTENT_WRITE",
+    ),
+    AclResourceType(5): ("ALL", "WRITE", "DESCRIBE", "TWO_PHASE_COMMIT"),
+    AclResourceType(6): ("ALL", "DESCRIBE"),
+    AclResourceType(7): ("ALL", "CREATE_TOKENS", "DESCRIBE_TOKENS"),
+}
+"""What brokers ask for on each type of resource (AclEntry.supportedOperations)."""
+
+
+def acls_of(statement: Access) -> tuple[Acl, ...]:
+    """A binding for each operation. Raises CommandError for an operation that the resource has not, unless it is to be
+    taken away: a broker stores such a binding, and never asks for it."""
+    legal = OPERATIONS_OF[statement.resource_type]
+    for operation in statement.operations:
+        if operation.name not in legal and not statement.revoke:
+            what = statement.resource_type.name.lower().replace("_", "-")
+            message = f"Kafka never asks for {operation.name} on a {what}"
+            raise CommandError(message, f"one of {', '.join(legal)}", statement.operations_span)
+    return tuple(_acl(statement, operation) for operation in statement.operations)
+
+
+def _acl(statement: Access, operation: AclOperation) -> Acl:
+    return Acl(
+        statement.resource_type,
+        CLUSTER_NAME if statement.resource_name is None else statement.resource_name,
+        PREFIXED if statement.prefixed else LITERAL,
+        statement.principal,
+        statement.host,
+        operation,
+        statement.permission,
+    )
+
+
+# From statements to edits: names looked up, keys and values checked against what was described. Pure.
+
+__all__ = ["LEVELS", "SCRAM_ITERATIONS", "to_edits"]
+
+LIST = ConfigType(7)
+LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
+"""LogLevelConfig.VALID_LOG_LEVELS."""
+SCRAM_ITERATIONS = 4096
+"""What an operator gets who does not say: the least that Kafka takes (ScramMechanism.minIterations)."""
+Secrets = Mapping[str, Secret]
+"""Key -> the secret that `secret_values.secret_slots` asked for."""
+
+
+def to_edits(
+    statement: EditStatement,
+    snapshot: Snapshot,
+    *,
+    selected: Subject | None = None,
+    plan: Creates = EMPTY,
+    secrets: Secrets | None = None,
+) -> tuple[Edit, ...]:
+    """The edits that a statement stages; `needs(statement, selected)` has been read into the snapshot.
+
+    selected: what an entity that was left out stands for. plan: what is staged already: a topic that it creates is
+    there. Whether the edits fit together is for `console.plan.stage` to say. Raises CommandError, in words, with its
+    place in the script.
+    """
+    given = secrets or {}
+    match statement:
+        case Alter():
+            return tuple(_alter(statement, snapshot, selected, plan, given))
+        case Unset():
+            return tuple(_unset(statement, snapshot, selected, plan))
+        case Create():
+            return (_create(statement, snapshot, given),)
+        case Grow():
+            require_topic(snapshot, statement.name.text or "", statement.name.span, plan)
+            return (GrowTopic(statement.name.text or "", statement.partitions),)
+        case Delete():
+            require_topic(snapshot, statement.name.text or "", statement.name.span, plan)
+            return (DeleteTopic(statement.name.text or ""),)
+        case Access():
+            return tuple((RemoveAcl if statement.revoke else AddAcl)(acl) for acl in acls_of(statement))
+        case ScramSet():
+            return (_scram_set(statement, given),)
+        case ScramDelete():
+            return (DeleteScram(ScramUser(statement.user, statement.mechanism)),)
+
+
+# -- configs and quotas --------------------------------------------------------------------------------------------
+
+
+def _alter(
+    statement: Alter, snapshot: Snapshot, selected: Subject | None, plan: Creates, secrets: Secrets
+) -> Iterator[Edit]:
+    keys = tuple(assign.key for assign in statement.assigns)
+    subject, span = subject_of(statement.entity, selected, statement.span, keys)
+    _no_key_twice(keys)
+    if isinstance(subject, QuotaEntity):
+        yield from _set_quotas(statement, subject)
+        return
+    require(snapshot, subject, span, plan)
+    for assign in statement.assigns:
+        entry = _entry(snapshot, subject, assign.key)
+        if statement.verb == "set":
+            yield SetConfig(subject, assign.key.name, _value(subject, assign, entry, secrets))
+        else:
+            value = _items(statement.verb, subject, assign, entry)
+            edit = AppendConfig if statement.verb == "append" else SubtractConfig
+            yield edit(subject, assign.key.name, value)
+
+
+def _no_key_twice(keys: tuple[Key, ...]) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if key.name in seen:
+            raise CommandError(f"'{clean(key.name, 80)}' stands twice", "give it once", key.span)
+        seen.add(key.name)
+
+
+def _set_quotas(statement: Alter, entity: QuotaEntity) -> Iterator[Edit]:
+    if statement.verb != "set":
+        raise CommandError(f"quotas have no lists to {statement.verb}", "set gives a quota a value", statement.span)
+    for assign in statement.assigns:
+        check_key(entity, assign.key)
+        if not isinstance(assign.value, str):
+            hint = f"write {quote_beside_equals(assign.key.name)}=VALUE"
+            raise CommandError("a quota is no secret", hint, assign.value_span)
+        try:
+            yield SetQuota(entity, assign.key.name, parse_quota(assign.key.name, assign.value))
+        except ValueError as error:
+            raise CommandError(clean(str(error), 400), "", assign.value_span) from None
+
+
+def _unset(statement: Unset, snapshot: Snapshot, selected: Subject | None, plan: Creates) -> Iterator[Edit]:
+    subject, span = subject_of(statement.entity, selected, statement.span, statement.keys)
+    _no_key_twice(statement.keys)
+    if isinstance(subject, QuotaEntity):
+        for key in statement.keys:
+            check_key(subject, key, snapshot.quotas.get(subject, {}))
+            yield UnsetQuota(subject, key.name)
+        return
+    require(snapshot, subject, span, plan)
+    for key in statement.keys:
+        _entry(snapshot, subject, key)
+        yield UnsetConfig(subject, key.name)
+
+
+def _entry(snapshot: Snapshot, target: ConfigResource, key: Key) -> ConfigEntry | None:
+    """What is known of a key, None where nothing was described. Raises CommandError for a key that is none.
+
+    Brokers keep keys that they don't know for their plug-ins: such a key is meant where it is quoted.
+    """
+    entry = known_entry(snapshot, target, key.name)
+    if entry is not None:
+        return entry
+    legal = known_keys(snapshot, target)
+    if not legal or (target.type == BROKER and key.quoted):
+        return None
+
+    def hint() -> str:
+        meant = did_you_mean(key.name, legal)
+        if target.type != BROKER:
+            return meant
+        return f"{meant} A plug-in's own key is quoted: {quoted(key.name)}".strip()
+
+    what = "loggers" if target.type == BROKER_LOGGER else f"{resource_word(target.type)} configs"
+    raise CommandError(f"'{clean(key.name, 80)}' is none of the {what}", hint, key.span)
+
+
+def _value(target: ConfigResource, assign: Assign, entry: ConfigEntry | None, secrets: Secrets) -> str | Secret:
+    key = assign.key.name
+    if is_sensitive(target, key, entry):
+        if isinstance(assign.value, str):
+            hint = f"write {quote_beside_equals(key)}=@FILE, or {quote_beside_equals(key)}=? to be asked, hidden"
+            raise CommandError(
+                f"{clean(key, 80)} is sensitive: its value is never written out", hint, assign.value_span
+            )
+        return secrets[key]
+    text = assign.value if isinstance(assign.value, str) else secrets[key].reveal()
+    if target.type == BROKER_LOGGER:
+        return _level(text, assign)
+    try:
+        return parse_value(key, entry.type if entry is not None else ConfigType(0), text)
+    except ValueError as error:
+        raise CommandError(clean(str(error), 400), "", assign.value_span) from None
+
+
+def _level(text: str, assign: Assign) -> str:
+    if text not in LEVELS:
+        hint = did_you_mean(text.upper(), LEVELS) or f"levels: {', '.join(LEVELS)}"
+        raise CommandError(f"'{clean(text, 40)}' is no log level", hint, assign.value_span)
+    return text
+
+
+def _items(verb: str, target: ConfigResource, assign: Assign, entry: ConfigEntry | None) -> str:
+    key = assign.key.name
+    if entry is not None and entry.type.known and entry.type != LIST:
+        type_ = entry.type.name.lower()
+        raise CommandError(f"{key} is no list but {type_}: nothing to {verb}", "set gives it a value", assign.key.span)
+    if target.type == BROKER_LOGGER:
+        raise CommandError(f"a log level is no list: nothing to {verb}", "set gives it a value", assign.key.span)
+    if not isinstance(assign.value, str):
+        raise CommandError(f"{verb} takes no secrets", f"write {quote_beside_equals(key)}=ITEM,ITEM", assign.value_span)
+    return parse_value(key, LIST, assign.value)
+
+
+# -- topics --------------------------------------------------------------------------------------------------------
+
+
+def _create(statement: Create, snapshot: Snapshot, secrets: Secrets) -> CreateTopic:
+    name = statement.name.text or ""
+    for broker in sorted({broker for replicas in statement.assignments for broker in replicas}):
+        require(snapshot, broker_resource(broker), statement.span)
+    _no_key_twice(tuple(assign.key for assign in statement.configs))
+    target = topic_resource(name)
+    configs = {
+        assign.key.name: _value(target, assign, _entry(snapshot, target, assign.key), secrets)
+        for assign in statement.configs
+    }
+    return CreateTopic(
+        NewTopic(
+            name, statement.partitions, statement.replication, statement.assignments, configs, statement.timeout_ms
+        )
+    )
+
+
+# -- SCRAM ---------------------------------------------------------------------------------------------------------
+
+
+def _scram_set(statement: ScramSet, secrets: Secrets) -> UpsertScram:
+    iterations = SCRAM_ITERATIONS if statement.iterations is None else statement.iterations
+    return UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, secrets["password"])

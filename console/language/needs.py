@@ -1,0 +1,218 @@
+"""What has to be read before a statement can be carried out or answered. Pure; `reading` reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from console.language.statements import (
+    Access,
+    Alter,
+    Create,
+    Delete,
+    EffectiveQuota,
+    Entity,
+    Grow,
+    List,
+    ScramDelete,
+    ScramSet,
+    Show,
+    Statement,
+    Subject,
+    Unset,
+)
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ResourceType
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Parts of a snapshot.
+
+    parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
+    configs. every: configs of all resources of a type. a_broker, a_topic: configs of any one, for the keys there are.
+    groups: members and lag of these. lags_of: the lag of all groups that a set of patterns matches. documentation: of
+    the configs of `resources`. quotas_of, acls_of: what these filters find, and the ACLs of these principals, where not
+    all are needed; with all quotas, what of them it is about.
+    """
+
+    parts: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    resources: frozenset[ConfigResource] = frozenset()
+    every: frozenset[ResourceType] = frozenset()
+    groups: frozenset[str] = frozenset()
+    lags_of: frozenset[tuple[str | None, ...]] = frozenset()
+    quotas_of: frozenset[QuotaFilter] = frozenset()
+    acls_of: frozenset[str] = frozenset()
+    a_broker: bool = False
+    a_topic: bool = False
+    documentation: bool = False
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(*(getattr(self, field.name) | getattr(other, field.name) for field in fields(Needs)))
+
+
+NOTHING = Needs()
+SINGLY = 100
+"""Names that are asked for by themselves; where there are more, everything is read."""
+
+
+def needs(statement: Statement, selected: Subject | None = None) -> Needs:
+    """What to read for a statement; selected: what an entity that was left out stands for."""
+    match statement:
+        case Show():
+            return _show(statement, _subject(statement.entity, selected))
+        case List():
+            return _list(statement)
+        case EffectiveQuota(user=user, client=client):
+            return Needs(parts=frozenset({"cluster"}), quotas_of=_that_count(user, client))
+        case Alter() | Unset():
+            return _edit(_subject(statement.entity, selected))
+        case Create():
+            named = Needs(topics=frozenset({statement.name.text or ""}), a_topic=bool(statement.configs))
+            return named if not statement.assignments else named | _parts("cluster")
+        case Grow() | Delete():
+            return Needs(topics=frozenset({statement.name.text or ""}))
+        case Access():
+            return _parts("acls")
+        case ScramSet() | ScramDelete():
+            return _parts("scram")
+        case _:
+            return NOTHING
+
+
+def needs_of_script(statements: Iterable[Statement]) -> Needs:
+    """What all of them need, to be read at once."""
+    each = [needs(statement) for statement in statements]
+
+    def together(name: str) -> Any:
+        values = [getattr(one, name) for one in each]
+        default = getattr(NOTHING, name)
+        return any(values) if isinstance(default, bool) else default.union(*values)
+
+    return Needs(*(together(field.name) for field in fields(Needs)))
+
+
+def _parts(*parts: str) -> Needs:
+    return Needs(parts=frozenset(parts))
+
+
+def _subject(entity: Entity | None, selected: Subject | None) -> Subject | None:
+    return entity.subject if entity else selected
+
+
+def _configs(resource: ConfigResource) -> Needs:
+    need = Needs(resources=frozenset({resource}))
+    if resource.type == TOPIC:
+        return need | Needs(topics=frozenset({resource.name}))
+    if resource.type in (BROKER, BROKER_LOGGER):
+        return need | Needs(parts=frozenset({"cluster"}), a_broker=resource.is_cluster_default)
+    return need
+
+
+def _edit(subject: Subject | None) -> Needs:
+    if subject is None:
+        return NOTHING
+    if isinstance(subject, ConfigResource):
+        return _configs(subject)
+    return _parts("quotas") | Needs(quotas_of=_quotas_around(subject))
+
+
+def _show(statement: Show, subject: Subject | None) -> Needs:
+    if subject is None:
+        return NOTHING
+    if not isinstance(subject, ConfigResource):
+        need = Needs(parts=frozenset({"cluster"}), quotas_of=_quotas_around(subject))
+        return need | _parts("scram") if statement.full and subject.has(USER) else need
+    need = _configs(subject)
+    if not statement.full:
+        return need
+    if statement.keys:
+        # Where a broker's own values make a difference to what a topic inherits, the details say which.
+        inherited = Needs(every=frozenset({BROKER})) if subject.type == TOPIC else NOTHING
+        return need | inherited | Needs(documentation=True)
+    if subject.type == BROKER and not subject.is_cluster_default:
+        return need | _parts("cluster", "quorum", "versions", "topics")
+    return need | Needs(groups=frozenset({subject.name})) if subject.type == GROUP else need
+
+
+def _quotas_around(entity: QuotaEntity) -> frozenset[QuotaFilter]:
+    """What tells all about an entity: it, of a user also the clients, and what counts for whom it names."""
+    parts = entity.as_dict()
+    found = {filter_for_name(USER, parts[USER])} if USER in parts else {filter_for_entity(entity)}
+    user, client = parts.get(USER), parts.get(CLIENT_ID)
+    if user is not None and client is not None:
+        found |= _that_count(user, client)
+    if parts.get(IP) is not None:
+        found.add(filter_for_name(IP, None))
+    return frozenset(found)
+
+
+def _that_count(user: str, client: str) -> frozenset[QuotaFilter]:
+    """The filters for the levels of quotas that a user and a client may fall under."""
+    users = (filter_for_name(USER, name) for name in (user, None))
+    clients = (client, None) if client else ()
+    return frozenset({*users, *(filter_for_name(CLIENT_ID, name, strict=True) for name in clients)})
+
+
+def _named(patterns: Iterable[str | None]) -> list[str | None] | None:
+    """The names that patterns are, None where one of them is no plain name, or there are none, or too many."""
+    names = list(dict.fromkeys(patterns))
+    plain = all(name is None or not set(name) & set("*?[") for name in names)
+    return names if plain and 0 < len(names) <= SINGLY else None
+
+
+def _users(statement: List) -> Needs:
+    """Of users that are named, their quotas and ACLs alone."""
+    names = _named(glob.pattern for glob in statement.globs)
+    if names is None:
+        return _parts("quotas", "scram", "acls")
+    principals = frozenset(f"User:{name}" for name in names if name is not None)
+    filters = frozenset(filter_for_name(USER, name) for name in names)
+    return Needs(parts=frozenset({"scram"}), quotas_of=filters, acls_of=principals)
+
+
+def _list(statement: List) -> Needs:
+    match statement.kind:
+        case "topics":
+            configs = any("." in field.key for field in statement.fields)
+            return _parts("topics") | Needs(every=frozenset({TOPIC}) if configs else frozenset())
+        case "brokers":
+            configs = any("." in field.key for field in statement.fields)
+            read = _parts("cluster", "quorum", "versions", "topics")
+            return read | Needs(every=frozenset({BROKER}) if configs else frozenset())
+        case "users":
+            return _users(statement)
+        case "clients" | "ips" | "quotas":
+            return _parts("quotas")
+        case "loggers":
+            return _loggers(statement)
+        case "client-metrics":
+            return Needs(every=frozenset({CLIENT_METRICS}))
+        case "groups":
+            return _parts("groups") | Needs(lags_of=frozenset({tuple(glob.pattern for glob in statement.globs)}))
+        case kind:
+            return _parts(kind)
+
+
+def _loggers(statement: List) -> Needs:
+    exact = [field.pattern for field in statement.fields if (field.key, field.operator) == ("broker", "=")]
+    numbers = [pattern for pattern in exact if pattern and pattern.isascii() and pattern.isdigit()]
+    if not numbers:
+        return _parts("cluster") | Needs(every=frozenset({BROKER_LOGGER}))
+    loggers = (ConfigResource(BROKER_LOGGER, number) for number in numbers)
+    return _parts("cluster") | Needs(resources=frozenset(loggers))
+
+
+def one_broker(brokers: Iterable[int]) -> ConfigResource | None:
+    """The broker to ask for the keys that brokers have."""
+    lowest = min(brokers, default=None)
+    return None if lowest is None else broker_resource(lowest)
+
+
+def one_topic(names: Iterable[str]) -> ConfigResource | None:
+    """A topic to ask for the keys that topics have."""
+    name = next(iter(names), None)
+    return None if name is None else topic_resource(name)

@@ -1,0 +1,228 @@
+"""Reads the words of one statement for the grammar, and remembers what it saw and what could have stood where.
+
+What was seen (marks) colours the text; what could have stood (expectations) completes it: so that parser, lexer and
+completion are one grammar.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, NoReturn
+
+from console.language.errors import ParseError, did_you_mean
+from console.language.sensitive import looks_sensitive
+from console.language.statements import Subject
+from console.language.tokenizer import Places, RawStatement, Span, Word
+from console.language.verbs import Where
+from console.present.text import clean
+
+
+class Role(Enum):
+    """What a stretch of text is."""
+
+    VERB = "verb"
+    KEYWORD = "keyword"
+    NAME = "name"
+    KEY = "key"
+    OPERATOR = "operator"
+    VALUE = "value"
+    SECRET = "secret"  # noqa: S105  # the name of a role
+    FLAG = "flag"
+    ERROR = "error"
+    COMMENT = "comment"
+    SEPARATOR = "separator"
+
+
+class Mark(NamedTuple):
+    """A stretch of the script and what it is."""
+
+    start: int
+    end: int
+    role: Role
+
+
+class What(Enum):
+    """What can stand at a place, beyond fixed words."""
+
+    WORDS = "words"
+    VERB = "verb"
+    ENTITY = "entity"
+    TOPIC = "topic"
+    GROUP = "group"
+    METRICS = "client-metrics"
+    BROKER = "broker"
+    BROKER_OR_DEFAULT = "broker or default"
+    USER = "user"
+    CLIENT = "client"
+    IP = "ip"
+    USER_NAME = "user name"
+    CLIENT_NAME = "client name"
+    KEY = "key"
+    ASSIGN = "assign"
+    CREATE_ASSIGN = "create assign"
+    GROW_ASSIGN = "grow assign"
+    SCRAM_ASSIGN = "scram assign"
+    QUOTA_KEY = "quota key"
+    FILTER = "filter"
+    LIST_FILTER = "list filter"
+    PRINCIPAL = "principal"
+    OPERATIONS = "operations"
+    ACL_NAME = "acl name"
+    HOST = "host"
+    SCRAM_USER = "scram user"
+    MECHANISM = "mechanism"
+    DURATION = "duration"
+    CHANGE = "change"
+    CONTEXT = "context"
+    VERB_NAME = "verb name"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What can stand at a place. label: as the help writes it; words: the fixed ones; subject: whose keys;
+    detail: the kind of a list, the type of an ACL's resource."""
+
+    what: What
+    label: str
+    words: tuple[str, ...] = ()
+    subject: Subject | None = None
+    detail: str = ""
+
+
+class Reader:
+    """A cursor over the words of a statement."""
+
+    def __init__(self, places: Places, raw: RawStatement, where: Where) -> None:
+        self.places = places
+        self.raw = raw
+        self.where = where
+        self.index = 0
+        self.marks: list[Mark] = []
+        self.expected: list[tuple[int, Expected]] = []
+        self._hushed = False
+
+    @property
+    def word(self) -> Word | None:
+        """The word ahead, None at the end."""
+        return self.raw.words[self.index] if self.index < len(self.raw.words) else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether no word is left."""
+        return self.index >= len(self.raw.words)
+
+    def span(self, word: Word) -> Span:
+        """Where a word stands."""
+        return self.places.span(word.start, word.end)
+
+    def span_from(self, first: Word) -> Span:
+        """From a word to the last one read."""
+        return self.places.span(first.start, self.raw.words[max(self.index - 1, 0)].end)
+
+    def mark(self, word: Word, role: Role) -> None:
+        """Note what a word is."""
+        if word.end > word.start:
+            self.marks.append(Mark(word.start, word.end, role))
+
+    def expect(self, expected: Expected) -> None:
+        """Note what could stand at the word ahead."""
+        self.expected.append((self.index, expected))
+
+    # -- fixed words -----------------------------------------------------------------------------------------------
+
+    def take_keyword(
+        self, *options: str, label: str = "", role: Role = Role.KEYWORD, what: What = What.WORDS
+    ) -> str | None:
+        """The word ahead if it is one of these, unquoted; else None, and nothing is read."""
+        self.expect(Expected(what, label or " or ".join(options), options))
+        word = self.word
+        if word is None or not word.bare or word.text not in options:
+            return None
+        self.mark(word, role)
+        self.index += 1
+        return word.text
+
+    def need_keyword(self, *options: str, label: str = "", role: Role = Role.KEYWORD) -> str:
+        """The word ahead, which must be one of these."""
+        found = self.take_keyword(*options, label=label, role=role)
+        return found if found is not None else self.fail()
+
+    # -- other words -----------------------------------------------------------------------------------------------
+
+    def take(self, expected: Expected, role: Role | None = Role.NAME) -> Word:
+        """The word ahead, whatever it is; role None leaves the marking to the caller."""
+        self.expect(expected)
+        word = self.word
+        if word is None:
+            self.fail()
+        if role is not None:
+            self.mark(word, role)
+        self.index += 1
+        return word
+
+    def take_pair(self, expected: Expected, label: str = "KEY=VALUE") -> tuple[Word, Word, Word]:
+        """The word ahead as (whole, key, value), split at its first unquoted ``=``."""
+        word = self.take(expected, role=None)
+        pair = word.split("=")
+        if pair is None:
+            self.index -= 1
+            following = self.raw.words[self.index + 1 : self.index + 2]
+            spaced = following and following[0].first_bare == "="
+            hint = "no spaces around '='" if spaced else ""
+            if not word.bare and "=" in word.text:
+                hint = "the '=' between key and value stands outside of quotes"
+            self.fail(hint=hint)
+        key, value = pair
+        if not key.text:
+            self.index -= 1
+            self.fail(f"the key is missing before '=' ({label})")
+        self._hushed = self._hushed or looks_sensitive(key.text)
+        self.mark(key, Role.KEY)
+        self.marks.append(Mark(key.end, key.end + 1, Role.OPERATOR))
+        self.mark(value, Role.SECRET if is_secret_source(value) or looks_sensitive(key.text) else Role.VALUE)
+        return word, key, value
+
+    def finish(self) -> None:
+        """No word may be left."""
+        if not self.ended:
+            self.fail()
+
+    # -- errors ----------------------------------------------------------------------------------------------------
+
+    def fail(self, message: str = "", word: Word | None = None, hint: str = "") -> NoReturn:
+        """Raise ParseError at a word, by default the one ahead, naming all that could have stood there."""
+        wrong = word or self.word
+        here = [expected for index, expected in self.expected if index == self.index] if word is None else []
+        labels = tuple(dict.fromkeys(expected.label for expected in here))
+        options = [option for expected in here for option in expected.words]
+        if wrong is None:
+            end = self.raw.words[-1].end if self.raw.words else self.raw.end
+            message = message or f"{_any_of(labels)} is missing at the end"
+            raise ParseError(message, self.places.span(end, end), hint, labels)
+        self.marks = [mark for mark in self.marks if mark.end <= wrong.start or mark.start >= wrong.end]
+        self.marks.append(Mark(wrong.start, wrong.end, Role.ERROR))
+        self.marks.sort()
+        if not message:
+            message = f"expected {_any_of(labels)}, not {self.shown(wrong)}"
+        guess = did_you_mean(wrong.text, options) if wrong.bare and options and not self._hushed else ""
+        raise ParseError(message, self.span(wrong), hint or guess, labels)
+
+    def shown(self, word: Word) -> str:
+        """A word for a message: harmless, short, and without what may be a secret's value."""
+        if self._hushed:
+            return "this"
+        pair = word.split("=")
+        text = f"{pair[0].text}=…" if pair and pair[1].text else word.text
+        return f"'{clean(text, 40)}'"
+
+
+def is_secret_source(value: Word) -> bool:
+    """Whether a value is written ``@FILE`` or ``?``, unquoted."""
+    return value.first_bare == "@" or value.is_bare("?")
+
+
+def _any_of(labels: tuple[str, ...]) -> str:
+    if not labels:
+        return "the end of the statement"
+    return labels[0] if len(labels) == 1 else ", ".join(labels[:-1]) + " or " + labels[-1]

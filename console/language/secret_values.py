@@ -1,0 +1,140 @@
+"""Secrets of statements: which keys are secret, where a secret comes from, and text without them. None is ever repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from console.language.errors import CommandError
+from console.language.quoting import ENTITY_WORDS, quote_beside_equals
+from console.language.reader import is_secret_source
+from console.language.sensitive import looks_sensitive, names_a_secret, without_secrets
+from console.language.statements import Alter, Assign, Create, FromFile, ScramSet, SecretSource, Statement
+from console.language.tokenizer import NOWHERE, Span, Word, scan
+from console.language.unparse import subject_text
+from console.model.codes import BROKER
+from console.model.config import ConfigEntry, ConfigResource
+from console.model.secret import Secret
+from console.present.names import HIDDEN
+from console.present.text import clean
+
+# Secrets: which keys are, which a statement needs, and how one is read from a file. None is ever repeated.
+
+FILE_LIMIT = 1 << 20
+"""Bytes of a secret's file; a config value has at most 32,767 characters."""
+
+
+class SecretSlot(NamedTuple):
+    """A secret that a statement needs. key: by which `to_edits` looks it up; prompt: what to ask for it with."""
+
+    key: str
+    prompt: str
+    source: SecretSource
+    span: Span = NOWHERE
+
+
+def secret_slots(statement: Statement) -> tuple[SecretSlot, ...]:
+    """The secrets of a statement, in order."""
+    match statement:
+        case Alter():
+            about = f"{subject_text(statement.entity.subject)} " if statement.entity else ""
+            return _slots(statement.assigns, about)
+        case Create():
+            return _slots(statement.configs, f"topic {statement.name.text} ")
+        case ScramSet():
+            prompt = f"{statement.mechanism.label} password of {statement.user}"
+            return (SecretSlot("password", clean(prompt, 120), statement.password, statement.span),)
+        case _:
+            return ()
+
+
+def _slots(assigns: tuple[Assign, ...], about: str) -> tuple[SecretSlot, ...]:
+    return tuple(
+        SecretSlot(assign.key.name, clean(f"{about}{assign.key.name}", 120), assign.value, assign.span)
+        for assign in assigns
+        if not isinstance(assign.value, str)
+    )
+
+
+async def resolve_secrets(statement: Statement, ask: Callable[[SecretSlot], Awaitable[Secret]]) -> dict[str, Secret]:
+    """Key -> secret, from files and by asking. Raises CommandError for a file that can't be read, and as `ask`."""
+    return {
+        slot.key: read_secret_file(slot.source, slot.span) if isinstance(slot.source, FromFile) else await ask(slot)
+        for slot in secret_slots(statement)
+    }
+
+
+def nobody_to_ask(slot: SecretSlot) -> CommandError:
+    """Where there is no terminal."""
+    hint = f"write {quote_beside_equals(slot.key)}=@FILE"
+    return CommandError(f"{slot.prompt}: there is no terminal to ask on", hint, slot.span)
+
+
+def read_secret_file(source: FromFile, span: Span | None = None) -> Secret:
+    """The file's text, less one newline at its end. Raises CommandError where it can't be read."""
+    path = Path(source.path)
+    shown = f"'{clean(source.path, 200)}'"
+    try:
+        with path.expanduser().open("rb") as file:
+            content = file.read(FILE_LIMIT + 1)
+        text = content.decode("utf-8")
+    except (OSError, ValueError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
+        raise CommandError(f"the secret in {shown} can't be read: {why}", "", span) from None
+    if len(content) > FILE_LIMIT:
+        raise CommandError(f"the secret in {shown} is too long: more than {FILE_LIMIT:,} bytes", "", span)
+    return Secret(text.removesuffix("\n").removesuffix("\r"))
+
+
+def is_sensitive(target: ConfigResource, key: str, entry: ConfigEntry | None) -> bool:
+    """Whether a key's value is a secret: as the broker says, else by its name.
+
+    A broker hides the value of a key that it does not know (DescribeConfigs: sensitive = PASSWORD or unknown).
+    """
+    if entry is not None:
+        return entry.sensitive
+    return looks_sensitive(key) or target.type == BROKER
+
+
+# A command as it may be kept in a history: without the secrets that somebody typed into it all the same.
+
+_SEPARATORS = ("=", ":", ":=")
+
+
+def redact(text: str) -> str:
+    """The text with dots for every value of a key that looks like a secret's, whether it parses or not.
+
+    ``KEY=VALUE``, ``KEY = VALUE``, ``KEY: VALUE`` and ``password VALUE`` are understood, and what any text may hold
+    (`without_secrets`). ``@FILE`` and ``?`` stay.
+    """
+    cuts = [cut for statement in scan(text).statements for cut in _cuts(statement.words)]
+    shown = text
+    for start, end in reversed(cuts):
+        shown = shown[:start] + HIDDEN + shown[end:]
+    return without_secrets(shown, HIDDEN)
+
+
+def _cuts(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """Where the values of secrets stand."""
+    place = 0
+    while place < len(words):
+        word, before = words[place], words[place - 1].text if place else ""
+        place += 1
+        pair = word.split("=")
+        if pair is not None and pair[0].end > pair[0].start:
+            if not looks_sensitive(pair[0].text):
+                continue
+            if pair[1].end > pair[1].start:
+                if not is_secret_source(pair[1]):
+                    yield pair[1].start, pair[1].end
+                continue
+        elif before in ENTITY_WORDS or not names_a_secret(word.text):
+            continue
+        while place < len(words) and words[place].text in _SEPARATORS:
+            place += 1
+        if place < len(words):
+            value = words[place].without_first() if words[place].first_bare == "=" else words[place]
+            if not is_secret_source(value):
+                yield value.start, value.end
+            place += 1

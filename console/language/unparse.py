@@ -1,0 +1,197 @@
+"""From statements back to text that parses to the same statements."""
+
+from __future__ import annotations
+
+from console.language.arguments import ACL_CLUSTER, ACL_TYPES
+from console.language.quoting import (
+    DEFAULT_NAME,
+    ENTITY_WORDS,
+    can_stand_bare,
+    quote,
+    quote_beside_equals,
+    quote_pattern,
+    quoted,
+)
+from console.language.statements import (
+    ACCEPT,
+    RUNBOOK,
+    Access,
+    Alter,
+    Apply,
+    Assign,
+    Check,
+    Create,
+    Delete,
+    Discard,
+    EffectiveQuota,
+    Entity,
+    FieldFilter,
+    FromFile,
+    Grow,
+    Help,
+    History,
+    Key,
+    List,
+    Name,
+    Quit,
+    Redo,
+    Revert,
+    ScramDelete,
+    ScramSet,
+    SecretSource,
+    Show,
+    ShowPlan,
+    Statement,
+    Subject,
+    Undo,
+    Unset,
+    UseContext,
+    View,
+)
+from console.model.config import ConfigResource
+from console.model.quota import CLIENT_ID
+from console.plan.amounts import duration_text
+from console.present.names import resource_word
+
+_ACL_WORD = {type_: word for word, type_ in ACL_TYPES.items()}
+
+
+def subject_text(subject: Subject) -> str:
+    """The entity as the grammar writes it."""
+    if isinstance(subject, ConfigResource):
+        name = DEFAULT_NAME if subject.is_cluster_default else quote(subject.name)
+        return f"{resource_word(subject.type)} {name}"
+    words = []
+    for part in subject.parts:
+        words.append("client" if part.type == CLIENT_ID else part.type)
+        words.append(DEFAULT_NAME if part.name is None else quote(part.name))
+    return " ".join(words)
+
+
+def unparse(statement: Statement) -> str:
+    """One statement."""
+    match statement:
+        case Show():
+            verb = "describe" if statement.full else "show"
+            return _join(verb, _entity(statement.entity), *map(_key, statement.keys))
+        case List():
+            fields = map(_field, statement.fields)
+            return _join("list", statement.kind, *(_pattern(glob.pattern) for glob in statement.globs), *fields)
+        case EffectiveQuota():
+            key = _key(statement.key) if statement.key else ""
+            return _join("effective user", quote(statement.user), "client", quote(statement.client), key)
+        case Alter():
+            limit = f"for {duration_text(statement.for_ms)}" if statement.for_ms is not None else ""
+            return _join(statement.verb, _entity(statement.entity), *map(_assign, statement.assigns), limit)
+        case Unset():
+            return _join("unset", _entity(statement.entity), *map(_key, statement.keys))
+        case Create():
+            return _create(statement)
+        case Grow():
+            return f"grow topic {_name(statement.name)} partitions={statement.partitions}"
+        case Delete():
+            return f"delete topic {_name(statement.name)}"
+        case Access():
+            return _access(statement)
+        case ScramSet():
+            iterations = f"iterations={statement.iterations}" if statement.iterations is not None else ""
+            who = f"{quote(statement.user)} {statement.mechanism.label}"
+            return _join("scram set", who, iterations, f"password={_secret(statement.password)}")
+        case ScramDelete():
+            return f"scram delete {quote(statement.user)} {statement.mechanism.label}"
+        case _:
+            return _plan_or_bar(statement)
+
+
+def _plan_or_bar(statement: Statement) -> str:
+    match statement:
+        case ShowPlan():
+            filter_ = quoted(statement.filter) if statement.filter == RUNBOOK else quote(statement.filter)
+            return _join("plan", RUNBOOK if statement.runbook else filter_ if statement.filter else "")
+        case Check():
+            return "check"
+        case Apply():
+            given = {"--yes": statement.yes, "--valid-only": statement.valid_only, "--force": statement.force}
+            accept = f"{ACCEPT} {','.join(statement.accept)}" if statement.accept else ""
+            return _join("apply", *(flag for flag, on in given.items() if on), accept)
+        case Discard():
+            key = _key(statement.key) if statement.key else ""
+            return _join("discard", _entity(statement.entity), key)
+        case Undo():
+            return "undo"
+        case Redo():
+            return "redo"
+        case Revert():
+            return f"revert {quote(statement.change)}"
+        case History():
+            # A text that is spelled like an entity's keyword is quoted.
+            written = quoted if statement.filter in ENTITY_WORDS else quote
+            return _join("history", _entity(statement.entity), written(statement.filter) if statement.filter else "")
+        case View():
+            return _join(statement.pane, quote(statement.filter) if statement.filter else "")
+        case UseContext():
+            return f"ctx {quote(statement.name)}"
+        case Help():
+            return _join("help", quote(statement.word) if statement.word else "")
+        case Quit():
+            return "q"
+        case _:
+            raise TypeError(f"{type(statement).__name__} is no statement of the language")
+
+
+def _join(*words: str) -> str:
+    return " ".join(word for word in words if word)
+
+
+def _entity(entity: Entity | None) -> str:
+    return subject_text(entity.subject) if entity else ""
+
+
+def _key(key: Key) -> str:
+    # Bare where it was bare: to be quoted is to be meant as it stands (see `statements.Key`).
+    return key.name if not key.quoted and can_stand_bare(key.name) else quoted(key.name)
+
+
+def _name(name: Name) -> str:
+    return DEFAULT_NAME if name.text is None else quote(name.text)
+
+
+def _assign(assign: Assign) -> str:
+    if isinstance(assign.value, str):
+        return f"{_key(assign.key)}={quote(assign.value) if assign.value else ''}"
+    return f"{_key(assign.key)}={_secret(assign.value)}"
+
+
+def _secret(source: SecretSource) -> str:
+    return f"@{quote(source.path)}" if isinstance(source, FromFile) else "?"
+
+
+def _field(field: FieldFilter) -> str:
+    return f"{quote_beside_equals(field.key)}{field.operator}{_pattern(field.pattern)}"
+
+
+def _pattern(pattern: str | None) -> str:
+    return DEFAULT_NAME if pattern is None else quote_pattern(pattern)
+
+
+def _create(statement: Create) -> str:
+    partitions = f"partitions={statement.partitions}" if statement.partitions >= 0 else ""
+    replication = f"replication={statement.replication}" if statement.replication >= 0 else ""
+    lists = ",".join(":".join(map(str, brokers)) for brokers in statement.assignments)
+    assign = f"assign={lists}" if lists else ""
+    timeout = f"timeout={duration_text(statement.timeout_ms)}" if statement.timeout_ms is not None else ""
+    configs = map(_assign, statement.configs)
+    return _join("create topic", _name(statement.name), partitions, replication, assign, timeout, *configs)
+
+
+def _access(statement: Access) -> str:
+    permission = statement.permission.name.lower()
+    verb = f"revoke {permission}" if statement.revoke else permission
+    operations = ",".join(operation.name for operation in statement.operations)
+    if statement.resource_type == ACL_CLUSTER:
+        target = "cluster"
+    else:
+        prefixed = "prefixed" if statement.prefixed else ""
+        target = _join(_ACL_WORD[statement.resource_type], quote(statement.resource_name or ""), prefixed)
+    host = f"from {quote(statement.host)}" if statement.host != "*" else ""
+    return _join(verb, quote(statement.principal), operations, "on", target, host)

@@ -1,0 +1,369 @@
+"""The registry of verbs: usage, help, examples, and where each verb works; and the help as text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Flag
+from functools import cache
+from types import MappingProxyType
+
+from console.present.text import Line
+
+# The one registry of verbs: usage, help, examples, and where each works.
+
+
+class Where(Flag):
+    """Where a statement is typed: the console's command bar, `kac run`, the shell."""
+
+    BAR = 1
+    RUN = 2
+    SHELL = 4
+
+
+EVERYWHERE = Where.BAR | Where.RUN | Where.SHELL
+INTERACTIVE = Where.BAR | Where.SHELL
+
+TAKES_AWAY = frozenset({"delete", "revoke", "discard", "unset", "subtract", "apply"})
+"""Verbs whose mistaken use costs something: never proposed for a word that is not one slip away."""
+
+KINDS = (
+    "topics",
+    "brokers",
+    "users",
+    "clients",
+    "ips",
+    "quotas",
+    "acls",
+    "groups",
+    "loggers",
+    "client-metrics",
+    "scram",
+)
+"""What `list` lists."""
+
+PANES = ("topics", "brokers", "configs", "quotas", "acls", "groups", "drift", "usage")
+"""Views that are verbs of their own; `plan` is both."""
+
+ENTITY_USAGE = (
+    "topic NAME",
+    "group NAME",
+    "client-metrics NAME",
+    "broker ID",
+    "broker <default>",
+    "logger BROKER-ID",
+    "user NAME [client NAME]",
+    "client NAME",
+    "ip ADDRESS",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb. summary: one line without a full stop; about: what else to know, in plain sentences."""
+
+    name: str
+    group: str
+    usage: tuple[str, ...]
+    summary: str
+    about: str = ""
+    examples: tuple[str, ...] = ()
+    where: Where = EVERYWHERE
+
+
+LOOK, CHANGE, PLAN, GO = "Look", "Change", "Plan", "Go"
+
+_ALL = (
+    Verb(
+        "show",
+        LOOK,
+        ("show [ENTITY] {KEY}",),
+        "What is set on an entity: its own overrides, or the keys named",
+        "Without an entity: the selected one. An inherited value of a named key is shown with where it comes from.",
+        ("show topic orders", "show topic orders retention.ms segment.bytes", "show broker <default>"),
+    ),
+    Verb(
+        "describe",
+        LOOK,
+        ("describe [ENTITY] {KEY}",),
+        "Everything about an entity; with keys, each with its documentation and the chain of its synonyms",
+        "A topic comes with partitions, a group with members and lag, a user with quotas and SCRAM credentials.",
+        ("describe topic orders", "describe topic orders retention.ms", "describe user alice client checkout"),
+    ),
+    Verb(
+        "list",
+        LOOK,
+        ("list KIND {GLOB | KEY=VALUE | KEY>N}",),
+        "What there is of a kind",
+        "KIND is one of " + ", ".join(KINDS) + ". A GLOB matches names (*, ?, [ab]); quoted characters stand for "
+        "themselves. KEY=VALUE and KEY!=VALUE match a column, or a config's value for topics and brokers; VALUE may be "
+        "a glob. KEY>N, KEY>=N, KEY<N and KEY<=N compare numbers, which take the key's units; no limit (-1) is above "
+        "all of them. Of ACLs, ANY is any code, and pattern_type=MATCH finds all that affect resource_name=NAME. All "
+        "filters have to hold. What a row has not, passes no filter.",
+        (
+            "list topics svc-*",
+            "list topics cleanup.policy=compact*",
+            "list topics under_replicated>0",
+            "list topics retention.ms>=7d",
+            "list groups lag>1000",
+            "list quotas user=alice",
+            "list quotas user=<default>",
+            "list acls principal=User:alice operation=WRITE",
+            "list acls resource_type=TOPIC resource_name=orders pattern_type=MATCH",
+            "list groups state=Stable",
+            "list loggers broker=1 level=DEBUG",
+        ),
+    ),
+    Verb(
+        "effective",
+        LOOK,
+        ("effective user USER client CLIENT [KEY]",),
+        "The quota that counts for a user and a client, per key, with the levels it beats",
+        "A limit holds per broker, not per cluster. A client without a client id is written ''; only the limits of its "
+        "user count for it.",
+        ("effective user alice client checkout-7", "effective user alice client checkout-7 producer_byte_rate"),
+    ),
+    Verb(
+        "set",
+        CHANGE,
+        ("set [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage new values of configs or quotas",
+        "Units where the key's name or type tells what it counts: 10MB = 10,000,000, 10MiB = 10,485,760, 7d, 12h, "
+        "90s, 250ms, 10MB/s. KEY= sets the empty value. A sensitive value is KEY=@FILE or KEY=? (asked for, hidden), "
+        "never bare. With for, the change is to be taken back after that time: every start says what is due, and "
+        "kac due --apply does it.",
+        (
+            "set topic orders retention.ms=7d max.message.bytes=2MiB",
+            "set broker <default> log.cleaner.threads=2",
+            "set broker 2 listener.name.external.ssl.keystore.password=@/run/secrets/keystore",
+            "set user alice client <default> producer_byte_rate=10MB/s",
+            "set logger 1 kafka.controller=DEBUG",
+            "set topic orders retention.ms=1h for 2h",
+        ),
+    ),
+    Verb(
+        "append",
+        CHANGE,
+        ("append [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be added to list configs",
+        "Starts from the value in force, an inherited one too. An item that is there already changes nothing.",
+        ("append topic orders cleanup.policy=delete",),
+    ),
+    Verb(
+        "subtract",
+        CHANGE,
+        ("subtract [ENTITY] KEY=VALUE {KEY=VALUE} [for DURATION]",),
+        "Stage items to be taken out of list configs",
+        "Taking out every item leaves the empty list, not the inherited value: for that, unset.",
+        ("subtract topic orders cleanup.policy=delete",),
+    ),
+    Verb(
+        "unset",
+        CHANGE,
+        ("unset [ENTITY] KEY {KEY}",),
+        "Stage the removal of overrides or quotas, so that what is inherited applies again",
+        "",
+        ("unset topic orders retention.ms", "unset user alice producer_byte_rate consumer_byte_rate"),
+    ),
+    Verb(
+        "create",
+        CHANGE,
+        ("create topic NAME KEY=VALUE {KEY=VALUE}",),
+        "Stage a new topic",
+        "partitions=N and replication=N, or assign=1:2,2:3: the brokers of each partition, the preferred leader first. "
+        "What is left out is the cluster's default. timeout=DURATION is how long the brokers may take. Every other key "
+        "is a config of the topic.",
+        (
+            "create topic orders partitions=12 replication=3 retention.ms=7d",
+            "create topic audit assign=1:2,2:3,3:1 timeout=30s",
+        ),
+    ),
+    Verb(
+        "grow",
+        CHANGE,
+        ("grow topic NAME partitions=N",),
+        "Stage more partitions for a topic, N in all",
+        "Partitions can't be taken away again, and records with keys go to other partitions from then on.",
+        ("grow topic orders partitions=24",),
+    ),
+    Verb(
+        "delete",
+        CHANGE,
+        ("delete topic NAME",),
+        "Stage the deletion of a topic with all its records",
+        "There is no way back.",
+        ("delete topic orders-old",),
+    ),
+    Verb(
+        "allow",
+        CHANGE,
+        ("allow PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that allow",
+        "TARGET is cluster, or topic, group, transactional-id, delegation-token or user with a NAME; with prefixed, "
+        "all names that begin so; * is every name.",
+        (
+            "allow User:alice READ,DESCRIBE on topic orders",
+            "allow User:svc-8 READ on group svc-8. prefixed from 10.0.0.1",
+            "allow User:ops ALTER_CONFIGS on cluster",
+        ),
+    ),
+    Verb(
+        "deny",
+        CHANGE,
+        ("deny PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage ACLs that deny, which win over those that allow",
+        "",
+        ("deny User:bob WRITE on topic orders",),
+    ),
+    Verb(
+        "revoke",
+        CHANGE,
+        ("revoke (allow | deny) PRINCIPAL OPERATION{,OPERATION} on TARGET [from HOST]",),
+        "Stage the removal of exactly these ACLs and no others",
+        "",
+        ("revoke allow User:alice READ on topic orders",),
+    ),
+    Verb(
+        "scram",
+        CHANGE,
+        (
+            "scram set USER MECHANISM [iterations=N] password=(@FILE | ?)",
+            "scram delete USER MECHANISM",
+        ),
+        "Stage a SCRAM credential, or its removal",
+        "MECHANISM is SCRAM-SHA-256 or SCRAM-SHA-512; iterations are 4096 to 16384, by default 4096. The brokers can't "
+        "check a credential before it is applied.",
+        ("scram set alice SCRAM-SHA-512 iterations=8192 password=?", "scram delete alice SCRAM-SHA-256"),
+    ),
+    Verb(
+        "plan",
+        PLAN,
+        ("plan [--runbook]",),
+        "Every staged edit as a difference: old and new value, old and new source",
+        "With --runbook as the kafka-topics, kafka-configs and kafka-acls commands that do the same, for a shell.",
+        ("plan", "plan --runbook"),
+    ),
+    Verb(
+        "check",
+        PLAN,
+        ("check",),
+        "Let the brokers validate the plan without changing anything",
+        "Deletions of topics, ACLs and SCRAM credentials have no validation in the protocol, and are reported as such.",
+        ("check",),
+    ),
+    Verb(
+        "apply",
+        PLAN,
+        ("apply [--yes] [--valid-only] [--force] [--accept NAME{,NAME}]",),
+        "Check the plan, ask, and send it",
+        "If a check fails nothing is sent, unless --valid-only sends the rest. --yes does not ask. What the plan "
+        "touches is described again right before: what another client changed since it was read stops the apply and is "
+        "shown as it was, theirs and mine; --force goes over it and names what it went over. What is legal but wrong "
+        "has a named warning, which is asked about; --accept takes it, and with --yes nothing else does: "
+        "isr-above-replication, unclean-election, retention-zero, retention-tiny, message-size-lowered, "
+        "throttles-everyone, quota-near-zero, needs-restart, acl-locks-out, first-acl. Every change is written into a "
+        "journal first, with a number that revert takes.",
+        ("apply --yes", "apply --yes --valid-only", "apply --yes --force"),
+    ),
+    Verb(
+        "discard",
+        PLAN,
+        ("discard [ENTITY [KEY]]",),
+        "Drop what is staged: everything, an entity's edits, or one key's",
+        "",
+        ("discard", "discard topic orders", "discard topic orders retention.ms"),
+    ),
+    Verb("undo", PLAN, ("undo",), "Take back the last change of the plan", "", ("undo",)),
+    Verb("redo", PLAN, ("redo",), "Put back what was undone", "", ("redo",)),
+    Verb(
+        "revert",
+        PLAN,
+        ("revert CHANGE",),
+        "Stage the opposite of a change that was applied",
+        "Values and where they came from: a key that was inherited goes back by deletion. CHANGE is the number that "
+        "apply gave it, see history. What can't come back is said: records of a deleted topic, secrets. Where "
+        "another client changed the same place since, apply stops as for any conflict.",
+        ("revert 42",),
+    ),
+    Verb(
+        "history",
+        PLAN,
+        ("history [ENTITY | TEXT]",),
+        "The changes that were applied from this host, the latest first",
+        "Who, when, from what to what, and how it went: of all, of an entity, or those with a TEXT in them. The "
+        "console shows what a lake knows of the cluster, where there is one: whoever changed it, from wherever. TEXT "
+        "may then hold since=2h, until=14:05, key=retention.* and by=alice.",
+        ("history", "history topic orders", "history alice", "history 'since=2h key=retention.*'"),
+    ),
+    Verb("topics", GO, ("topics [FILTER]",), "The topics", "", ("topics svc-8",), INTERACTIVE),
+    Verb("brokers", GO, ("brokers [FILTER]",), "The brokers and the controller", "", ("brokers",), INTERACTIVE),
+    Verb("configs", GO, ("configs [FILTER]",), "The configs of the selected entity", "", ("configs ssl",), INTERACTIVE),
+    Verb("quotas", GO, ("quotas [FILTER]",), "The quotas", "", ("quotas alice",), INTERACTIVE),
+    Verb("acls", GO, ("acls [FILTER]",), "The ACLs", "", ("acls User:alice",), INTERACTIVE),
+    Verb("groups", GO, ("groups [FILTER]",), "The groups and their lag", "", ("groups billing",), INTERACTIVE),
+    Verb(
+        "drift",
+        GO,
+        ("drift [FILTER]",),
+        "What differs from its peers: keys by broker, by cluster, from the baseline",
+        "Read from a lake, which kac lake makes.",
+        ("drift",),
+        Where.BAR,
+    ),
+    Verb(
+        "usage",
+        GO,
+        ("usage [FILTER]",),
+        "Who uses how much of which quota",
+        "Read from a lake. FILTER: words, and since=2h, until=14:05, by=alice.",
+        ("usage", "usage 'since=2h by=alice'"),
+        Where.BAR,
+    ),
+    Verb("ctx", GO, ("ctx NAME",), "Go to the cluster of another context", "", ("ctx prod",), INTERACTIVE),
+    Verb("help", GO, ("help [WORD]",), "The verbs, or one verb", "", ("help", "help set"), INTERACTIVE),
+    Verb(
+        "q", GO, ("q",), "Leave", "Staged edits are not kept: what is staged is asked about first.", ("q",), INTERACTIVE
+    ),
+)
+
+VERBS: Mapping[str, Verb] = MappingProxyType({verb.name: verb for verb in _ALL})
+
+
+@cache
+def verbs_for(where: Where) -> tuple[Verb, ...]:
+    """The verbs that work there, in the order of the help."""
+    return tuple(verb for verb in _ALL if verb.where & where)
+
+
+# The registry of verbs as text.
+
+
+def verb_lines(word: str, width: int) -> list[Line]:
+    """All verbs with their summaries, or one with everything that is to know of it."""
+    verbs = verbs_for(Where.BAR)
+    named = [verb for verb in verbs if verb.name == word]
+    if word and not named:
+        return [[(f"there is no verb {word}", "failed")], [], *_overview(verbs)]
+    return _one(named[0], width) if named else _overview(verbs)
+
+
+def _overview(verbs: Iterable[Verb]) -> list[Line]:
+    lines: list[Line] = []
+    group = ""
+    for verb in verbs:
+        if verb.group != group:
+            lines += [[]] if group else []
+            lines.append([(verb.group, "header")])
+            group = verb.group
+        lines.append([(f"  {verb.name:<12}", "strong"), (verb.summary, "")])
+    return [*lines, [], [("help WORD tells all about one of them; Tab completes, and shows what can follow", "muted")]]
+
+
+def _one(verb: Verb, width: int) -> list[Line]:
+    lines: list[Line] = [[(usage, "strong")] for usage in verb.usage]
+    lines += [[], [(verb.summary, "")]]
+    lines += [[(line, "muted")] for line in textwrap.wrap(verb.about, width)]
+    if verb.examples:
+        lines += [[], [("Examples", "header")], *([(f"  {example}", "")] for example in verb.examples)]
+    return lines

@@ -1,0 +1,184 @@
+"""Checks names and keys of a statement against a snapshot: which entity is meant, whether it exists, which keys it can have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from console.language.errors import CommandError, did_you_mean
+from console.language.quoting import ENTITY_WORDS
+from console.language.statements import Entity, Key, Subject
+from console.language.tokenizer import Span
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DEFAULT_CONFIG, TOPIC, ConfigType
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
+from console.model.inheritance import CLIENT_METRICS_DEFAULTS
+from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QuotaEntity, QuotaValues
+from console.model.snapshot import ReadFailure, Snapshot
+from console.plan.plan import EMPTY
+from console.present.failures import failure_text
+from console.present.quotas import KEYS
+from console.present.text import clean
+
+# Which keys a resource can have, told by what was described: its own, and those of others of its kind.
+
+_LISTENER_PREFIX = re.compile(r"listener\.name\.[^.]+\.((plain|scram-sha-\d+|gssapi|oauthbearer)\.)?(?=.)")
+
+_INT, _LIST = ConfigType(3), ConfigType(7)
+_CLIENT_METRICS = ConfigSet(
+    tuple(
+        ConfigEntry(key, value, DEFAULT_CONFIG, type=_INT if key.endswith(".ms") else _LIST)
+        for key, value in sorted(CLIENT_METRICS_DEFAULTS.items())
+    )
+)
+"""ClientMetricsConfigs: a resource lists only the keys that are set on it, and a new one none."""
+
+
+def described_sets(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigSet]:
+    """The sets that tell of a resource's keys: its own, then one of another of its kind."""
+    own = snapshot.configs.get(target)
+    if own is not None:
+        yield own
+        # The cluster default and a fresh entity list only what is set on them.
+        if not target.is_cluster_default and target.type in (TOPIC, BROKER, BROKER_LOGGER):
+            return
+    if target.type == BROKER_LOGGER:
+        return
+    if target.type == CLIENT_METRICS:
+        yield _CLIENT_METRICS
+        return
+    for other in _others(snapshot, target):
+        found = snapshot.configs.get(other)
+        if found is not None and found is not own and not other.is_cluster_default:
+            yield found
+            return
+
+
+def _others(snapshot: Snapshot, target: ConfigResource) -> Iterator[ConfigResource]:
+    if target.type == BROKER:
+        yield from (broker_resource(broker.id) for broker in snapshot.cluster.brokers)
+    elif target.type == TOPIC:
+        yield from map(topic_resource, snapshot.topics)
+    else:
+        yield from (resource for resource in snapshot.configs if resource.type == target.type)
+
+
+def known_keys(snapshot: Snapshot, target: ConfigResource) -> dict[str, ConfigEntry]:
+    """Key -> an entry that tells its type; the resource's own entry where it has one. Empty where nothing was read."""
+    keys: dict[str, ConfigEntry] = {}
+    for entries in described_sets(snapshot, target):
+        for entry in entries:
+            keys.setdefault(entry.name, entry)
+    return keys
+
+
+def known_entry(snapshot: Snapshot, target: ConfigResource, key: str) -> ConfigEntry | None:
+    """An entry that tells of a key: the resource's own, another's, or for ``listener.name.x.KEY`` that of ``KEY``."""
+    for name in dict.fromkeys((key, base_key(key))):
+        for entries in described_sets(snapshot, target):
+            entry = entries.get(name)
+            if entry is not None:
+                return entry
+    return None
+
+
+def base_key(key: str) -> str:
+    """A broker's key without its listener's prefix, and the SASL mechanism's behind it."""
+    return _LISTENER_PREFIX.sub("", key, count=1)
+
+
+def quota_keys(entity: QuotaEntity) -> tuple[str, ...]:
+    """The keys that an entity of this kind can have (QuotaConfig.userAndClientQuotaConfigs, ipConfigs)."""
+    return IP_KEYS if entity.has(IP) else CLIENT_KEYS
+
+
+# Whether what a statement names is there, as far as was read; and what to say where it is not or could not be read.
+
+_CANDIDATES = 2_000
+"""Names that are compared for a hint: with 100,000 topics comparing all takes seconds."""
+
+
+class Creates(Protocol):
+    """What may create topics: a plan, or one while it is made."""
+
+    def creates_topic(self, name: str) -> bool:
+        """Whether it creates the topic."""
+        ...
+
+
+def require(snapshot: Snapshot, target: ConfigResource, span: Span | None, plan: Creates = EMPTY) -> None:
+    """Raises CommandError where a topic or broker is not there. A topic that the plan creates is."""
+    if target.type == TOPIC:
+        require_topic(snapshot, target.name, span, plan)
+    elif target.type in (BROKER, BROKER_LOGGER) and target.name:
+        ids = sorted(broker.id for broker in snapshot.cluster.brokers)
+        if ids and int(target.name) not in ids:
+            raise CommandError(f"there is no broker {target.name}", f"brokers: {', '.join(map(str, ids))}", span)
+
+
+def require_topic(snapshot: Snapshot, name: str, span: Span | None, plan: Creates = EMPTY) -> None:
+    """Raises CommandError where the topic is not there, or could not be described."""
+    if name in snapshot.topics or plan.creates_topic(name):
+        return
+    for failed in snapshot.failures:
+        if failed.part == "topics" and failed.entity in ("", name):
+            raise CommandError(f"topic '{clean(name, 80)}': {failure_text(failed.failure)}", "", span)
+    raise CommandError(
+        f"there is no topic '{clean(name, 80)}'",
+        lambda: near(name, snapshot.topics) or "list topics shows what there is",
+        span,
+    )
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """A hint with the nearest of many names, or ``""``."""
+    alike = (known for known in names if known[:1] == name[:1] and abs(len(known) - len(name)) <= 4)
+    candidates = [known for known, _ in zip(alike, range(_CANDIDATES), strict=False)]
+    return did_you_mean(name, candidates, cutoff=0.75)
+
+
+def label(target: ConfigResource) -> str:
+    """How `console.model.snapshot` names a resource in the failures of configs."""
+    return f"{target.type.name.lower()} {target.name or '<default>'}"
+
+
+def config_problems(snapshot: Snapshot, target: ConfigResource) -> tuple[ReadFailure, ...]:
+    """Why a resource's configs could not be read."""
+    return tuple(f for f in snapshot.failures if f.part == "configs" and f.entity in ("", label(target)))
+
+
+def problems(snapshot: Snapshot, *parts: str) -> tuple[ReadFailure, ...]:
+    """What could not be read of whole parts."""
+    return tuple(failed for failed in snapshot.failures if failed.part in parts)
+
+
+def subject_of(
+    entity: Entity | None, selected: Subject | None, span: Span, keys: tuple[Key, ...] = ()
+) -> tuple[Subject, Span]:
+    """The entity that a statement is about. Raises CommandError where it was left out and none is selected."""
+    if entity is not None:
+        return entity.subject, entity.span
+    if selected is not None:
+        return selected, span
+    first = keys[0] if keys else None
+    hint = did_you_mean(first.name, ENTITY_WORDS) if first is not None and not first.quoted else ""
+    raise CommandError(
+        "no entity is named, and none is selected",
+        hint or "name one: topic NAME, broker ID, user NAME, …",
+        first.span if first is not None else span,
+    )
+
+
+def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # noqa: B006  # never changed
+    """Raises CommandError for a key that an entity of this kind can't have and has not."""
+    legal = quota_keys(entity)
+    if key.name in legal or key.name in own:
+        return
+    # A quota of the other kind is no misspelling.
+    guess = did_you_mean(key.name, legal) if key.name not in KEYS else ""
+    hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
+    raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
+
+
+def _kind(entity: QuotaEntity) -> str:
+    return "an ip" if entity.has(IP) else "a user or client"

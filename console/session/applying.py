@@ -1,0 +1,287 @@
+"""Checks and applies a plan: the only code that changes a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.model.changes import Outcome, Status, Target
+from console.model.codes import BROKER, BROKER_LOGGER
+from console.model.config import ConfigResource, ConfigSet
+from console.model.failure import Failure
+from console.plan.apply_report import ApplyOptions, ApplyReport, InFlight, StepResult
+from console.plan.compile import compile_plan
+from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
+from console.plan.diff import DiffGroup, diff
+from console.plan.plan import Plan, with_outcomes
+from console.plan.predict import default_partitions
+from console.plan.requests import Facts, Step
+from console.plan.risks import risks
+from console.plan.settle import record_check, settle
+from console.plan.staged import Staged
+from console.session.describe_again import describe_again, read_again
+from console.session.plan_facts import read_for_risks
+from console.session.recording import Recording, api_name, record
+
+if TYPE_CHECKING:
+    from console.admin.link import Link
+    from console.session.session import Session
+
+
+# One compiled request on its way, and what the requests of a plan depend on.
+
+log = logging.getLogger(__name__)
+
+
+async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
+    """Send a request or its check; an outcome for each target. Never raises for what a cluster does."""
+    from console.admin import changes
+    from console.admin.errors import AdminError
+
+    loop = asyncio.get_running_loop()
+
+    def progress(done: int, total: int) -> None:
+        loop.call_soon_threadsafe(session.progress, "waiting for leaders", done, total)
+
+    try:
+        return await session.client.run(changes.send, step.request, validate_only=validate_only, on_progress=progress)
+    except AdminError as error:
+        # Nothing of this request left: an outcome that is not known comes back as one.
+        log.warning("%s not sent: %s", type(step.request).__name__, error.failure)
+        return not_sent(step, error.failure, Status.FAILED)
+
+
+def not_sent(step: Step, why: Failure, status: Status = Status.NOT_APPLIED) -> tuple[Outcome, ...]:
+    """The outcomes of a request that was kept back."""
+    targets: Iterable[Target] = dict.fromkeys(staged.edit.target for staged in step.staged)
+    return tuple(Outcome(target, status, why) for target in targets)
+
+
+SKIPPED = Failure("SKIPPED", "not sent: what has to come before it failed", "Mend what failed and apply again.")
+
+
+def tally(outcomes: Iterable[Outcome]) -> str:
+    """``3 applied, 1 failed``."""
+    counts: dict[str, int] = {}
+    for outcome in outcomes:
+        counts[outcome.status.value] = counts.get(outcome.status.value, 0) + 1
+    return ", ".join(f"{count} {status}" for status, count in counts.items())
+
+
+async def facts_of(session: Session, plan: Plan, configs: Mapping[ConfigResource, ConfigSet] | None = None) -> Facts:
+    """Which of the named brokers can be reached, and whether they have the incremental call. configs: as they were
+    described last, where that is not what the session knows."""
+    named = {
+        int(resource.name)
+        for staged in plan.staged
+        if isinstance(resource := staged.edit.target, ConfigResource)
+        and resource.type in (BROKER, BROKER_LOGGER)
+        and resource.name.isdecimal()
+    }
+    reachable, incremental = await session.client.run(_probe, frozenset(named))
+    snapshot = session.snapshot
+    known = snapshot.configs if configs is None else configs
+    return Facts(reachable, incremental, known, len(snapshot.acls), default_partitions(snapshot))
+
+
+async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], bool]:
+    from console.admin.errors import AdminError
+    from console.admin.routing import ANY, broker
+
+    api = "incremental_alter_configs"
+
+    async def version_at(broker_id: int) -> tuple[int, int | None] | None:
+        try:
+            return broker_id, await link.version(api, broker(broker_id))
+        except AdminError:
+            return None
+
+    found = [answer for answer in await asyncio.gather(*map(version_at, named)) if answer is not None]
+    versions = [version for _, version in found] or [await link.version(api, ANY)]
+    return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
+
+
+# The requests of a plan, sent one after another: each written down, and what it touches looked at once more, before it
+# goes out.
+
+CONFLICT = Failure(
+    "CONFLICT",
+    "another client changed it since it was read",
+    "Look at what is there now; then discard the edit, or apply with --force to go over it.",
+)
+STOPPED = Failure(
+    "STOPPED",
+    "not sent: another client changed something else that the plan touches",
+    "Look at what changed, and apply again.",
+)
+INTERRUPTED = Failure("INTERRUPTED", "not sent: the apply was ended before", "Apply again to send it.")
+
+
+@dataclass
+class Delivery:
+    """Sends steps in their order, until the session is stopped. force: over what another client changed meanwhile.
+
+    results: of each step. conflicts: what another client changed between the look at the whole plan and the request:
+    with `force` it was gone over, else this request and all after it were kept back. sent: how many went out.
+    """
+
+    session: Session
+    recording: Recording
+    facts: Facts
+    force: bool
+    results: list[StepResult] = field(default_factory=list)
+    conflicts: tuple[Conflict, ...] = ()
+    sent: int = 0
+
+    async def send(self, steps: Sequence[Step]) -> None:
+        """Send all of them. Never raises for what a cluster or a disk does: the outcomes say it."""
+        for place, step in enumerate(steps):
+            self.session.progress("apply", place, len(steps))
+            result = StepResult(step, await self._next(step, place))
+            self.results.append(result)
+            await self.recording.answered(place, result)
+            log.info("%s: %s", type(step.request).__name__, tally(result.outcomes))
+        self.session.progress("apply", len(steps), len(steps))
+
+    async def _next(self, step: Step, place: int) -> tuple[Outcome, ...]:
+        if any(self.results[other].failed for other in step.after):
+            return not_sent(step, SKIPPED)
+        if self.conflicts and not self.force:
+            return not_sent(step, STOPPED)
+        if self.session.stopping:
+            return not_sent(step, INTERRUPTED)
+        if not await self.recording.sending(place):
+            return not_sent(step, self.recording.problem or SKIPPED)
+        if (kept_back := await self._moved(step)) is not None:
+            return kept_back
+        if self.session.stopping:
+            return not_sent(step, INTERRUPTED)
+        self.sent += 1
+        api = api_name(step.request, self.facts)
+        self.session.in_flight = InFlight(self.recording.number, api, len(step.staged), datetime.now(UTC))
+        try:
+            return await send(self.session, step, validate_only=False)
+        finally:
+            self.session.in_flight = None
+
+    async def _moved(self, step: Step) -> tuple[Outcome, ...] | None:
+        """The outcomes of a request that must not go out, since what it touches has changed.
+
+        Writing it down and the requests before it took their time. What an edit inherits may have been changed by those
+        very requests, so that only what is its own counts.
+        """
+        from console.admin.errors import AdminError
+
+        try:
+            fresh = await describe_again(self.session, (staged.edit for staged in step.staged))
+        except AdminError as error:
+            return not_sent(step, error.failure)
+        found = changed_since(step.staged, fresh)
+        self.conflicts += found
+        return not_sent(step, CONFLICT) if found and not self.force else None
+
+
+# Check and apply a plan: the one way by which anything changes a cluster.
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC."""
+
+    groups: tuple[DiffGroup, ...]
+    plan: Plan
+    at: datetime
+
+
+async def check_plan(session: Session) -> ApplyReport:
+    """Send every request that has a validate-only twin as one; nothing changes."""
+    return await _check(session, session.plan)
+
+
+async def _check(session: Session, plan: Plan) -> ApplyReport:
+    steps = compile_plan(plan, await facts_of(session, plan))
+    outcomes = await asyncio.gather(*(send(session, step, validate_only=True) for step in steps))
+    results = tuple(StepResult(step, found) for step, found in zip(steps, outcomes, strict=True))
+    session.replan(record_check(session.plan, [(r.step, r.outcomes) for r in results]))
+    return ApplyReport(results, sent=False)
+
+
+async def apply_plan(session: Session, options: ApplyOptions) -> ApplyReport:
+    """Check; read what warnings need, and describe again what the plan touches; write it into the journal; send, settle
+    and describe again.
+
+    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved or a warning is not
+    accepted, nothing. Between the last look at what a request touches and its arrival the protocol leaves a gap of one
+    way there and one back: it has no conditional change. Raises JournalError where the journal can't be written, and
+    AdminError where the cluster is lost before anything was sent.
+    """
+    checked = await _check(session, session.plan)
+    if not checked.ok and not options.valid_only:
+        return checked
+    valid = tuple(staged for staged in session.plan.staged if _valid(session.plan, staged))
+    facts_ = await read_for_risks(session, valid)
+    fresh = await describe_again(session, (staged.edit for staged in valid))
+    hindering = options.hindering(await asyncio.to_thread(risks, valid, fresh, facts_))
+    if hindering:
+        return replace(checked, risks=hindering)
+    found = conflicts(valid, fresh)
+    standing = () if options.force else left_over(found, options.accepted)
+    if standing:
+        return await _stopped(session, checked, standing)
+    session.replan(rebase(session.plan, {staged.edit.slot: staged for staged in rebased(valid, fresh)}))
+    plan = Plan(tuple(staged for staged in session.plan.staged if _valid(session.plan, staged)))
+    facts = await facts_of(session, plan, fresh.configs)
+    steps = compile_plan(plan, facts)
+    before = diff(plan, fresh)
+    session.committed = True
+    recording = await record(session, plan, steps, facts, fresh, found)
+    delivery = Delivery(session, recording, facts, options.force)
+    await delivery.send(steps)
+    answered = [(result.step, result.outcomes) for result in delivery.results]
+    outcomes = record_check(plan, answered)
+    session.applied = _applied(before, outcomes)
+    session.replan(settle(session.plan, answered))
+    await read_again(session, (staged.edit for staged in plan.staged))
+    refused = tuple(result for result in checked.results if result.failed)
+    late = delivery.conflicts
+    return ApplyReport(
+        (*delivery.results, *refused),
+        sent=delivery.sent > 0,
+        conflicts=() if options.force else late,
+        overridden=(*found, *late) if options.force else found,
+        surprises=surprises(_done(outcomes), session.snapshot),
+        change=recording.number,
+        unrecorded=recording.problem,
+    )
+
+
+async def _stopped(session: Session, checked: ApplyReport, found: tuple[Conflict, ...]) -> ApplyReport:
+    """Nothing is sent: the rows say why, and the session knows what is there now."""
+    failed = {c.staged.edit.slot: Outcome(c.staged.edit.target, Status.NOT_APPLIED, CONFLICT) for c in found}
+    session.replan(with_outcomes(session.plan, {**session.plan.outcomes, **failed}))
+    await read_again(session, (conflict.staged.edit for conflict in found))
+    return replace(checked, conflicts=found)
+
+
+def _applied(before: tuple[DiffGroup, ...], plan: Plan) -> Applied | None:
+    """The lines that were applied; None where there are none."""
+    done = {staged.edit.slot for staged in _done(plan)}
+    groups = []
+    for group in before:
+        lines = tuple(line for line in group.lines if line.staged.edit.slot in done)
+        if lines:
+            groups.append(DiffGroup(group.target, lines))
+    return Applied(tuple(groups), plan, datetime.now(UTC)) if groups else None
+
+
+def _done(plan: Plan) -> tuple[Staged, ...]:
+    return tuple(s for s in plan.staged if (o := plan.outcome(s.edit)) is not None and o.status is Status.APPLIED)
+
+
+def _valid(plan: Plan, staged: Staged) -> bool:
+    outcome = plan.outcome(staged.edit)
+    return outcome is None or outcome.ok

@@ -1,0 +1,56 @@
+"""The commands of former sessions, a line each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from console.language.secret_values import redact
+from console.log_file import state_directory
+from console.safe_files import PRIVATE, open_private, write_whole
+
+KEPT = 500
+"""Commands that are kept."""
+LONGEST = 2_000
+"""Characters; a longer command is not kept."""
+
+
+class CommandHistory:
+    """A file of one command a line, 0600, appended to and now and then cut. What can't be read or written is no
+    hindrance: the commands of this session are remembered all the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[str]:
+        """The commands, the oldest first; empty where there are none."""
+        try:
+            lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []
+        # Also out of what was kept when less was known to be a secret.
+        return [redact(line) for line in lines if line.strip()][-KEPT:]
+
+    def add(self, text: str) -> None:
+        """Remember a command, without its secrets."""
+        text = redact(text)
+        if not text.strip() or len(text) > LONGEST or not text.isprintable():
+            return
+        try:
+            self._cut(self.read())
+            with os.fdopen(open_private(self._path, os.O_WRONLY | os.O_APPEND), "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+        except OSError:
+            return
+
+    def _cut(self, commands: Sequence[str]) -> None:
+        """Begin the file anew with its last half where it has grown full; put in place at once, never half written."""
+        if len(commands) < KEPT:
+            return
+        write_whole(self._path, "".join(f"{command}\n" for command in commands[-KEPT // 2 :]), PRIVATE)
+
+
+def command_history(environ: Mapping[str, str]) -> CommandHistory:
+    """The console's own, in the state directory."""
+    return CommandHistory(state_directory(environ) / "commands")

@@ -1,0 +1,210 @@
+"""Describes again what edits touch: right before they are sent, and once they are applied."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from console.model import snapshot as refresh
+from console.model.acl import Acl, filter_for
+from console.model.cluster import ScramCredential, TopicListing
+from console.model.codes import TOPIC
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AclEdit,
+    ConfigEdit,
+    CreateTopic,
+    DeleteTopic,
+    Edit,
+    QuotaEdit,
+    ScramEdit,
+    TopicEdit,
+)
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+SINGLY = 50
+"""Up to so many quota entities or bindings are asked for one by one; of more, all are read at once."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What edits touch, each in the order in which it first comes. homes: the other topics that have to be there."""
+
+    resources: tuple[ConfigResource, ...]
+    topics: tuple[str, ...]
+    entities: tuple[QuotaEntity, ...]
+    acls: tuple[Acl, ...]
+    users: tuple[str, ...]
+    homes: tuple[str, ...]
+
+
+def touched(edits: Iterable[Edit]) -> Touched:
+    """What to describe. Configs of a topic that the same edits create are not there to be described; those of one that
+    they delete are, since they go with it."""
+    all_ = tuple(edits)
+    created = {topic_resource(edit.topic.name) for edit in all_ if isinstance(edit, CreateTopic)}
+    resources = {edit.resource: None for edit in all_ if isinstance(edit, ConfigEdit) and edit.resource not in created}
+    resources |= {topic_resource(edit.name): None for edit in all_ if isinstance(edit, DeleteTopic)}
+    named = dict.fromkeys(edit.target for edit in all_ if isinstance(edit, TopicEdit))
+    return Touched(
+        tuple(resources),
+        tuple(named),
+        tuple(dict.fromkeys(edit.entity for edit in all_ if isinstance(edit, QuotaEdit))),
+        tuple(dict.fromkeys(edit.acl for edit in all_ if isinstance(edit, AclEdit))),
+        tuple(dict.fromkeys(edit.user.user for edit in all_ if isinstance(edit, ScramEdit))),
+        tuple(resource.name for resource in resources if resource.type == TOPIC and resource.name not in named),
+    )
+
+
+async def describe_again(session: Session, edits: Iterable[Edit]) -> Snapshot:
+    """What the session knows, with all that the edits touch as the cluster has it now. What could not be read is not
+    in it. Not for the session to keep: it says that parts were read whole of which only this was.
+
+    Raises AdminError where the cluster is lost.
+    """
+    from console.admin import configs, topics
+
+    what = touched(edits)
+    snapshot = session.snapshot
+    run = session.client.run
+    listing, described, quotas, acls, scram = await asyncio.gather(
+        run(topics.describe_topics, [*what.topics, *what.homes]) if what.topics or what.homes else _nothing(),
+        run(configs.describe_configs, list(what.resources)) if what.resources else _nothing(),
+        _quotas(session, what.entities),
+        _acls(session, what.acls),
+        _scram(session, what.users),
+    )
+    at = datetime.now(UTC)
+    without = {r: s for r, s in snapshot.configs.items() if r not in set(what.resources)} if what.resources else None
+    snapshot = replace(snapshot, configs=snapshot.configs if without is None else without)
+    if described is not None:
+        snapshot = refresh.with_configs(snapshot, described, at, described_by=described.described_by)
+    if listing is not None:
+        snapshot = _with_homes(snapshot, listing, what.homes)
+    if listing is not None and what.topics:
+        failures = {name: failure for name, failure in listing.failures.items() if name in set(what.topics)}
+        of_these = TopicListing({n: t for n, t in listing.topics.items() if n in set(what.topics)}, failures)
+        snapshot = refresh.with_topics(snapshot, of_these, whole=False, at=at)
+        denied = any(failure.name not in refresh.GONE for failure in failures.values())
+        snapshot = _marked(snapshot, "topics", read=not denied, at=at)
+    if what.entities:
+        rest = {entity: values for entity, values in snapshot.quotas.items() if entity not in set(what.entities)}
+        snapshot = replace(snapshot, quotas={**rest, **(quotas or {})})
+        snapshot = _marked(snapshot, "quotas", read=quotas is not None, at=at)
+    if what.acls:
+        others = tuple(acl for acl in snapshot.acls if acl not in set(what.acls))
+        snapshot = replace(snapshot, acls=tuple(sorted({*others, *(acls or ())})))
+        snapshot = _marked(snapshot, "acls", read=acls is not None, at=at)
+    if what.users:
+        kept = {user: each for user, each in snapshot.scram.items() if user not in what.users}
+        snapshot = replace(snapshot, scram={**kept, **(scram or {})})
+        snapshot = _marked(snapshot, "scram", read=scram is not None, at=at)
+    return snapshot
+
+
+def _marked(snapshot: Snapshot, part: str, *, read: bool, at: datetime) -> Snapshot:
+    """Whether what is not in a part is not there."""
+    read_at = {name: when for name, when in snapshot.read_at.items() if name != part}
+    return replace(snapshot, read_at={**read_at, part: at} if read else read_at)
+
+
+def _with_homes(snapshot: Snapshot, listing: TopicListing, homes: Sequence[str]) -> Snapshot:
+    """With the topics whose configs are edited as they are now; without those that could not be described, of which
+    nothing is known. Whether a topic is there is for its configs to say: another broker described them."""
+    if not homes:
+        return snapshot
+    others = {name: topic for name, topic in snapshot.topics.items() if name not in set(homes)}
+    return replace(snapshot, topics={**others, **{n: listing.topics[n] for n in homes if n in listing.topics}})
+
+
+async def _nothing() -> None:
+    return None
+
+
+async def _quotas(session: Session, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, QuotaValues] | None:
+    from console.admin import quotas
+
+    if not entities:
+        return None
+    if len(entities) > SINGLY:
+        return await _allowed(session.client.run(quotas.describe_quotas))
+    asked = (session.client.run(quotas.describe_quotas, filter_for_entity(entity)) for entity in entities)
+    found = await asyncio.gather(*(_allowed(each) for each in asked))
+    parts = [part for part in found if part is not None]
+    return {k: v for part in parts for k, v in part.items()} if len(parts) == len(found) else None
+
+
+async def _acls(session: Session, bindings: Sequence[Acl]) -> tuple[Acl, ...] | None:
+    from console.admin import acls
+
+    if not bindings:
+        return None
+    if len(bindings) > SINGLY:
+        return await _allowed(session.client.run(acls.describe_acls))
+    asked = (session.client.run(acls.describe_acls, filter_for(binding)) for binding in bindings)
+    found = await asyncio.gather(*(_allowed(each) for each in asked))
+    parts = [part for part in found if part is not None]
+    return tuple(acl for part in parts for acl in part) if len(parts) == len(found) else None
+
+
+async def _scram(session: Session, users: Sequence[str]) -> dict[str, tuple[ScramCredential, ...]] | None:
+    from console.admin import scram
+
+    return await _allowed(session.client.run(scram.describe_scram, list(users))) if users else None
+
+
+async def _allowed(read: Awaitable[T]) -> T | None:
+    """What was read; None where the brokers refuse it."""
+    from console.admin.errors import BrokerError
+
+    try:
+        return await read
+    except BrokerError as error:
+        log.warning("could not be read again: %s", error.failure)
+        return None
+
+
+async def read_again(session: Session, edits: Iterable[Edit]) -> None:
+    """Read what edits touch into the session, with the brokers where it is their default; a failure to read is no
+    failure of a change, and is in the snapshot."""
+    from console.admin.errors import AdminError
+
+    what = touched(edits)
+    resources = dict.fromkeys(what.resources)
+    if any(resource.is_cluster_default for resource in resources):
+        resources |= dict.fromkeys(broker_resource(broker.id) for broker in session.snapshot.cluster.brokers)
+    try:
+        if what.topics:
+            await session.read_topics(list(what.topics))
+            known = (name for name in what.topics if name in session.snapshot.topics)
+            resources |= dict.fromkeys(topic_resource(name) for name in known)
+        gone = {topic_resource(name) for name in what.topics if name not in session.snapshot.topics}
+        await session.read_configs([r for r in resources if r.type != TOPIC or r not in gone])
+        if what.entities:
+            await _read_quotas(session, what.entities)
+        if what.acls:
+            await session.read_acls()
+        if what.users:
+            await session.read_scram()
+    except AdminError as error:
+        log.warning("could not read again what was touched: %s", error.failure)
+
+
+async def _read_quotas(session: Session, entities: Sequence[QuotaEntity]) -> None:
+    """These alone where the others are known already: there may be a million."""
+    if len(entities) <= SINGLY and "quotas" in session.snapshot.read_at:
+        await session.read_quotas_of([filter_for_entity(entity) for entity in entities])
+    else:
+        await session.read_quotas()

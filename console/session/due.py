@@ -1,0 +1,178 @@
+"""`kac due`: what was set for a time, and taking back what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from console.answers.history_results import local
+from console.answers.plan_results import conflict_tables, report_table, with_source
+from console.answers.results import Column, Data, Result, Row, Table
+from console.journal.history import Change, Due, History
+from console.model.inheritance import Inheritance
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.apply_report import ApplyOptions, ApplyReport
+from console.plan.effective_values import after
+from console.present import names
+from console.present.text import clean
+from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
+from console.session.journal_changes import RevertReport, close, opposites, read_open, stage_opposites
+from console.session.terminal_front import Asking, TerminalFront, nothing_before
+from console.terminal import complain
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+_COLUMNS = tuple(map(Column, ("Change", "Due", "Entity", "Key", "Set to", "State")))
+
+
+def due_table(expiring: Sequence[Due], now: datetime) -> Table:
+    """What holds for a time, the first to be due first."""
+    rows = []
+    for due in expiring:
+        edit = due.entry.staged.edit
+        set_to = with_source(edit.target, edit.key, after(edit, due.entry.staged.was, Inheritance(Snapshot())))
+        state = "due" if due.until <= now else "waits"
+        cells = (str(due.place.change), local(due.until), names.target(edit.target), edit.key, set_to, state)
+        data: dict[str, Data] = {
+            "change": due.place.change,
+            "until": due.until.isoformat(),
+            "entity": names.target(edit.target),
+            "key": edit.key,
+            "state": state,
+        }
+        rows.append(Row(cells, data))
+    return Table("due", _COLUMNS, tuple(rows), empty="nothing was set for a time")
+
+
+async def take_back(
+    session: Session, tell: Callable[[Result], None], asking: Asking, accept: Iterable[str] = ()
+) -> bool:
+    """Take back everything that is due; whether all of it went well. accept: the names of warnings that are no
+    hindrance.
+
+    What belongs to one change goes in one apply. Where something of it can't be taken back, each edit goes for itself,
+    so that a topic that was deleted, or another client's change, blocks no other. What can't be taken back is shown and
+    stays due until it is forgotten or set right. Raises Refused, AdminError: what came before is done.
+    """
+    past = await read_open(session)
+    now = datetime.now(UTC)
+    late = sorted((due for due in past.expiring() if due.until <= now), key=lambda due: due.place)
+    good = True
+    options = ApplyOptions(risks=frozenset(accept))
+    for number, group in groupby(late, key=lambda due: due.place.change):
+        taking = _Taking(session, past, past.changes[number], tell, asking, options)
+        some = tuple(group)
+        left = await taking.whole(some) if len(some) > 1 else some
+        for due in left:
+            good = await taking.alone(due) and good
+    return good
+
+
+class _Unasked:
+    """A terminal where nobody is: what would be asked about is not done."""
+
+    answers = False
+    keeps_secrets = False
+
+    async def line(self, prompt: str) -> str:
+        """Nothing."""
+        raise AssertionError(prompt)
+
+    async def secret(self, prompt: str) -> Secret:
+        """Nothing."""
+        raise AssertionError(prompt)
+
+
+@dataclass
+class _Taking:
+    """Takes back edits of one change."""
+
+    session: Session
+    past: History
+    change: Change
+    tell: Callable[[Result], None]
+    asking: Asking
+    options: ApplyOptions
+
+    async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
+        """Take back all of these in one apply; those that are left to be taken back alone. Nothing is said of what
+        failed: that is said of each."""
+        report = await self._stage(some)
+        if report.notes or report.staging.refused:
+            self.session.discard()
+            return some
+        staged = {each.reverts for each in report.staging.added}
+        reports: list[ApplyReport] = []
+        front = TerminalFront(_Unasked(), self.session.context.name, reports.append, _ignore, nothing_before)
+        if self.session.plan:
+            with suppress(NotApplied):
+                await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
+        left = {each.reverts for each in self.session.plan.staged}
+        self.session.discard()
+        for done in (each for each in reports if each.sent):
+            self._show(done)
+        await self._close([due for due in some if due.place not in staged])
+        return [due for due in some if due.place in left]
+
+    async def alone(self, due: Due) -> bool:
+        """Take back one edit, or say why not; whether it is done."""
+        report = await self._stage([due])
+        if report.notes or report.staging.refused:
+            reasons = (f"{each.reason}. {each.remedy}" for each in report.staging.refused)
+            self.tell(_refused(report.notes, reasons, self.change.number))
+            self.session.discard()
+            return False
+        if not self.session.plan:
+            await self._close([due])
+            return True
+        name = clean(self.session.context.name, 80)
+        front = TerminalFront(self.asking, name, self._show, complain, nothing_before)
+        try:
+            reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
+        except NotApplied as refused:
+            complain(f"change {self.change.number}: {refused.message}; {refused.hint}")
+            return False
+        finally:
+            self.session.discard()
+        return reports[-1].ok
+
+    async def _stage(self, some: Sequence[Due]) -> RevertReport:
+        wanted = opposites(self.change, [due.place.edit for due in some])
+        return await stage_opposites(self.session, self.past, wanted)
+
+    async def _close(self, some: Iterable[Due]) -> None:
+        for due in some:
+            await close(self.session, due, "it was as before already")
+
+    def _show(self, report: ApplyReport) -> None:
+        for table in (*conflict_tables(report), report_table(report, "apply")):
+            self.tell(table)
+
+
+def _ignore(_line: str) -> None:
+    """Said of each edit later."""
+
+
+_ASKS = Asks(plan=False, name=False, over=False)
+"""That it is taken back was confirmed with the change: it was made for a time."""
+_FLAGS = Flags(accept="kac due --apply --accept", force="kac due --forget lets it stay")
+
+
+def _refused(notes: Iterable[str], reasons: Iterable[str], number: int) -> Table:
+    lines = tuple(f"! {line}" for line in (*notes, *reasons))
+    return Table("refused", (), (), empty=f"change {number} can't be taken back whole", notes=lines)
+
+
+async def forget(session: Session, number: int) -> int:
+    """What a change set for a time is to stay; how many edits that were. Raises Refused, AdminError."""
+    past = await read_open(session)
+    mine = [due for due in past.expiring() if due.place.change == number]
+    for due in mine:
+        await close(session, due, "it is to stay")
+    return len(mine)

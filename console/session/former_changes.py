@@ -1,0 +1,86 @@
+"""What a start has to say of the journal: changes of unknown outcome, and what is due to be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from console.log_file import state_directory
+from console.model.changes import Status
+
+if TYPE_CHECKING:
+    from console.journal.history import Due, History
+    from console.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class FormerChanges:
+    """lines: what to tell, a line each. expiring: what is to be taken back, now or later. past: the changes that are
+    open, None if there are none."""
+
+    lines: tuple[str, ...] = ()
+    expiring: tuple[Due, ...] = ()
+    past: History | None = None
+
+    def due(self, now: datetime) -> tuple[Due, ...]:
+        """What should have been taken back by now."""
+        return tuple(due for due in self.expiring if due.until <= now)
+
+
+NOTHING = FormerChanges()
+_ATTENDED = frozenset({"console", "shell"})
+"""Doors at which an operator reads what a start says; elsewhere only a terminal makes that sure."""
+
+
+def any_journal(environ: Mapping[str, str]) -> bool:
+    """Whether anything was ever written down on this host: where not, a start need not ask who the cluster is."""
+    try:
+        with os.scandir(state_directory(environ) / "journal") as found:
+            return any(found)
+    except OSError:
+        return False
+
+
+async def former_changes(session: Session) -> FormerChanges:
+    """Read the journal, look what became of what is unfinished, and say so. A journal that can't be opened is a
+    line of its own. Raises AdminError where the cluster is lost, Refused."""
+    if not any_journal(os.environ):
+        return NOTHING
+    from console.journal.records import still_runs
+    from console.journal.segments import JournalError
+    from console.session.recording import journal_of
+
+    try:
+        journal = await journal_of(session)
+        contents = await asyncio.to_thread(journal.open)
+        if not contents.records and not contents.problems:
+            return NOTHING
+    except JournalError as error:
+        return FormerChanges((str(error.failure),))
+    # What follows is more to import, and seldom needed.
+    from console.answers.history_results import ahead_lines, due_line, open_lines
+    from console.journal.history import history
+    from console.session.journal_changes import read_open, settle_unfinished
+
+    past = history(contents.records, contents.problems, still_runs)
+    untold = past.untold()
+    found = await settle_unfinished(session, past)
+    if any(Status.APPLIED in each.edits.values() for each in found):
+        past = await read_open(session)
+    lines = list(past.problems)
+    shown = {change.number: change for change in untold} | {each.change.number: each.change for each in found}
+    for _, change in sorted(shown.items()):
+        lines += open_lines(change)
+    if untold and (session.door in _ATTENDED or sys.stderr.isatty()):
+        await told(session, untold)
+    expiring, now = past.expiring(), datetime.now(UTC)
+    lines += ahead_lines(past.changes.values(), now)
+    late = [due_line(due, now) for due in expiring if due.until <= now]
+    if late:
+        lines += [*late, "kac due --apply takes back what is due"]
+    return FormerChanges(tuple(lines), expiring, past)

@@ -1,0 +1,329 @@
+"""What was changed before: read from the journal, settled where an outcome was never heard, and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from console.journal.file import Contents, JournalFile
+from console.journal.history import Change, Due, History, State, history, latest_changes
+from console.journal.records import Closed, Decided, Settled, still_runs, this_operator
+from console.journal.segments import JournalError
+from console.model.changes import Status
+from console.model.config import ConfigResource, topic_resource
+from console.model.failure import Failure
+from console.model.journal_lines import Mended, Told
+from console.model.snapshot import Snapshot
+from console.plan.conflicts import conflicts, rebase
+from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot
+from console.plan.plan import StageReport
+from console.plan.reversal import reversal
+from console.plan.settle import verdicts
+from console.plan.staged import UNREAD, Place, Staged, Was, home, topic_id_of
+from console.present import names
+from console.present.failures import how_to_settle
+from console.session.describe_again import describe_again, read_again
+from console.session.recording import journal_of
+
+if TYPE_CHECKING:
+    from console.plan.conflicts import Conflict
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+IN_FLIGHT = 5.0
+"""Seconds for which a start waits at most for requests that were sent right before: as long as the client looks for a
+lost answer."""
+
+
+async def read_open(session: Session) -> History:
+    """The changes of the session's cluster that are open: of unknown outcome, ended in the middle, or set for a time.
+    Raises Refused where the journal is there and can't be read."""
+    return await _in_journal(session, lambda journal: _history(journal.open()))
+
+
+async def read_around(session: Session, number: int) -> History:
+    """A change, and the later ones of the same places. Raises Refused for a number that no change has, and as
+    `read_open` does."""
+    from console.session.session import Refused
+
+    past = await _in_journal(session, lambda journal: _history(journal.around(number)))
+    if number not in past.changes:
+        numbers = await _in_journal(session, JournalFile.numbers)
+        known = f"its changes are {numbers[0]} to {numbers[1]}" if numbers else "it has none yet"
+        failure = Failure("NO_SUCH_CHANGE", f"there is no change {number} in the journal; {known}", "See: history")
+        raise Refused(failure)
+    return past
+
+
+async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) -> T:
+    """What `use` makes, in a thread, of the changes of the session's cluster, the latest first; as few are read as it
+    takes. Raises Refused as `read_open` does."""
+    return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
+
+
+def _history(contents: Contents) -> History:
+    return history(contents.records, contents.problems, still_runs)
+
+
+async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
+    from console.session.session import Refused
+
+    try:
+        return await asyncio.to_thread(read, await journal_of(session))
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change that had edits of unknown outcome, as it stands now, and for each such edit, by its place, what a look
+    at the cluster says: APPLIED if the cluster has what the edit wants, else UNKNOWN."""
+
+    change: Change
+    edits: Mapping[int, Status]
+
+
+async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...]:
+    """Look in the cluster for edits whose outcome is unknown, and write down those that are there, if the journal can
+    be written. What is not there stays unknown: its request may still be held somewhere. Requests that were sent
+    right before are waited for, at most `IN_FLIGHT` seconds in all. Raises AdminError where the cluster is lost."""
+    from console.admin.routing import delays
+
+    open_ = past.unfinished()
+    if not open_:
+        return ()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + max(_may_arrive_within(change, _now()) for change in open_)
+    waits = delays(0.05, 1.0)
+    while True:
+        seen = await _look_for(session, past, open_)
+        left = any(status is not Status.APPLIED for edits, _ in seen for status in edits.values())
+        if not left or loop.time() >= deadline:
+            break
+        await asyncio.sleep(min(next(waits), max(0.0, deadline - loop.time())))
+    found = []
+    for change, (edits, topic_ids) in zip(open_, seen, strict=True):
+        there = {place: status for place, status in edits.items() if status is Status.APPLIED}
+        if there:
+            made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
+            await _write_down(session, Settled(change.number, _now(), there, made))
+        found.append(Found(replace(change, found={**change.found, **there}), edits))
+    return tuple(found)
+
+
+def _may_arrive_within(change: Change, now: datetime) -> float:
+    """Seconds for which it is worth to wait for a change's last request; 0 for one that is dated in the future: how
+    long ago that was is unknown."""
+    if change.last_sent is None:
+        return 0.0
+    age = (now - change.last_sent).total_seconds()
+    return max(0.0, IN_FLIGHT - age) if age >= 0 else 0.0
+
+
+async def _look_for(
+    session: Session, past: History, changes: Sequence[Change]
+) -> list[tuple[dict[int, Status], dict[int, str]]]:
+    """What a look says of each change's edits of unknown outcome, and the ids of the topics that they created."""
+    open_ = {change.number: change.in_state(State.UNKNOWN) for change in changes}
+    now = await describe_again(
+        session, (change.entries[place].staged.edit for change in changes for place in open_[change.number])
+    )
+    return [seen_now(past, change, open_[change.number], now) for change in changes]
+
+
+def seen_now(
+    past: History, change: Change, places: Iterable[int], now: Snapshot
+) -> tuple[dict[int, Status], dict[int, str]]:
+    """APPLIED for the edits that the cluster shows, else UNKNOWN, by their places; and the ids of the topics that they
+    created. A place that a later change may have changed tells nothing of this one. Pure."""
+    open_ = frozenset(places)
+    edits = dict.fromkeys(sorted(open_), Status.UNKNOWN)
+    topic_ids = {}
+    for request in change.intent.requests:
+        mine = [
+            place
+            for place in request.edits
+            if place in open_ and past.touched_later(change.number, change.entries[place].staged.edit.slot) is None
+        ]
+        verdict = verdicts((change.entries[place].staged for place in mine), now)
+        for place in mine:
+            edit = change.entries[place].staged.edit
+            if verdict[edit.slot] is not Status.APPLIED:
+                continue
+            edits[place] = Status.APPLIED
+            topic = now.topics.get(edit.topic.name) if isinstance(edit, CreateTopic) else None
+            if topic is not None and topic.topic_id is not None:
+                topic_ids[place] = topic.topic_id
+    return edits, topic_ids
+
+
+async def decide(session: Session, number: int, status: Status, why: str) -> int:
+    """Write down what an operator says of a change whose outcome is unknown, or was decided before: APPLIED or
+    NOT_APPLIED. Returns how many edits that settles. A look at the cluster comes first: what it shows needs no
+    decision.
+
+    Raises Refused for a change that has no such edit, or where the journal can't be written; AdminError.
+    """
+    from console.session.session import Refused
+
+    session.refuse_if_read_only()
+    await settle_unfinished(session, await read_open(session))
+    change = (await read_around(session, number)).changes[number]
+    places = (*change.in_state(State.UNKNOWN), *change.decided)
+    if not places:
+        states = ", ".join(dict.fromkeys(change.state(place).value for place in range(len(change.entries))))
+        raise Refused(
+            Failure("NOT_UNKNOWN", f"the outcome of change {number} is known: {states}", "Nothing is left to settle.")
+        )
+    by = this_operator(session.context.principal, os.environ)
+    try:
+        journal = await journal_of(session)
+        note = Decided(number, _now(), dict.fromkeys(sorted(set(places)), status), by, why)
+        await asyncio.to_thread(journal.note, note)
+    except JournalError as error:
+        raise Refused(error.failure) from error
+    return len(set(places))
+
+
+async def record_shown(session: Session, changes: Iterable[Change]) -> None:
+    """Write down that an operator was shown these changes, which ended in the middle."""
+    for change in changes:
+        await _write_down(session, Told(change.number, _now()))
+
+
+async def _write_down(session: Session, note: Settled | Told) -> None:
+    if session.context.read_only or not session.context.journal:
+        return
+    try:
+        await asyncio.to_thread((await journal_of(session)).note, note)
+    except JournalError as error:
+        log.warning("the journal: %s", error.failure)
+
+
+async def close(session: Session, due: Due, why: str) -> None:
+    """An edit is not to be taken back any more. Raises Refused where that can't be written down."""
+    from console.session.session import Refused
+
+    try:
+        await asyncio.to_thread((await journal_of(session)).note, Closed(due.place, _now(), why))
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
+async def mend(session: Session) -> bool:
+    """End the journal's last line where it was cut short; False where it is whole. Raises Refused, AdminError."""
+    from console.session.session import Refused
+
+    mended = Mended(_now(), this_operator(session.context.principal, os.environ))
+    try:
+        return await asyncio.to_thread((await journal_of(session)).mend, mended)
+    except JournalError as error:
+        raise Refused(error.failure) from error
+
+
+class Back(NamedTuple):
+    """What takes an edit back, staged upon what the edit had left; why it can't be, or what does not come back."""
+
+    staged: Staged | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class RevertReport:
+    """What became of a revert: the staging, what it could not take back or not whole, and what another client changed
+    since, which an apply is going to stop at."""
+
+    staging: StageReport
+    notes: tuple[str, ...]
+    moved: tuple[Conflict, ...]
+
+
+def opposites(change: Change, places: Iterable[int] | None = None) -> tuple[Back, ...]:
+    """How a change's edits are taken back. places: of these alone. Pure."""
+    edits = [entry.staged.edit for entry in change.entries]
+    new = frozenset(topic_resource(edit.topic.name) for edit in edits if isinstance(edit, CreateTopic))
+    return tuple(_opposite(change, place, new) for place in (range(len(edits)) if places is None else places))
+
+
+def _opposite(change: Change, place: int, new: frozenset[ConfigResource]) -> Back:
+    entry, state = change.entries[place], change.state(place)
+    edit = entry.staged.edit
+    what = f"{names.target(edit.target)} {edit.key}".strip()
+    if state is State.UNKNOWN:
+        return Back(None, f"{what}: its outcome is unknown; {how_to_settle(change.number)}")
+    if state is not State.APPLIED:
+        return Back(None, f"{what}: nothing to take back, it is {state.value}")
+    if place in change.undone:
+        return Back(None, f"{what}: change {change.undone[place].change} took it back already")
+    if edit.target in new:
+        return Back(None, "")  # a config of a topic that the change created goes with it
+    back = reversal(entry.staged, entry.overrides)
+    note = f"{what}: {back.loss}" if back.loss else ""
+    if back.edit is None:
+        return Back(None, note or f"{what}: can't be taken back")
+    topic_id = change.topic_ids.get(place, entry.staged.topic_id)
+    return Back(Staged(back.edit, back.left, reverts=Place(change.number, place), topic_id=topic_id), note)
+
+
+async def stage_opposites(session: Session, past: History, backs: Sequence[Back]) -> RevertReport:
+    """Stage what takes edits back, as one step to undo. Each is bound to what its edit made: where another topic has
+    taken the place, a later change was there, or that can't be told of something that is deleted, an apply stops. past:
+    the changes, by which later ones are known. Raises Refused in a read-only context, AdminError."""
+    session.refuse_if_read_only()
+    wanted = {back.staged.edit.slot: back.staged for back in backs if back.staged is not None}
+    await read_again(session, (staged.edit for staged in wanted.values()))
+    if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := home(staged.edit)) is not None)):
+        await session.read_topics(homes)
+    staging = session.stage([staged.edit for staged in wanted.values()])
+    upon: dict[Slot, Staged] = {}
+    for added in staging.added:
+        asked = wanted[added.edit.slot]
+        upon[added.edit.slot] = replace(
+            added,
+            was=_base(asked.was, added.was),
+            reverts=asked.reverts,
+            topic_id=asked.topic_id,
+            doubt=_doubt(past, asked, session.snapshot),
+        )
+    plan = rebase(session.plan, upon)
+    session.replan(plan)
+    report = replace(staging, made=lambda: plan, added=tuple(upon.values()))
+    moved = tuple(c for c in conflicts(upon.values(), session.snapshot) if c.now is not UNREAD)
+    return RevertReport(report, tuple(back.note for back in backs if back.note), moved)
+
+
+def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
+    """Why what takes an edit back may meet something else than what that made; ``""`` where nothing speaks for it."""
+    assert back.reverts is not None
+    number = back.reverts.change
+    later = past.touched_later(number, back.edit.slot)
+    if later is not None:
+        return f"change {later.number} of {later.intent.at:%Y-%m-%d %H:%M} UTC touched it since change {number}"
+    if isinstance(back.edit, DeleteTopic) and (back.topic_id is None or topic_id_of(back.edit, snapshot) is None):
+        return f"whether this is the topic that change {number} created is unknown: no id of it is known"
+    if isinstance(back.edit, DeleteScram):
+        return f"whether this is still the credential that change {number} set can't be seen: brokers tell no password"
+    return ""
+
+
+def _base(left: Was, now: Was) -> Was:
+    return now if left is UNREAD else left
+
+
+async def stage_revert(session: Session, number: int) -> RevertReport:
+    """Stage the opposite of a change. Raises Refused for a number that no change has, AdminError."""
+    await settle_unfinished(session, await read_open(session))
+    past = await read_around(session, number)
+    return await stage_opposites(session, past, opposites(past.changes[number]))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

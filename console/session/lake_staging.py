@@ -1,0 +1,356 @@
+"""Stages what a lake proposes: the undo of a change, the alignment of an outlier, a suggested quota.
+
+The lake tells of the past: what the cluster has now is read first, and every difference is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from console.history import entities
+from console.history.reader.rows import Change, Drifted, Usage
+from console.model.acl import Acl
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.changes import ScramUser
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    STATIC_BROKER_CONFIG,
+    TOPIC,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ResourceType,
+    ScramMechanism,
+)
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, is_override
+from console.model.quota import CLIENT_ID, USER, QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.edits import (
+    AddAcl,
+    ConfigEdit,
+    DeleteScram,
+    Edit,
+    QuotaEdit,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    UnsetConfig,
+    UnsetQuota,
+)
+from console.present.lake import REDACTED, entity_text, is_hidden
+from console.present.names import target
+from console.present.text import clean
+from console.session.describe_again import read_again
+
+if TYPE_CHECKING:
+    from console.plan.plan import StageReport
+    from console.session.session import Session
+
+
+# From what a lake tells to edits: the undo of a change, the alignment of an odd one, a quota that is suggested. Pure.
+#
+# The lake tells of the past: whoever stages these reads what is there now first, and says where the two differ.
+
+CONFIG_TYPES = ("topic", "broker", "group", "client-metrics", "broker-logger")
+
+
+class NoEdit(NamedTuple):
+    """Why there is no edit for it, in a line, and what else may be done."""
+
+    why: str
+
+
+def undo(change: Change) -> Edit | NoEdit:
+    """What sets back the value that was there before, or takes away what was not."""
+    if change.is_gap:
+        return NoEdit("that is no change: nobody looked at the cluster then")
+    if is_hidden(change):
+        return NoEdit("the value is hidden: the lake never had it. Set it again with KEY=? or KEY=@FILE")
+    match change.entity_type:
+        case "acl":
+            return _undo_acl(change)
+        case "scram":
+            return _undo_scram(change)
+        case type_ if type_ in CONFIG_TYPES and change.attr.startswith(":"):
+            return _undo_whole(change)
+        case _:
+            return wanted(change.entity_type, change.entity_key, change.attr, change.old_value)
+
+
+def wanted(type_: str, key: str, attr: str, value: str | None) -> Edit | NoEdit:
+    """What gives an entity's key a value, or with None takes away the one that it has of its own."""
+    if type_ == "quota":
+        return _quota(QuotaEntity.of(entities.quota_parts(key)), attr, value)
+    resource = config_resource(type_, key)
+    if resource is None:
+        return NoEdit(f"{entity_text(type_, key)} can't be changed from here")
+    if update_mode(resource.type, attr) is UpdateMode.RESTART:
+        return NoEdit(f"{clean(attr, 100)} is in the broker's server.properties: change it there, and restart it")
+    return UnsetConfig(resource, attr) if value is None else SetConfig(resource, attr, value)
+
+
+def config_resource(type_: str, key: str) -> ConfigResource | None:
+    """The resource of an entity that has configs, None for what has none."""
+    if type_ not in CONFIG_TYPES:
+        return None
+    if type_ == "broker" and key == entities.DEFAULT:
+        return CLUSTER_DEFAULT
+    return ConfigResource(ResourceType.parse(type_), key)
+
+
+def _quota(entity: QuotaEntity, key: str, value: str | None) -> Edit | NoEdit:
+    if value is None:
+        return UnsetQuota(entity, key)
+    try:
+        return SetQuota(entity, key, float(value))
+    except ValueError:
+        return NoEdit(f"{clean(value, 100)} is no quota")
+
+
+def _undo_whole(change: Change) -> NoEdit:
+    """Of what is no config nothing goes back by itself."""
+    name = entity_text(change.entity_type, change.entity_key)
+    match change.attr:
+        case ":topic_id" if change.is_deleted:
+            return NoEdit(f"{name} was deleted: its records are gone. `create topic` makes an empty one")
+        case ":topic_id" | ":partitions" if change.old_value is None:
+            return NoEdit(f"{name} was created then: `delete topic` takes it away, with all its records")
+        case ":partitions":
+            return NoEdit("partitions can't be taken away again")
+        case _:
+            return NoEdit(f"{clean(change.attr[1:], 60)} of {name} can't be changed from here")
+
+
+def _undo_acl(change: Change) -> Edit | NoEdit:
+    binding = acl_of(change.entity_key, change.attr)
+    if binding is None:
+        return NoEdit("this is an ACL of a kind that is not known here")
+    return AddAcl(binding) if change.is_deleted else RemoveAcl(binding)
+
+
+def acl_of(key: str, attr: str) -> Acl | None:
+    """The binding that an ACL's key and attribute spell; None where they spell none."""
+    try:
+        resource_type, pattern_type, name = entities.acl_resource(key)
+        permission, operation, principal, host = entities.acl_parts(attr)
+        return Acl(
+            AclResourceType.parse(resource_type),
+            name,
+            PatternType.parse(pattern_type),
+            principal,
+            host,
+            AclOperation.parse(operation),
+            Permission.parse(permission),
+        )
+    except ValueError:
+        return None
+
+
+def _undo_scram(change: Change) -> Edit | NoEdit:
+    if change.is_deleted or change.old_value is not None:
+        return NoEdit("what the password was is not known: `scram set` gives a new one")
+    try:
+        return DeleteScram(ScramUser(change.entity_key, ScramMechanism.parse(change.attr)))
+    except ValueError:
+        return NoEdit(f"{clean(change.attr, 60)} is a mechanism that is not known here")
+
+
+def align(row: Drifted) -> Edit | NoEdit:
+    """What gives an odd one the majority's value, or the baseline's."""
+    type_, key = row.entity
+    if REDACTED in (row.majority_value, row.this_value):
+        return NoEdit("the value is hidden: the lake never had it. Set it with KEY=? or KEY=@FILE")
+    if row.attr.startswith(":"):
+        return NoEdit(f"{clean(row.attr[1:], 60)} is no config: it can't be aligned from here")
+    if type_ == "acl":
+        binding = acl_of(key, row.attr)
+        if binding is None:
+            return NoEdit("this is an ACL of a kind that is not known here")
+        return RemoveAcl(binding) if row.majority_value is None else AddAcl(binding)
+    return wanted(type_, key, row.attr, row.majority_value)
+
+
+def suggested(usage: Usage) -> Edit | NoEdit:
+    """The quota that would fit a pair, on the pair itself: the level that counts for it now may count for others."""
+    if usage.suggested_value is None:
+        return NoEdit(f"nothing is suggested: {clean(usage.reason, 200)}")
+    parts: dict[str, str | None] = {}
+    if usage.pair.scope_user is not None:
+        parts[USER] = usage.pair.scope_user
+    if usage.pair.scope_client:
+        parts[CLIENT_ID] = usage.pair.scope_client
+    if not parts:
+        return NoEdit("a client without a user and an id can't have a quota of its own")
+    return SetQuota(QuotaEntity.of(parts), usage.pair.quota_key, usage.suggested_value)
+
+
+# What a lake tells, staged against what the cluster has now: read first, and told where the two differ.
+
+
+class Unknown(Enum):
+    """The type of `UNKNOWN`."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN = Unknown.UNKNOWN
+"""What is there is not known: nothing is compared."""
+Value = str | None | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """An edit, or why there is none, and what the lake says is there now: None for nothing of its own. note: what else
+    whoever stages it has to know. effective: it is about what counts, of its own or not: the lake's value is that, and
+    what would be inherited anyway is not set but inherited."""
+
+    edit: Edit | NoEdit
+    lake: Value = UNKNOWN
+    note: str = ""
+    effective: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wished:
+    """What was staged, None for nothing; notes: what can't be, and where the cluster is not as the lake says."""
+
+    report: StageReport | None
+    notes: tuple[str, ...]
+
+
+async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
+    """Read what the edits touch, and stage what can be. Raises Refused in a read-only context, AdminError."""
+    session.refuse_if_read_only()
+    asked = tuple(wishes)
+    notes = [wish.edit.why for wish in asked if isinstance(wish.edit, NoEdit)]
+    edits = {wish.edit: wish for wish in asked if not isinstance(wish.edit, NoEdit)}
+    if not edits:
+        return Wished(None, tuple(dict.fromkeys(notes)))
+    topics = sorted({edit.resource.name for edit in edits if _is_topics(edit)})  # type: ignore[union-attr]
+    if topics:
+        await session.read_topics(topics)
+    await read_again(session, [edit for edit in edits if not (_is_topics(edit) and _is_gone(edit, session.snapshot))])
+    wanted = []
+    for edit, wish in edits.items():
+        if _is_topics(edit) and _is_gone(edit, session.snapshot):
+            notes.append(f"{target(edit.target)} is not there any more")
+        elif why := _only_in_file(edit, session.snapshot):
+            notes.append(why)
+        else:
+            wanted.append(_inheriting(edit, session.snapshot) if wish.effective else edit)
+            notes += [*([wish.note] if wish.note else []), *_moved(edit, wish, session.snapshot)]
+    report = session.stage(wanted) if wanted else None
+    return Wished(report, tuple(dict.fromkeys(notes)))
+
+
+def said(wished: Wished) -> tuple[str, str]:
+    """What became of it, in a line, and its meaning."""
+    from console.present.failures import staged_text
+
+    text, meaning = staged_text(wished.report) if wished.report is not None else ("", "failed")
+    words: Sequence[str] = [*([text] if text else []), *wished.notes]
+    return "; ".join(words) or "nothing to stage", "failed" if wished.notes else meaning
+
+
+def _is_topics(edit: Edit) -> bool:
+    return isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC
+
+
+def _is_gone(edit: Edit, known: Snapshot) -> bool:
+    return isinstance(edit, ConfigEdit) and edit.resource.name not in known.topics
+
+
+def _only_in_file(edit: Edit, known: Snapshot) -> str:
+    """Why a value can't be taken away: it stands in the broker's own file."""
+    if not isinstance(edit, UnsetConfig):
+        return ""
+    entries = known.configs.get(edit.resource)
+    entry = entries.get(edit.key) if entries is not None else None
+    if entry is None or entry.source != STATIC_BROKER_CONFIG:
+        return ""
+    return f"{clean(edit.key, 100)} of {target(edit.target)} is in its server.properties: change it there"
+
+
+def _inheriting(edit: Edit, known: Snapshot) -> Edit:
+    """Where a value would be inherited without one of its own, taking that away."""
+    if not isinstance(edit, SetConfig):
+        return edit
+    entries = known.configs.get(edit.resource)
+    entry = entries.get(edit.key) if entries is not None else None
+    if entry is None or not is_override(entry, edit.resource):
+        return edit
+    inherited = next((each.value for each in entry.synonyms if each.source != entry.source), None)
+    return UnsetConfig(edit.resource, edit.key) if inherited == edit.value else edit
+
+
+def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
+    """Where the cluster is not as the lake says."""
+    lake, now = wish.lake, value_now(edit, known, effective=wish.effective)
+    if UNKNOWN in (lake, now) or _same(edit, lake, now):
+        return []
+    here, there = (clean(str(each), 60) if each is not None else "nothing of its own" for each in (now, lake))
+    return [f"{target(edit.target)} {clean(edit.key, 80)} has {here} now, not {there} as the lake says"]
+
+
+def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
+    """What the cluster has in an edit's place: its own value, or the one in a broker's file; None for neither.
+    effective: what counts, as long as somebody set it."""
+    if isinstance(edit, ConfigEdit):
+        entries = known.configs.get(edit.resource)
+        if entries is None:
+            return UNKNOWN
+        entry = entries.get(edit.key)
+        if entry is None or entry.source == DEFAULT_CONFIG:
+            return None
+        if not effective and not is_override(entry, edit.resource) and entry.source != STATIC_BROKER_CONFIG:
+            return None
+        return UNKNOWN if entry.hidden else entry.value
+    if isinstance(edit, QuotaEdit):
+        if "quotas" not in known.read_at:
+            return UNKNOWN
+        found = known.quotas.get(edit.entity, {}).get(edit.key)
+        return None if found is None else str(found)
+    return UNKNOWN
+
+
+def _same(edit: Edit, lake: Value, now: Value) -> bool:
+    if lake is None or now is None or not isinstance(edit, QuotaEdit):
+        return lake == now
+    try:
+        return float(str(lake)) == float(str(now))
+    except ValueError:
+        return False
+
+
+def edit_text(edit: Edit | NoEdit) -> str:
+    """What is staged, as a command where it is one, or why it can't be: for the screen, harmless and not to be run."""
+    return clean(_command(edit), 400)
+
+
+def _command(edit: Edit | NoEdit) -> str:
+    from console.language.quoting import quote
+    from console.language.unparse import subject_text
+    from console.plan.edits import AddAcl, RemoveAcl, UnsetQuota
+    from console.present.names import acl
+
+    match edit:
+        case NoEdit(why=why):
+            return why
+        case SetConfig(resource=resource, key=key, value=value):
+            return f"set {subject_text(resource)} {quote(key)}={quote(str(value))}"
+        case SetQuota(entity=entity, key=key, value=value):
+            return f"set {subject_text(entity)} {quote(key)}={value:.15g}"
+        case UnsetConfig(resource=resource, key=key):
+            return f"unset {subject_text(resource)} {quote(key)}"
+        case UnsetQuota(entity=entity, key=key):
+            return f"unset {subject_text(entity)} {quote(key)}"
+        case AddAcl(acl=binding):
+            return acl(binding)
+        case RemoveAcl(acl=binding):
+            return f"revoke {acl(binding)}"
+        case _:
+            return f"delete {target(edit.target)}"

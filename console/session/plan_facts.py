@@ -1,0 +1,290 @@
+"""Reads what a plan is judged by: the facts that warnings need, and what a shorter retention would delete."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from console.contexts.context import Context
+from console.model.cluster import LogDir
+from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.failure import Failure
+from console.model.snapshot import Snapshot
+from console.plan.edits import Slot
+from console.plan.retention import Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts, shortens_default
+from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, RiskFacts, RiskNeeds
+from console.plan.risks import Risk, risk_needs, risks
+from console.plan.staged import Staged
+from console.plan.topic_risks import may_inherit
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+
+# Reads what warnings are judged by, whatever was read before: `RiskNeeds` of a plan in, `RiskFacts` out.
+#
+# Bounded: of the topics that may inherit a default the configs of `READ_TOPICS` are read, and the sizes of
+# `READ_PARTITIONS` partitions. The texts of the warnings count what was left out.
+
+RISKS_GOOD_FOR = 30.0
+"""Seconds after which it is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RiskReading:
+    """What was read for a plan. at: by the monotonic clock."""
+
+    staged: tuple[Staged, ...]
+    facts: RiskFacts
+    at: float
+
+
+class Reads(Protocol):
+    """What the reading takes of a session."""
+
+    client: Any
+    risk_reading: RiskReading | None
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known."""
+        ...
+
+    @property
+    def context(self) -> Context:
+        """Who the operator is."""
+        ...
+
+    async def read_cluster(self) -> None:
+        """Brokers."""
+        ...
+
+    async def read_topics(self, names: Sequence[str] | None = None) -> None:
+        """All topics, or some."""
+        ...
+
+    async def read_configs(self, resources: Sequence[ConfigResource]) -> None:
+        """Configs of resources."""
+        ...
+
+    async def read_acls(self) -> None:
+        """All ACLs."""
+        ...
+
+
+async def read_for_risks(session: Reads, staged: Iterable[Staged]) -> RiskFacts:
+    """Read what the warnings about these edits need, where that was not done some seconds ago. What a broker refuses to
+    show stays unknown. Raises AdminError where the cluster is lost."""
+    edits = tuple(staged)
+    known = session.risk_reading
+    if known is not None and known.staged == edits and time.monotonic() - known.at < RISKS_GOOD_FOR:
+        return known.facts
+    needs = risk_needs(edits)
+    sizes = await _read_needs(session, needs, edits) if needs != NOTHING else {}
+    facts = RiskFacts(sizes, principal_of(session.context))
+    session.risk_reading = RiskReading(edits, facts, time.monotonic())
+    return facts
+
+
+async def judge(session: Reads, staged: Iterable[Staged], snapshot: Snapshot | None = None) -> tuple[Risk, ...]:
+    """The warnings about these edits, after reading what they need. snapshot: what is there, where that is not what the
+    session knows. Raises AdminError where the cluster is lost."""
+    edits = tuple(staged)
+    facts = await read_for_risks(session, edits)
+    return await asyncio.to_thread(risks, edits, snapshot or session.snapshot, facts)
+
+
+def facts_so_far(session: Reads) -> RiskFacts:
+    """What is known without reading: for what is shown while a plan is made."""
+    known = session.risk_reading
+    return known.facts if known is not None else RiskFacts(principal=principal_of(session.context))
+
+
+def principal_of(context: Context) -> str:
+    """``User:admin`` as the brokers name the operator; ``""`` where the settings do not say it."""
+    sasl, tls = context.settings.sasl, context.settings.tls
+    if sasl is not None:
+        return f"User:{sasl.username}" if sasl.username else ""
+    return "" if tls is not None and tls.key_store is not None else "User:ANONYMOUS"
+
+
+async def _read_needs(session: Reads, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
+    first = []
+    if needs.a_broker:
+        first.append(session.read_cluster())
+    if needs.every_topic:
+        first.append(session.read_topics())
+    elif needs.topics:
+        first.append(session.read_topics(sorted(needs.topics)))
+    if needs.acls:
+        first.append(session.read_acls())
+    await asyncio.gather(*first)
+    topics = list(dict.fromkeys(name for name in needs.topics if name in session.snapshot.topics))
+    if needs.every_topic:
+        for each in staged:
+            topics += may_inherit(each.edit, session.snapshot)
+        topics = list(dict.fromkeys(topics))[:READ_TOPICS]
+    resources = [topic_resource(name) for name in topics]
+    if needs.a_broker:
+        resources += [broker_resource(broker.id) for broker in session.snapshot.cluster.brokers[:1]]
+    await session.read_configs(resources)
+    return await _topic_sizes(session, topics) if needs.sizes else {}
+
+
+async def _topic_sizes(session: Reads, topics: Iterable[str]) -> dict[str, int]:
+    """Bytes on all replicas of each topic of which every partition was found."""
+    from console.admin.cluster import describe_log_dirs
+
+    wanted: dict[str, list[int]] = {}
+    holding: set[int] = set()
+    left = READ_PARTITIONS
+    for name in topics:
+        partitions = session.snapshot.topics[name].partitions
+        left -= len(partitions)
+        if left < 0:
+            break
+        wanted[name] = [partition.number for partition in partitions]
+        holding.update(broker for partition in partitions for broker in partition.replicas)
+    if not wanted:
+        return {}
+    listing = await session.client.run(describe_log_dirs, sorted(holding), wanted)
+    found = _by_partition(listing.dirs)
+    return {
+        name: sum(found[name, number] for number in numbers)
+        for name, numbers in wanted.items()
+        if all((name, number) in found for number in numbers)
+    }
+
+
+def _by_partition(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[tuple[str, int], int]:
+    found: dict[tuple[str, int], int] = {}
+    for replica in (replica for each in dirs.values() for log_dir in each for replica in log_dir.replicas):
+        if not replica.is_future:
+            place = replica.topic, replica.partition
+            found[place] = found.get(place, 0) + replica.size
+    return found
+
+
+# Reads what a plan's shorter retention would delete: sizes from log directories, ages from offsets by time.
+
+MOST = 2_000
+"""Partitions that are looked at."""
+RETENTION_GOOD_FOR = 30.0
+"""Seconds after which it is looked at again."""
+
+Place = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionReading:
+    """What was found of each cut, for these edits. at: by the monotonic clock."""
+
+    staged: tuple[Staged, ...]
+    found: Mapping[RetentionCut, Deletion]
+    at: float
+
+
+def deletions(session: Session) -> dict[Slot, Deletion]:
+    """What each edit of the plan deletes, as far as it was read."""
+    known, staged = session.retention, session.plan.staged
+    if known is None:
+        return {}
+    cuts = tuple(known.found) if known.staged is staged else retention_cuts(staged, session.snapshot)
+    return by_slot(cuts, known.found)
+
+
+async def read_retention(session: Session) -> None:
+    """Read it for all edits of the plan that have topics keep less, where it is not known for some seconds already.
+    What can't be read is told by the deletions. Never raises AdminError: the plan can be applied without."""
+    from console.admin.errors import AdminError
+
+    staged = session.plan.staged
+    try:
+        if shortens_default(staged):
+            await _read_inheriting(session)
+        cuts = await asyncio.to_thread(retention_cuts, staged, session.snapshot)
+        known = session.retention
+        if not cuts or (
+            known and time.monotonic() - known.at < RETENTION_GOOD_FOR and all(cut in known.found for cut in cuts)
+        ):
+            return
+        found = await _deletions(session, cuts)
+    except AdminError as error:
+        cuts = retention_cuts(staged, session.snapshot)
+        found = {cut: Deletion(unknown=1, why=error.failure) for cut in cuts}
+    session.retention = RetentionReading(staged, found, time.monotonic())
+
+
+async def _read_inheriting(session: Session) -> None:
+    """The topics that may inherit a default, as many as are looked at."""
+    if "topics" not in session.snapshot.read_at:
+        await session.read_topics()
+    missing, left = [], MOST
+    for name, topic in session.snapshot.topics.items():
+        left -= len(topic.partitions)
+        if topic_resource(name) not in session.snapshot.configs:
+            missing.append(topic_resource(name))
+        if left <= 0:
+            break
+    await session.read_configs(missing)
+
+
+async def _deletions(session: Session, cuts: Sequence[RetentionCut]) -> dict[RetentionCut, Deletion]:
+    """Of each cut; of partitions beyond the most nothing is asked."""
+    from console.admin.cluster import describe_log_dirs
+    from console.admin.partitions import log_spans
+
+    unread = [cut.topic for cut in cuts if cut.topic not in session.snapshot.topics]
+    if unread:
+        await session.read_topics(unread)
+    wanted = _wanted(cuts, session.snapshot)
+    if not wanted:  # deleted meanwhile, or nobody may see them
+        return {cut: Deletion(unknown=1, why=Failure("UNKNOWN_TOPIC_OR_PARTITION", cut.topic)) for cut in cuts}
+    named: dict[str, list[int]] = {}
+    for topic, number in wanted:
+        named.setdefault(topic, []).append(number)
+    known = session.snapshot.topics
+    holding = {broker for topic in named for partition in known[topic].partitions for broker in partition.replicas}
+    now = int(time.time() * 1000)
+    listing = await session.client.run(describe_log_dirs, sorted(holding), named)
+    ages = {place: max(0, now - cut.ms) if cut.ms >= 0 else 0 for place, cut in wanted.items()}
+    began = {place: max(0, ages[place] - cut.segment_ms) for place, cut in wanted.items()}
+    spans, problems = await session.client.run(log_spans, ages, began)
+    sizes = _replica_sizes(listing.dirs)
+    why = next(iter((*listing.failures.values(), *problems)), None)
+    found = {cut: Deletion() for cut in cuts}
+    for place, cut in wanted.items():
+        if place in spans and place in sizes:
+            found[cut] += Deletion(*deleted_bytes(spans[place], sizes[place], cut), 1)
+    return {cut: _with_unknown(each, cut, session.snapshot, why) for cut, each in found.items()}
+
+
+def _wanted(cuts: Sequence[RetentionCut], snapshot: Snapshot) -> dict[Place, RetentionCut]:
+    """The partitions to look at, with what their topic keeps."""
+    places: dict[Place, RetentionCut] = {}
+    for cut in cuts:
+        topic = snapshot.topics.get(cut.topic)
+        for partition in topic.partitions if topic is not None else ():
+            if len(places) == MOST:
+                return places
+            places[cut.topic, partition.number] = cut
+    return places
+
+
+def _replica_sizes(dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[Place, list[int]]:
+    """Bytes of each replica that is there; one that is being copied to another directory counts once."""
+    sizes: dict[Place, list[int]] = {}
+    for log_dirs in dirs.values():
+        for replica in (replica for log_dir in log_dirs for replica in log_dir.replicas):
+            if not replica.is_future:
+                sizes.setdefault((replica.topic, replica.partition), []).append(replica.size)
+    return sizes
+
+
+def _with_unknown(found: Deletion, cut: RetentionCut, snapshot: Snapshot, why: Failure | None) -> Deletion:
+    topic = snapshot.topics.get(cut.topic)
+    unknown = max(1, len(topic.partitions) if topic is not None else 1) - found.partitions
+    return found._replace(unknown=unknown, why=why if unknown else None)

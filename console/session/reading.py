@@ -1,0 +1,103 @@
+"""Reads into a session what a statement needs, at once where one read does not wait for another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from console.language.needs import Needs, one_broker, one_topic
+from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from console.model.config import ConfigResource, broker_resource, topic_resource
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+
+_LAGS_AT_ONCE = 16
+"""Groups whose lag is read at the same time: each takes a few requests."""
+
+
+async def read_needs(session: Session, need: Needs, *, sparing: bool = False) -> None:
+    """Read it; what can't be read is in the snapshot's failures. sparing: where there are many quotas, not all of them
+    if it is about some. Raises AdminError where the cluster is lost."""
+    parts = set(need.parts)
+    if sparing and "quotas" in parts:
+        parts.remove("quotas")
+        await session.look_at_quotas(sorted(need.quotas_of, key=repr))
+        if session.snapshot.quotas_sparse and not need.quotas_of:
+            await session.read_quotas()
+    if (need.every & {BROKER, BROKER_LOGGER}) or need.a_broker:
+        parts.add("cluster")
+    if session.context.cluster_id:
+        parts.add("cluster")  # what another cluster says must not be taken for this one's
+    if TOPIC in need.every:
+        parts.add("topics")
+    readers: dict[str, Callable[[], Awaitable[None]]] = {
+        "cluster": session.read_cluster,
+        "quorum": session.read_quorum,
+        "versions": session.read_versions,
+        "topics": session.read_topics,
+        "quotas": session.read_quotas,
+        "acls": session.read_acls,
+        "scram": session.read_scram,
+        "groups": session.read_groups,
+        "log_dirs": session.read_log_dirs,
+        "reassignments": session.read_reassignments,
+    }
+    first: list[Awaitable[None]] = [readers[part]() for part in sorted(parts)]
+    if need.quotas_of and "quotas" not in need.parts:
+        first.append(session.read_quotas_of(sorted(need.quotas_of, key=repr)))
+    if need.acls_of and "acls" not in parts:
+        first.append(session.read_acls_of(sorted(need.acls_of)))
+    if need.topics and "topics" not in parts:
+        first.append(session.read_topics(sorted(need.topics)))
+    first.extend(session.read_group(name) for name in sorted(need.groups))
+    first.append(_configs(session, need.resources, need.documentation))
+    await asyncio.gather(*first)
+    await _lags(session, need)
+    # These tell of keys and of what is inherited; only what was named is shown with its documentation.
+    await _configs(session, await _dependent(session, need) - need.resources, documentation=False)
+
+
+async def _lags(session: Session, need: Needs) -> None:
+    """The lag of the groups that are there and asked for."""
+    from console.language.filters import glob_test
+
+    tests = [glob_test(patterns) for patterns in need.lags_of]
+    few = asyncio.Semaphore(_LAGS_AT_ONCE)
+
+    async def read(name: str) -> None:
+        async with few:
+            await session.read_group_lag(name)
+
+    await asyncio.gather(*(read(name) for name in session.snapshot.groups if any(test(name) for test in tests)))
+
+
+async def _configs(session: Session, resources: frozenset[ConfigResource], documentation: bool) -> None:
+    if resources:
+        await session.read_configs(sorted(resources), documentation)
+
+
+async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]:
+    """The resources that are known only after the first reads."""
+    snapshot = session.snapshot
+    ids = [broker.id for broker in snapshot.cluster.brokers]
+    found: set[ConfigResource] = set()
+    if BROKER in need.every:
+        found.update(broker_resource(number) for number in ids)
+    elif need.a_broker and (broker := one_broker(ids)):
+        found.add(broker)
+    if BROKER_LOGGER in need.every:
+        found.update(ConfigResource(BROKER_LOGGER, str(number)) for number in ids)
+    if TOPIC in need.every:
+        found.update(topic_resource(name) for name in snapshot.topics)
+    elif need.a_topic:
+        if not snapshot.topics:
+            await session.read_topics()
+        if topic := one_topic(session.snapshot.topics):
+            found.add(topic)
+    listed = need.every & {GROUP, CLIENT_METRICS}
+    if listed:
+        found.update(await session.list_resources(sorted(listed)))
+    return frozenset(found)

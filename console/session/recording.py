@@ -1,0 +1,155 @@
+"""Records a plan in the journal: all of it before anything is sent, each request as it goes out and is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from console.journal.file import JournalFile, journal_path
+from console.journal.records import Answered, Ended, Entry, Intent, Note, this_operator, this_process
+from console.journal.segments import JournalError
+from console.language.sensitive import looks_sensitive
+from console.log_file import state_directory
+from console.model.changes import AlterConfigs, ChangeRequest, Outcome
+from console.model.config import topic_resource
+from console.model.failure import Failure
+from console.model.journal_lines import Request, Sending
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.apply_report import StepResult
+from console.plan.conflicts import Conflict
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, Slot, UpsertScram
+from console.plan.plan import Plan
+from console.plan.requests import Facts, Step
+from console.plan.settle import record_check
+from console.plan.staged import Staged
+
+if TYPE_CHECKING:
+    from console.session.session import Session
+
+
+# The journal of a session's cluster.
+
+
+async def journal_of(session: Session) -> JournalFile:
+    """The journal of the session's cluster. Raises JournalError, and AdminError where the cluster is lost."""
+    if not session.snapshot.cluster.cluster_id:
+        await session.read_cluster()
+    return JournalFile(journal_path(state_directory(os.environ), session.snapshot.cluster.cluster_id or ""))
+
+
+# A plan's way into the journal: all of it before anything is sent, each request as it goes out and is answered.
+
+log = logging.getLogger(__name__)
+
+
+_API_NAMES = {
+    "AlterConfigs": "IncrementalAlterConfigs",
+    "AlterQuotas": "AlterClientQuotas",
+    "AlterScram": "AlterUserScramCredentials",
+    "AlterReassignments": "AlterPartitionReassignments",
+}
+
+
+def api_name(request: ChangeRequest, facts: Facts) -> str:
+    """Kafka's name of the API that a request goes to."""
+    if isinstance(request, AlterConfigs) and not facts.incremental:
+        return "AlterConfigs"
+    name = type(request).__name__
+    return _API_NAMES.get(name, name)
+
+
+class Recording:
+    """One change in the journal, or in none where the session keeps none. A record that can't be written is an error
+    before something is sent; after that it is remembered in `problem`, and nothing more is to be sent."""
+
+    def __init__(self, journal: JournalFile | None, number: int, slots: Mapping[Slot, int]) -> None:
+        self._journal = journal
+        self.number = number if journal is not None else None
+        self._slots = slots
+        self.problem: Failure | None = None
+
+    async def sending(self, request: int) -> bool:
+        """Write that a request goes out; False where that failed, so that it must not."""
+        return await self._note(Sending(self.number or 0, request, _now()))
+
+    async def answered(self, request: int, result: StepResult) -> None:
+        """Write how a request went."""
+        await self._note(Answered(self.number or 0, request, _now(), self._ended(result)))
+
+    def _ended(self, result: StepResult) -> dict[int, Ended]:
+        of_slot = record_check(Plan(result.step.staged), [(result.step, result.outcomes)]).outcomes
+        return {self._slots[slot]: _ended(outcome) for slot, outcome in of_slot.items()}
+
+    async def _note(self, note: Note) -> bool:
+        if self._journal is None:
+            return True
+        if self.problem is None:
+            try:
+                await asyncio.to_thread(self._journal.note, note)
+            except JournalError as error:
+                log.warning("the journal: %s", error.failure)
+                self.problem = error.failure
+        return self.problem is None
+
+
+def _ended(outcome: Outcome) -> Ended:
+    return Ended(outcome.status, outcome.failure, outcome.topic_id)
+
+
+async def record(
+    session: Session, plan: Plan, steps: Sequence[Step], facts: Facts, fresh: Snapshot, over: Iterable[Conflict]
+) -> Recording:
+    """Write down what is about to be sent. fresh: what was found right before. over: what it overrides.
+
+    Raises JournalError where that can't be done: then nothing may be sent.
+    """
+    slots = {staged.edit.slot: place for place, staged in enumerate(plan.staged)}
+    if not session.context.journal:
+        return Recording(None, 0, slots)
+    overridden = frozenset(conflict.staged.edit.slot for conflict in over)
+    at = _now()
+    intent = Intent(
+        at,
+        session.context.name,
+        this_operator(session.context.principal, os.environ),
+        this_process(session.door),
+        tuple(_entry(staged, fresh, at, overridden) for staged in plan.staged),
+        tuple(_request(step, facts, slots) for step in steps),
+    )
+    journal = await journal_of(session)
+    return Recording(journal, await asyncio.to_thread(journal.begin, intent), slots)
+
+
+def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[Slot]) -> Entry:
+    until = at + timedelta(milliseconds=staged.lasts_ms) if staged.lasts_ms is not None else None
+    overrides = {}
+    if isinstance(staged.edit, DeleteTopic):
+        resource = topic_resource(staged.edit.name)
+        configs = fresh.configs.get(resource)
+        overrides = {e.name: e.value for e in configs.overrides(resource) if e.value is not None} if configs else {}
+    return Entry(staged, until, staged.edit.slot in overridden, overrides, _is_secret(staged.edit))
+
+
+def _is_secret(edit: Edit) -> bool:
+    """Whether it holds what is never written down: a Secret, or a text under a key that is called like one."""
+    match edit:
+        case SetConfig(key=key, value=value):
+            return isinstance(value, Secret) or looks_sensitive(key)
+        case CreateTopic(topic=topic):
+            return any(isinstance(value, Secret) for value in topic.configs.values())
+        case _:
+            return isinstance(edit, UpsertScram)
+
+
+def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:
+    broker = step.request.broker if isinstance(step.request, AlterConfigs) else None
+    return Request(api_name(step.request, facts), broker, tuple(slots[staged.edit.slot] for staged in step.staged))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,326 @@
+"""`kac run`: a script without a screen. Parsed whole before anything runs; applied only when the script says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from console.answers.text import Printer
+from console.language.errors import CommandError, LanguageError
+from console.language.grammar import parse
+from console.language.needs import needs_of_script
+from console.language.statements import (
+    Alter,
+    Apply,
+    Check,
+    Discard,
+    EffectiveQuota,
+    Help,
+    History,
+    List,
+    Quit,
+    Redo,
+    Revert,
+    Show,
+    ShowPlan,
+    Statement,
+    Undo,
+    UseContext,
+    View,
+)
+from console.model.numbers import is_natural
+from console.model.secret import Secret
+from console.present.text import clean
+from console.safe_files import read_stdin, read_text
+from console.session.apply_flow import Asks, Flags
+from console.session.reading import read_needs
+from console.session.session import Client, Refused, Session
+from console.session.terminal_front import Asking, Terminal
+from console.terminal import complain, stderr
+
+if TYPE_CHECKING:
+    from console.contexts import Context
+    from console.language.secret_values import SecretSlot
+    from console.plan.apply_report import ApplyReport
+    from console.plan.edits import Slot
+    from console.plan.retention import Deletion
+
+FLAGS = Flags("apply --yes", "apply --accept", "apply --force does")
+DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
+LARGEST_SCRIPT = 64 << 20
+"""Bytes of a script."""
+HINTED = 20
+"""Errors of a run whose nearest name is looked for: each takes as long as there are names."""
+LONGEST_SHOWN = 2_000
+"""Characters of a line that is repeated with an error."""
+
+
+class Closing(Client, Protocol):
+    """A client that is closed at the end."""
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+def read_script(texts: Sequence[str] | None, file: str | None) -> str | None:
+    """The script: of ``-e`` options, a line each, or of a file (``-``: standard input). None where it can't be read."""
+    if texts is not None:
+        return "\n".join(texts)
+    try:
+        return read_stdin(LARGEST_SCRIPT) if file == "-" else read_text(Path(file or ""), LARGEST_SCRIPT)
+    except (OSError, ValueError):
+        return None
+
+
+def run_script(
+    text: str,
+    context: Callable[[], Context | None],
+    connect: Callable[[Context], Closing],
+    *,
+    output: str,
+) -> int:
+    """Run a script: 0 all applied or nothing to apply, 1 something failed, 2 not understood and nothing done, 3 edits
+    left unapplied. `context` and `connect` are called only for a script that is understood."""
+    try:
+        statements = parse(text)
+    except LanguageError as error:
+        say_error(error, text)
+        return USAGE
+    chosen = context()
+    if chosen is None:
+        return USAGE
+    client = connect(chosen)
+    try:
+        runner = Runner(Session(client, chosen, "run"), text, Printer(output))
+        asyncio.run(runner.run(statements))
+        return runner.exit_code()
+    finally:
+        client.close()
+
+
+@dataclass
+class Runner:
+    """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
+
+    printer: where results go; asking: who confirms an apply and knows the secrets; hears_signals: whether an apply
+    itself hears Ctrl-C, SIGTERM and SIGHUP.
+    """
+
+    session: Session
+    text: str
+    printer: Printer = field(default_factory=Printer)
+    asking: Asking = field(default_factory=Terminal)
+    failed: int = 0
+    hears_signals: bool = True
+    _read_up_to: int = 0
+
+    async def run(self, statements: Sequence[Statement]) -> None:
+        """What former changes left open, then all statements."""
+        await self._tell_outstanding()
+        await self.carry_out(statements)
+
+    async def carry_out(self, statements: Sequence[Statement]) -> None:
+        """Run them all; a cluster that is lost ends the run."""
+        from console.admin.errors import AdminError
+
+        for place, statement in enumerate(statements):
+            try:
+                await self._read_ahead(statements, place)
+                await self._one(statement)
+            except LanguageError as error:
+                self.failed += 1
+                say_error(error, self.text, search=self.failed <= HINTED)
+            except Refused as refused:
+                self.failed += 1
+                complain(f"{refused.failure}. {refused.failure.remedy}")
+            except AdminError as error:
+                self.failed += 1
+                complain(f"{error.failure}. {error.failure.remedy}".rstrip(". ") + ".")
+                return
+
+    async def _tell_outstanding(self) -> None:
+        """What a former change left open. Where the cluster does not answer, the statements say so."""
+        from console.admin.errors import AdminError
+
+        try:
+            lines = await self.session.former_changes()
+        except (AdminError, Refused) as error:
+            complain(f"the journal was not looked at: {error.failure}")
+            return
+        for line in lines:
+            complain(line)
+
+    def exit_code(self) -> int:
+        """Failures beat edits that were left."""
+        if self.failed:
+            return FAILED
+        if self.session.plan:
+            complain(f"{len(self.session.plan)} edits are staged and not applied: end the script with apply --yes")
+            return UNAPPLIED
+        return DONE
+
+    async def _read_ahead(self, statements: Sequence[Statement], place: int) -> None:
+        """What this statement and those up to the next apply need, in one go."""
+        if place < self._read_up_to:
+            return
+        end = place + 1
+        while end < len(statements) and not isinstance(statements[end - 1], Apply):
+            end += 1
+        self._read_up_to = end
+        await read_needs(self.session, needs_of_script(statements[place:end]))
+
+    async def _one(self, statement: Statement) -> None:
+        session = self.session
+        if isinstance(statement, Show | List | EffectiveQuota):
+            from console.answers.queries import answer
+
+            self.printer(answer(statement, session.snapshot, plan=session.plan))
+            return
+        from console.answers.plan_results import plan_table, report_table, stage_table
+
+        match statement:
+            case ShowPlan(runbook=True):
+                self._runbook()
+            case ShowPlan():
+                from console.session.plan_facts import read_for_risks
+
+                facts = await read_for_risks(session, session.plan.staged)
+                deletions = await self._deletions()
+                self.printer(plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts))
+            case Check():
+                report = await session.check()
+                self.failed += not report.ok
+                self.printer(report_table(report, "check", await self._deletions()))
+            case Apply():
+                await self._apply(statement)
+            case Discard(entity=entity, key=key):
+                gone = session.discard(entity.subject if entity else None, key.name if key else None)
+                self.printer.note(f"{gone} edits dropped", {"dropped": gone})
+            case Undo() | Redo():
+                moved = session.undo() if isinstance(statement, Undo) else session.redo()
+                self.printer.note(
+                    f"{len(session.plan)} edits staged" if moved else "nothing to take back", {"moved": moved}
+                )
+            case Revert(change=change):
+                await self._revert(change, statement)
+            case History():
+                await self._history(statement)
+            case View() | UseContext() | Help() | Quit():
+                await self._elsewhere(statement)
+            case _:
+                from console.language.interpret import to_edits
+                from console.language.secret_values import resolve_secrets
+
+                secrets = await resolve_secrets(statement, self._ask_secret)
+                edits = to_edits(statement, session.snapshot, plan=session.staging(), secrets=secrets)
+                report_ = session.stage(edits, statement.for_ms if isinstance(statement, Alter) else None)
+                self.failed += bool(report_.refused)
+                self.printer(stage_table(report_, session.staging().draft))
+
+    async def _elsewhere(self, statement: View | UseContext | Help | Quit) -> None:
+        """What a script has no use for."""
+        raise CommandError("this works on the screen alone", "see kac --help", statement.span)
+
+    async def _ask_secret(self, slot: SecretSlot) -> Secret:
+        from console.language.secret_values import nobody_to_ask
+
+        if not self.asking.keeps_secrets:
+            raise nobody_to_ask(slot)
+        return await self.asking.secret(slot.prompt)
+
+    async def _deletions(self) -> dict[Slot, Deletion]:
+        """What the plan's edits of retention delete."""
+        from console.session.plan_facts import deletions, read_retention
+
+        await read_retention(self.session)
+        return deletions(self.session)
+
+    def _runbook(self) -> None:
+        from console.answers.plan_results import runbook_commands
+        from console.language.quoting import shell_text
+
+        commands = runbook_commands(self.session)
+        data = [{"command": list(each.words), "stdin": each.stdin, "note": each.note} for each in commands]
+        self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
+
+    async def _apply(self, statement: Apply) -> None:
+        from console.plan.apply_report import ApplyOptions
+        from console.session.apply_flow import NotApplied, apply_flow
+        from console.session.terminal_front import TerminalFront
+
+        if not self.session.plan:
+            self.printer.note("nothing is staged", {"outcomes": []})
+            return
+        if self.failed and not statement.valid_only:
+            raise CommandError(
+                "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
+            )
+        context = clean(self.session.context.name, 80)
+        front = TerminalFront(self.asking, context, self._show, complain, self._deletion_lines)
+        options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
+        try:
+            reports = await apply_flow(self.session, front, options, self._asks(statement), FLAGS)
+        except NotApplied as refused:
+            raise CommandError(refused.message, refused.hint, statement.span) from None
+        self.failed += not reports[-1].ok
+
+    def _asks(self, statement: Apply) -> Asks:
+        return Asks(silent=statement.yes, signals=self.hears_signals)
+
+    async def _deletion_lines(self) -> list[str]:
+        from console.answers.plan_results import deletion_lines
+
+        return deletion_lines(await self._deletions())
+
+    def _show(self, report: ApplyReport) -> None:
+        from console.answers.plan_results import conflict_tables, report_table
+
+        for table in (*conflict_tables(report), report_table(report, "apply")):
+            self.printer(table)
+        if report.unrecorded is not None:
+            complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
+
+    async def _revert(self, change: str, statement: Revert) -> None:
+        from console.answers.history_results import revert_tables
+        from console.answers.plan_results import stage_table
+        from console.session.journal_changes import stage_revert
+
+        if not is_natural(change):
+            raise CommandError("a change is called by its number", "history shows them", statement.span)
+        report = await stage_revert(self.session, int(change))
+        self.failed += bool(report.staging.refused) or not report.staging.added
+        for table in revert_tables(report, stage_table(report.staging, self.session.staging().draft)):
+            self.printer(table)
+
+    async def _history(self, statement: History) -> None:
+        from console.answers.history_results import read_history_table
+        from console.session.journal_changes import read_open, settle_unfinished
+
+        await settle_unfinished(self.session, await read_open(self.session))
+        everything = self.printer.output == "json"
+        self.printer(await read_history_table(self.session, statement.entity, statement.filter, all_=everything))
+
+
+def say_error(error: LanguageError, text: str, *, search: bool = True) -> None:
+    """The error, and the line it stands in with a mark below the place; a secret in that line is not repeated. search:
+    whether to look for a hint that takes a search."""
+    from console.language.secret_values import redact
+    from widgets.cells import cell_width
+
+    complain(str(error) if search or not error.searches else error.placed)
+    if error.span is None or not text:
+        return
+    # By the offset: a script of many lines may have an error in each.
+    start, end = text.rfind("\n", 0, error.span.start) + 1, text.find("\n", error.span.start)
+    line = text[start:end] if end >= 0 else text[start:]
+    shown = redact(line)
+    if len(line) > LONGEST_SHOWN:
+        return
+    mark = ""
+    if shown == line:
+        mark = f"\n  {' ' * cell_width(clean(line[: error.span.column - 1], LONGEST_SHOWN))}^"
+    stderr().write(f"  {clean(shown, LONGEST_SHOWN)}{mark}\n")
