@@ -82,9 +82,11 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
     """CPU seconds of one thing that a session does with the journal, once the cluster is known; MiB at the peak."""
     from console.admin.client import AdminClient
     from console.admin.settings import ConnectionSettings
-    from console.answers.history_results import MOST, read_history_table
+    from console.answers.history_results import MOST
     from console.contexts.context import Context
     from console.session import journal_changes as past
+    from console.session.former_changes import former_changes
+    from console.session.journal_changes import read_history_table
     from console.session.session import Session
 
     host, _, port = bootstrap.rpartition(":")
@@ -95,7 +97,7 @@ async def measured(what: str, bootstrap: str, change: int) -> dict[str, float]:
         await session.read_cluster()
         began, cpu = time.perf_counter(), time.process_time()
         if what == "start":
-            await outstanding(session)
+            await former_changes(session)
         elif what == "page":
             assert len((await read_history_table(session)).rows) == MOST
         else:

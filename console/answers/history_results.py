@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from console.answers.plan_results import conflict_reasons, conflict_row, side_data, with_source
 from console.answers.results import Column, Data, Row, Table
@@ -17,17 +16,13 @@ from console.model.config import ConfigEntry, ConfigSet
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
+from console.plan.conflicts import Conflict
 from console.plan.edits import ConfigEdit
 from console.plan.effective_values import after, before
 from console.plan.staged import subject
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.text import clean
-from console.session.journal_changes import RevertReport, read_latest, read_open
-
-if TYPE_CHECKING:
-    from console.session.session import Session
-
 
 # What a start says of the journal: changes that ended in the middle, what is due, what the clock contradicts.
 
@@ -104,19 +99,14 @@ def who_text(change: Change) -> str:
     return f"{clean(who.principal, 60)} ({clean(who.os_user, 60)}{sudo}{ssh})"
 
 
-async def read_history_table(
-    session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
-) -> Table:
-    """The changes of the journal, the latest first, an edit a line; of the journal as much is read as is shown. entity:
-    of this one alone; text: it is in a line. Raises Refused, AdminError."""
-    past = await read_open(session)
-    return await read_latest(session, lambda latest: history_table(latest, past, entity, text, all_=all_))
-
-
 def history_table(
     latest: Iterable[Change], past: History, entity: Entity | None = None, text: str = "", *, all_: bool = False
 ) -> Table:
-    """The same. latest: the changes, the latest first; past: those that are open. Pure."""
+    """The changes of the journal, the latest first, an edit a line.
+
+    latest: the changes, the latest first; only as many are taken as are shown. past: those that are open. entity: of
+    this one alone; text: contained in a line.
+    """
     matches = _filter(text)
     now = datetime.now(UTC)
     ahead: list[Change] = []
@@ -220,11 +210,11 @@ def _state(change: Change, place: int, entry: Entry) -> str:
     return ", ".join(words)
 
 
-def revert_tables(report: RevertReport, stage: Table) -> Iterable[Table]:
-    """What a revert staged, what it can't take back, and where somebody was since."""
-    yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in report.notes)))
-    if report.moved:
-        rows = tuple(map(conflict_row, report.moved))
+def revert_tables(stage: Table, lost: Iterable[str], moved: Sequence[Conflict]) -> Iterable[Table]:
+    """What a revert staged (stage), what it can't take back (lost), and what another client changed since (moved)."""
+    yield replace(stage, notes=(*stage.notes, *(f"! {note}" for note in lost)))
+    if moved:
+        rows = tuple(map(conflict_row, moved))
         columns = tuple(map(Column, ("Entity", "Key", "Left", "Theirs", "Mine")))
-        notes = (*conflict_reasons(report.moved), "apply stops here unless it is given --force")
+        notes = (*conflict_reasons(moved), "apply stops here unless it is given --force")
         yield Table("moved", columns, rows, title="not as that change left it:", notes=notes)

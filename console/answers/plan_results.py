@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from console.admin.settings import ConnectionSettings
 from console.answers.results import Column, Data, Row, Table
 from console.language.quoting import shell_text
 from console.model.changes import Outcome, Status, Target
@@ -29,7 +30,6 @@ from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.plan_rows import deletion_text
 from console.present.values import origin, side_human, side_text
-from console.session.session import Session
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 
@@ -241,15 +241,14 @@ def _outcome_row(outcome: Outcome, change: int | None) -> Row:
 COMMAND_CONFIG = "client.properties"
 
 
-def runbook_commands(session: Session) -> tuple[Command, ...]:
-    """The commands; where the cluster wants more than an address they name a client.properties."""
-    settings = session.context.settings
+def runbook_commands(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> tuple[Command, ...]:
+    """The plan as Kafka's own commands; with SASL or TLS they name a client.properties."""
     connection = ["--bootstrap-server", ",".join(f"{host}:{port}" for host, port in settings.bootstrap)]
     if settings.sasl is not None or settings.tls is not None:
         connection += ["--command-config", COMMAND_CONFIG]
-    return runbook(diff(session.plan, session.snapshot), connection)
+    return runbook(diff(plan, snapshot), connection)
 
 
-def runbook_text(session: Session) -> str:
-    """Lines for a POSIX shell."""
-    return shell_text(runbook_commands(session))
+def runbook_text(plan: Plan, snapshot: Snapshot, settings: ConnectionSettings) -> str:
+    """The plan as Kafka's own commands: lines for a POSIX shell."""
+    return shell_text(runbook_commands(plan, snapshot, settings))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from console.cli.opening import DONE, FAILED, USAGE, client_of, context_of, open_log_file, with_session
+from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.safe_files import PRIVATE
 from console.terminal import complain, put, stdout
 
@@ -267,7 +267,7 @@ async def _stage_plan(session: Session, kept: PlanFile, output: str, *, force: b
     from console.files.plan_file import moved_since
     from console.plan.plan import without
     from console.present import names
-    from console.session.snapshot import read_everything
+    from console.session.reading import read_everything
 
     await read_everything(session)
     if session.snapshot.cluster.cluster_id != kept.cluster_id:
@@ -301,7 +301,7 @@ def run_export(options: argparse.Namespace) -> int:
     """0 written whole, 1 written without what could not be read, or not at all, 2 no context."""
     from console.files.wanted import wanted_of
     from console.files.writing import yaml_text
-    from console.session.snapshot import read_everything
+    from console.session.reading import read_everything
 
     async def work(session: Session) -> int:
         gc.disable()
@@ -333,14 +333,18 @@ def snapshot_options(parser: argparse.ArgumentParser) -> None:
 
 def run_snapshot(options: argparse.Namespace) -> int:
     """0 printed, 1 failed, 2 no context."""
-    from console.session.snapshot import print_snapshot
+    from console.answers.snapshot_json import write_snapshot
+    from console.session.reading import read_everything
 
-    context = context_of(options)
-    if context is None:
-        return USAGE
-    open_log_file()
-    client = client_of(context)
-    try:
-        return print_snapshot(client, context, stdout(), overrides=options.overrides, complain=complain)
-    finally:
-        client.close()
+    async def work(session: Session) -> int:
+        # One pass over live objects that all stay until the end: the cyclic collector would walk them again and again.
+        gc.disable()
+        await read_everything(session)
+        out = stdout()
+        write_snapshot(session.snapshot, out, overrides=options.overrides)
+        out.flush()
+        if failures := session.snapshot.failures:
+            complain(f"warning: {len(failures)} parts could not be read, see errors in the document")
+        return DONE
+
+    return with_session(options, "snapshot", work)

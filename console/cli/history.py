@@ -288,10 +288,10 @@ async def _ask_why() -> str:
 
 
 def _journal(options: argparse.Namespace) -> int:
-    from console.answers.history_results import read_history_table
     from console.cli.opening import with_session
     from console.present.names import plural
-    from console.session.journal_changes import decide, mend
+    from console.session.former_changes import former_changes
+    from console.session.journal_changes import decide, mend, read_history_table
     from console.session.session import Session
 
     async def work(session: Session) -> int:
@@ -308,7 +308,7 @@ def _journal(options: argparse.Namespace) -> int:
             settled = await decide(session, int(number), _OUTCOMES[outcome], why)
             complain(f"change {number}: {plural(settled, 'edit')} settled as {outcome.replace('-', ' ')}")
             return DONE
-        for line in (await outstanding(session)).lines:
+        for line in (await former_changes(session)).lines:
             complain(line)
         everything = options.output != "text"
         table = await read_history_table(session, None, options.text, all_=everything)

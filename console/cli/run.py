@@ -63,12 +63,13 @@ def _interactive(context: Context, options: argparse.Namespace) -> int:
 
     from console.contexts import load
     from console.contexts.configured import Configured
+    from console.session.command_history import command_history
     from console.session.session import Session
     from console.shell.line import Line
     from console.shell.shell import Shell, greeting
 
     vi = options.vi or load(os.environ, Path.home()).settings.editing_mode == "vi"
-    history = history_file(os.environ)
+    history = command_history(os.environ)
     clients: list[AdminClient] = []
 
     def end_client() -> None:

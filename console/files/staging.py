@@ -33,8 +33,8 @@ from console.plan.plan import StageReport
 from console.plan.staged import subject
 from console.plan.values import canonical
 from console.present.names import quota_entity
+from console.session.reading import read_everything
 from console.session.session import Session
-from console.session.snapshot import read_everything
 
 # What has to be edited for a cluster to be as a file wants it.
 

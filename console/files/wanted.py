@@ -1,4 +1,7 @@
-"""The wanted state of a cluster: topics, overrides, quotas and ACLs; and a snapshot as one. What is inherited is no part of it."""
+"""The wanted state of a cluster: topics, overrides, quotas and ACLs; and a snapshot as one.
+
+Inherited values are no part of it.
+"""
 
 from __future__ import annotations
 

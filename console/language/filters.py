@@ -1,4 +1,4 @@
-"""The filters of `list`: globs over names, comparisons of columns and of configs' values, Kafka's own filters of ACLs."""
+"""The filters of `list`: globs over names, comparisons of columns and configs, Kafka's own filters of ACLs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Secrets of statements: which keys are secret, where a secret comes from, and text without them. None is ever repeated."""
+"""Secrets of statements: which keys are secret, where a secret comes from, and text without secrets.
+
+No secret is ever repeated.
+"""
 
 from __future__ import annotations
 

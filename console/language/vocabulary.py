@@ -1,4 +1,4 @@
-"""Checks names and keys of a statement against a snapshot: which entity is meant, whether it exists, which keys it can have."""
+"""Checks names and keys against a snapshot: which entity is meant, whether it exists, which keys it can have."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ async def former_changes(session: Session) -> FormerChanges:
     # What follows is more to import, and seldom needed.
     from console.answers.history_results import ahead_lines, due_line, open_lines
     from console.journal.history import history
-    from console.session.journal_changes import read_open, settle_unfinished
+    from console.session.journal_changes import read_open, record_shown, settle_unfinished
 
     past = history(contents.records, contents.problems, still_runs)
     untold = past.untold()
@@ -77,7 +77,7 @@ async def former_changes(session: Session) -> FormerChanges:
     for _, change in sorted(shown.items()):
         lines += open_lines(change)
     if untold and (session.door in _ATTENDED or sys.stderr.isatty()):
-        await told(session, untold)
+        await record_shown(session, untold)
     expiring, now = past.expiring(), datetime.now(UTC)
     lines += ahead_lines(past.changes.values(), now)
     late = [due_line(due, now) for due in expiring if due.until <= now]

@@ -31,6 +31,8 @@ from console.session.describe_again import describe_again, read_again
 from console.session.recording import journal_of
 
 if TYPE_CHECKING:
+    from console.answers.results import Table
+    from console.language.statements import Entity
     from console.plan.conflicts import Conflict
     from console.session.session import Session
 
@@ -67,6 +69,17 @@ async def read_latest(session: Session, use: Callable[[Iterator[Change]], T]) ->
     """What `use` makes, in a thread, of the changes of the session's cluster, the latest first; as few are read as it
     takes. Raises Refused as `read_open` does."""
     return await _in_journal(session, lambda journal: use(latest_changes(journal.latest(), still_runs)))
+
+
+async def read_history_table(
+    session: Session, entity: Entity | None = None, text: str = "", *, all_: bool = False
+) -> Table:
+    """The changes of the journal as `console.answers.history_results.history_table` shows them; of the journal as much
+    is read as is shown. Raises Refused, AdminError."""
+    from console.answers.history_results import history_table
+
+    past = await read_open(session)
+    return await read_latest(session, lambda latest: history_table(latest, past, entity, text, all_=all_))
 
 
 def _history(contents: Contents) -> History:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from console.language.needs import Needs, one_broker, one_topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -101,3 +101,17 @@ async def _dependent(session: Session, need: Needs) -> frozenset[ConfigResource]
     if listed:
         found.update(await session.list_resources(sorted(listed)))
     return frozenset(found)
+
+
+async def read_everything(session: Session) -> None:
+    """Read every part of the cluster into the session; what can't be read is in the snapshot's failures.
+
+    Raises AdminError where the cluster can't be reached at all, Refused where it is the wrong one.
+    """
+    await session.read_cluster()
+    await asyncio.gather(session.read_quorum(), session.read_topics(), session.read_quotas(), session.read_acls())
+    named = await session.list_resources((GROUP, CLIENT_METRICS))
+    snapshot = session.snapshot
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    topics = [topic_resource(name) for name in snapshot.topics]
+    await session.read_configs([*topics, *brokers, CLUSTER_DEFAULT, *named])

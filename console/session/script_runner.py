@@ -243,7 +243,7 @@ class Runner:
         from console.answers.plan_results import runbook_commands
         from console.language.quoting import shell_text
 
-        commands = runbook_commands(self.session)
+        commands = runbook_commands(self.session.plan, self.session.snapshot, self.session.context.settings)
         data = [{"command": list(each.words), "stdin": each.stdin, "note": each.note} for each in commands]
         self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
@@ -293,12 +293,12 @@ class Runner:
             raise CommandError("a change is called by its number", "history shows them", statement.span)
         report = await stage_revert(self.session, int(change))
         self.failed += bool(report.staging.refused) or not report.staging.added
-        for table in revert_tables(report, stage_table(report.staging, self.session.staging().draft)):
+        stage = stage_table(report.staging, self.session.staging().draft)
+        for table in revert_tables(stage, report.notes, report.moved):
             self.printer(table)
 
     async def _history(self, statement: History) -> None:
-        from console.answers.history_results import read_history_table
-        from console.session.journal_changes import read_open, settle_unfinished
+        from console.session.journal_changes import read_history_table, read_open, settle_unfinished
 
         await settle_unfinished(self.session, await read_open(self.session))
         everything = self.printer.output == "json"

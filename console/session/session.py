@@ -467,8 +467,9 @@ class Session:
         """What former changes left open, a line each; nothing once that was told. Raises Refused, AdminError."""
         if self.former_told:
             return ()
+        from console.session.former_changes import former_changes
 
-        lines = (await outstanding(self)).lines
+        lines = (await former_changes(self)).lines
         self.former_told = True
         return lines
 

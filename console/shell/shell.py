@@ -22,7 +22,7 @@ from console.language.statements import Help, History, List, Quit, ShowPlan, Use
 from console.language.verbs import Where
 from console.present.names import plural
 from console.present.text import clean
-from console.session.former_changes import NOTHING, FormerChanges
+from console.session.former_changes import NOTHING, FormerChanges, former_changes
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter, joined
@@ -192,7 +192,7 @@ class Shell:
         from console.session.session import Refused
 
         try:
-            self._outstanding = await outstanding(self.session)
+            self._outstanding = await former_changes(self.session)
             self.session.former_told = True
         except (AdminError, Refused) as error:
             complain(f"the journal was not looked at: {error.failure}")

@@ -481,9 +481,10 @@ def run_console(
     settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
     the app and opens it again. contexts: those that can be gone to. lake: see `Console`.
     """
+    from console.session.command_history import command_history
 
     while True:
-        app = Console(session, settings, history_file(os.environ), contexts, lake)
+        app = Console(session, settings, command_history(os.environ), contexts, lake)
         chosen = app.run(mouse=settings.mouse)
         if app.return_code or chosen is None:
             return app.return_code or 0

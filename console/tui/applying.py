@@ -291,7 +291,8 @@ class Applying:
         """The plan as the commands of Kafka's own tools, to copy into a runbook."""
         from console.answers.plan_results import runbook_text
 
-        text = runbook_text(self._app.session) or "# nothing is staged"
+        session = self._app.session
+        text = runbook_text(session.plan, session.snapshot, session.context.settings) or "# nothing is staged"
         lines: list[Line] = [
             [(clean(line, len(line) + 1), "muted" if line.startswith("#") else "")] for line in text.split("\n")
         ]

@@ -30,8 +30,8 @@ from console.language.completion import complete
 from console.language.grammar import parse
 from console.model.secret import Secret
 from console.session.command_history import CommandHistory
+from console.session.reading import read_everything
 from console.session.session import Session
-from console.session.snapshot import read_everything
 from console.shell.line import Line
 from console.shell.shell import Shell
 from console.tui.app import Console

@@ -87,8 +87,8 @@ class HistoryView(LakeView[PastRow]):
     async def without(self) -> None:
         """What the journal of this host has of the cluster."""
         from console.admin.errors import AdminError
-        from console.answers.history_results import read_history_table
         from console.present.failures import failure_text
+        from console.session.journal_changes import read_history_table
         from console.session.session import Refused
 
         lake = self.console.lake
