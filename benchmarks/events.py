@@ -178,8 +178,7 @@ def tables(spark: SparkSession, folder: Path, records: int) -> tuple[list[DataFr
     """The four bronze tables, two of them empty, as Parquet."""
     import pyarrow.parquet as pq
 
-    from console.history.arrow_schema import arrow_schema
-    from console.history.schema import TABLES
+    from console.history.schema import TABLES, arrow_schema
 
     made = told(records)
     frames = []

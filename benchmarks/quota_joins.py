@@ -224,8 +224,7 @@ def measured(spark: SparkSession, folder: Path, asked: argparse.Namespace) -> in
 
 def history_of(limits: dict[str, dict[str, float]]) -> pa.Table:
     """The quotas as rows of history, set long ago."""
-    from console.history.arrow_schema import arrow_schema
-    from console.history.schema import HISTORY
+    from console.history.schema import HISTORY, arrow_schema
 
     said = [(entity, key, value) for entity, values in limits.items() for key, value in values.items()]
     columns = {

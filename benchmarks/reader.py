@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks.figures import Measure, interleaved, load, report, report_ratio, report_times
 from console.history.schema import HISTORY
 from console.history.store import Lake
+from console.history.store.write import writing
 
 LIMIT = 0.25
 """Seconds until the first row."""
@@ -54,7 +55,7 @@ def make_lake(where: str, rows: int) -> list[str]:
     import duckdb
 
     lake = Lake.create(where)
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         for number in range(3):
             partition = f"cluster_id=cluster-{number}"
             folder = Path(write.folder(HISTORY.name, partition))

@@ -20,10 +20,9 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.arrow_schema import arrow_schema
 from console.history.journal_edits import Intent, Note, record
 from console.history.redact import blot
-from console.history.schema import JOURNAL, QUARANTINE
+from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
 from console.model.journal_lines import (
     APPLIED,
     FINAL,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from console.model.quota import CONSUMER_BYTE_RATE, PRODUCER_BYTE_RATE, REQUEST_PERCENTAGE
 
 # A table as data: its columns with their meanings, and the same as Spark's DDL.
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Type = Literal["string", "int", "bigint", "double", "boolean", "timestamp"]
 Layer = Literal["bronze", "silver", "gold", "record"]
@@ -452,3 +455,18 @@ TABLES: Mapping[str, Table] = MappingProxyType(
     }
 )
 """Every table of a lake, by layer."""
+
+
+def arrow_schema(table: Table) -> pa.Schema:
+    """The columns as an Arrow schema; every field may be null, as in Parquet that Spark has written."""
+    import pyarrow as pa  # readers may not have it
+
+    types: dict[Type, pa.DataType] = {
+        "string": pa.string(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
+    return pa.schema([pa.field(column.name, types[column.type]) for column in table.columns])

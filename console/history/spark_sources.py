@@ -13,11 +13,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from console.history.arrow_schema import arrow_schema
 from console.history.kraft.decoder import ROW_SCHEMA, Trouble
 from console.history.kraft.metadata_log import SPLIT_BYTES, LogPlan, Split, plan_log, read_splits
 from console.history.requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerLog, Part, parts_of, read_part
-from console.history.schema import KRAFT_RECORD, QUARANTINE, Table
+from console.history.schema import KRAFT_RECORD, QUARANTINE, Table, arrow_schema
 from console.model.numbers import is_natural, json_text
 
 # Metadata logs as DataFrames: ``kraft_log`` with their records, ``kraft_log_quarantine`` with what can't be read.

@@ -293,9 +293,11 @@ def write_down(
     names: Collection[str] | None = None,
 ) -> Report:
     """Write what was seen, all at once. names: see `refused_claims`. LakeError: another run writes, no room …"""
+    from console.history.store.write import writing
+
     states = states or LastStates(lake)
     read = {each.context.name: each.seen.cluster_id if each.seen is not None else None for each in taken}
-    with lake.writing("collect", inputs={"clusters": read}) as write:
+    with writing(lake, "collect", inputs={"clusters": read}) as write:
         tables, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not tables:

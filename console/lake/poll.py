@@ -359,8 +359,7 @@ def snapshot_table(rows: Iterable[Row], cluster_id: str, at: datetime, run_id: s
     """The rows in the table's columns."""
     import pyarrow as pa
 
-    from console.history.arrow_schema import arrow_schema
-    from console.history.schema import SNAPSHOT
+    from console.history.schema import SNAPSHOT, arrow_schema
 
     columns = list(zip(*rows, strict=True)) or [()] * len(Row._fields)
     of_row = dict(zip(Row._fields, columns, strict=True))

@@ -18,6 +18,7 @@ from console.history.jobs.delta import SETTINGS
 from console.history.jobs.session import Settings, session
 from console.history.jobs.steps import Source
 from console.history.store import Lake
+from console.history.store.write import writing
 from tests.history.lake_rows import START, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS
 
@@ -45,7 +46,7 @@ def main() -> None:
 
 def one(spark: SparkSession, lake: Lake, done: str) -> None:
     if done == "since day three":
-        with lake.writing("collect") as write:
+        with writing(lake, "collect") as write:
             write.add_arrow("snapshot", snapshot_rows(30, days=3, first=200))
             write.commit()
     build(

@@ -14,6 +14,7 @@ from datetime import timedelta
 
 from console.history.schema import TABLES
 from console.history.store import Lake
+from console.history.store.write import writing
 from tests.history.lake_rows import START, arrow_rows
 
 DAYS = 3
@@ -21,7 +22,7 @@ KEPT = 3
 
 
 def one_run(lake: Lake) -> None:
-    with lake.writing("collect", keep=KEPT) as write:
+    with writing(lake, "collect", keep=KEPT) as write:
         number = int(write.manifest.inputs.get("runs", 0)) + 1
         rows = [
             {"observed_ts": START + timedelta(days=day), "entity_key": f"{number}.{each}", "value": str(number)}

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import HISTORY, SNAPSHOT
+from console.history.schema import HISTORY, SNAPSHOT, arrow_schema
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 

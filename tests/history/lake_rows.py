@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import TABLES, Table
+from console.history.schema import TABLES, Table, arrow_schema
 from console.history.store import Lake, Manifest
 
 START = datetime(2026, 11, 1, tzinfo=UTC)

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
 from console.history.entities import quota_key, quota_parts, quota_value
-from console.history.schema import HISTORY, USAGE_KEYS
+from console.history.schema import HISTORY, USAGE_KEYS, arrow_schema
 from console.model.quota import QuotaEntity
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -13,8 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.testing import assertDataFrameEqual
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import TABLES
+from console.history.schema import TABLES, arrow_schema
 from console.history.transforms.change_event import change_event
 
 pytestmark = [pytest.mark.usefixtures("interpreted"), pytest.mark.timeout(600)]

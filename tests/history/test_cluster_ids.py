@@ -25,6 +25,7 @@ from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.schema import SNAPSHOT
 from console.history.store import Lake, LakeError
 from console.history.store.partitions import partition_name, partition_values
+from console.history.store.write import writing
 from console.lake.collect import Claim, Report, collect, refused_claims
 from console.lake.last_state import LastStates, Owner
 
@@ -216,11 +217,11 @@ def test_two_metadata_logs_that_both_say_they_are_one_clusters_are_refused(tmp_p
 
 
 def test_a_metadata_log_from_another_place_has_to_be_named(lake: Lake, tmp_path: Path) -> None:
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.remember({f"kraft_log:{HONEST}": {"next_offset": 7, "folders": ["/kafka/meta"]}})
         write.commit()
     clone = metadata_log(tmp_path / "clone")
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         with pytest.raises(UnreadableInput, match="was read from /kafka/meta before"):
             refuse_another(write, [MetadataLog(clone)])
         refuse_another(write, [MetadataLog(clone, HONEST)])

@@ -25,6 +25,7 @@ from console.embedded.spec import ClusterSpec, SaslSpec
 from console.history.jobs.inputs import Journals
 from console.history.jobs.take_journals import take_journals
 from console.history.store import Lake
+from console.history.store.write import writing
 from console.journal.lines import intent_line, note_line
 from console.journal.records import Answered, Ended, Entry, Intent
 from console.lake.collect import Report, Step, collect, keep_collecting
@@ -267,7 +268,7 @@ def test_it_goes_on_until_it_is_stopped_and_keeps_looks_while_another_writes(lak
         written = threading.Event()
 
         def hold() -> None:
-            with lake.writing("build"):
+            with writing(lake, "build"):
                 held.set()
                 written.wait(60)
 
@@ -334,7 +335,7 @@ def test_no_secret_is_in_the_lake(lake: Lake, tmp_path: Path) -> None:
         assert collect(lake, [context(cluster)]).complete
     journal = tmp_path / "some-cluster.jsonl"
     journal.write_bytes(b"".join(journal_lines()))
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         taken = take_journals(write, [Journals(str(journal))])
         write.commit()
     assert (taken.good, taken.bad) == (3, 1)

@@ -10,6 +10,7 @@ import pytest
 
 from console.cli.main import run
 from console.history.store import Lake
+from console.history.store.write import writing
 from console.lake import doctor
 from console.lake.doctor import Check, Health, checks
 from console.lake.spark_session import Machine
@@ -22,7 +23,7 @@ def found(environ: dict[str, str], lake: str | None = None) -> dict[str, Check]:
 
 def test_here_all_is_there(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    with lake.writing("collect") as write:
+    with writing(lake, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(30))
         write.commit()
     seen = found(dict(os.environ), lake.where)

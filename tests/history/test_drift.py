@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.arrow_schema import arrow_schema
 from console.history.policy_files import read_baseline
-from console.history.schema import DRIFT
+from console.history.schema import DRIFT, arrow_schema
 from tests.history.gold_rows import at, gone, held, history_table, in_file, snapshot_table
 
 if TYPE_CHECKING:

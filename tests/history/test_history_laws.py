@@ -15,8 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import TABLES
+from console.history.schema import TABLES, arrow_schema
 from console.history.transforms.change_event import change_event
 from console.history.transforms.history import history
 from tests.history import change_worlds as worlds

@@ -12,6 +12,7 @@ from console.history.jobs.build import build
 from console.history.jobs.progress import Progress
 from console.history.schema import TABLES
 from console.history.store import Lake, LakeError
+from console.history.store.write import writing
 from tests.history.lake_rows import START, rows_of, snapshot_rows
 from tests.history.tiny_steps import FAILING, STEPS
 
@@ -19,7 +20,7 @@ from tests.history.tiny_steps import FAILING, STEPS
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake.create(str(tmp_path / "lake"))
-    with made.writing("collect") as write:
+    with writing(made, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     return made
@@ -51,7 +52,7 @@ def test_builds_each_table_once_and_again_the_same(spark: SparkSession, lake: La
     ]
 
     # What changed before `since` is not looked at again; what came after is.
-    with lake.writing("collect") as write:
+    with writing(lake, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(30, days=3, first=200))
         write.commit()
     before = lake.current().tables["change_event"].partitions

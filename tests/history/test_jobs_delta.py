@@ -11,6 +11,7 @@ import pytest
 
 from console.history.jobs.delta import PACKAGE
 from console.history.store import Lake
+from console.history.store.write import writing
 from tests.history.lake_rows import rows_of, snapshot_rows
 from tests.support.kafka_jars import fetched
 
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def test_delta_and_the_manifest_name_one_state(tmp_path: Path) -> None:
     jars = ",".join(map(str, fetched("delta", (PACKAGE,)).glob("delta-*.jar")))
     lake = Lake.create(str(tmp_path / "lake"))
-    with lake.writing("collect") as write:
+    with writing(lake, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     command = [sys.executable, "-m", "tests.history.delta_build", lake.where, jars]

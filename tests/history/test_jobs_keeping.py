@@ -19,6 +19,7 @@ from console.history.schema import TABLES
 from console.history.store import Lake, LakeBusy, LeaseLost
 from console.history.store.filesystem import LocalFilesystem
 from console.history.store.holder import this_process
+from console.history.store.write import writing
 from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
 
 HOUR = timedelta(hours=1)
@@ -29,7 +30,7 @@ def lake(tmp_path: Path) -> Lake:
     """Six looks at two clusters over two days."""
     made = Lake.create(str(tmp_path / "lake"))
     for look in range(6):
-        with made.writing("collect") as write:
+        with writing(made, "collect") as write:
             write.add_arrow("snapshot", snapshot_rows(20, first=20 * look))
             write.commit()
     return made
@@ -59,7 +60,7 @@ def test_compaction_leaves_the_same_rows_in_few_files(spark: SparkSession, lake:
 
 
 def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake) -> None:
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow(
             "history",
             arrow_rows(
@@ -112,7 +113,7 @@ def test_verification_finds_each_kind_of_damage(spark: SparkSession, lake: Lake)
     assert places[str(one.relative_to(within))] == "it is missing"
 
     # Of versions before, only that they are there is looked at.
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         for table in ("snapshot", "history", "drift", "quota_usage", "policy_violation"):
             write.replace(table, {}, whole=True)
         write.commit()
@@ -125,7 +126,7 @@ def test_the_state_of_a_lake(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     empty = status(lake)
     assert (empty.current, empty.tables, empty.runs, empty.gaps, empty.last("collect")) == ("", (), (), (), None)
-    with lake.writing("collect") as write:
+    with writing(lake, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(20, days=5))
         first = write.commit(message="b: timed out")
     gaps = [
@@ -138,10 +139,10 @@ def test_the_state_of_a_lake(tmp_path: Path) -> None:
         }
         for n, to in enumerate((START + HOUR, None))
     ]
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("history", arrow_rows(TABLES["history"], [*gaps, {"attr": "x", "valid_from": START - HOUR}]))
         held = write.commit(quarantined=3)
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.fail("too much of it is bad", quarantined=9)
     seen = status(lake)
     assert (seen.current, seen.versions) == (held.run_id, 2)
@@ -168,7 +169,7 @@ def test_a_lake_on_a_filesystem_of_hadoops(spark: SparkSession, tmp_path: Path) 
     lake = Lake.create(where, HadoopFilesystem(spark))
     assert lake.where == where
     for look in range(6):
-        with lake.writing("collect", keep=2) as write:
+        with writing(lake, "collect", keep=2) as write:
             write.add_arrow("snapshot", snapshot_rows(20, first=20 * look))
             write.commit()
     # The same files read by this machine's own filesystem: one format.
@@ -199,8 +200,8 @@ def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path
     files = HadoopFilesystem(spark, renewed_every=timedelta(milliseconds=20))
     lake = Lake.create((tmp_path / "lake").as_uri(), files)
     lock = tmp_path / "lake" / "lock"
-    with lake.writing("collect") as write:
-        with pytest.raises(LakeBusy, match="being written by `collect`"), lake.writing("build"):
+    with writing(lake, "collect") as write:
+        with pytest.raises(LakeBusy, match="being written by `collect`"), writing(lake, "build"):
             pytest.fail("two writers")
         first = json.loads(lock.read_text())["renewed"]
         patience = threading.Event()
@@ -211,21 +212,21 @@ def test_a_lease_is_kept_taken_over_and_lost(spark: SparkSession, tmp_path: Path
 
     other = this_process("20250101T000000Z-abcdef", "build").__dict__ | {"host": "elsewhere"}
     lock.write_text(json.dumps(other))
-    with pytest.raises(LakeBusy, match="elsewhere"), lake.writing("build"):
+    with pytest.raises(LakeBusy, match="elsewhere"), writing(lake, "build"):
         pytest.fail("it was renewed just now")
     lock.write_text("")
-    with pytest.raises(LakeBusy, match="has not said who it is"), lake.writing("build"):
+    with pytest.raises(LakeBusy, match="has not said who it is"), writing(lake, "build"):
         pytest.fail("it is just being written")
     long_ago = (datetime.now(UTC) - timedelta(minutes=6)).isoformat()
     for dead in ({**other, "renewed": long_ago}, {**other, "host": this_process("", "").host, "pid": 2**22 + 1}):
         lock.write_text(json.dumps(dead))
-        with lake.writing("build") as write:
+        with writing(lake, "build") as write:
             assert write.taken_over is not None
             assert write.taken_over.run_id == "20250101T000000Z-abcdef"
 
     lake = Lake.open(lake.where, HadoopFilesystem(spark))  # which does not renew it right now
     held = lake.current()
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("snapshot", snapshot_rows(3))
         lock.write_text(json.dumps(other))
         with pytest.raises(LeaseLost):

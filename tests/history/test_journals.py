@@ -13,9 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.history.arrow_schema import arrow_schema
 from console.history.journals import merge_journal, read_journals
-from console.history.schema import JOURNAL, QUARANTINE
+from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
 from console.journal.file import JournalFile
 from console.journal.history import history
 from console.journal.lines import Numbered, intent_line, note_line

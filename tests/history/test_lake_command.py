@@ -21,6 +21,7 @@ from console.cli.lake import JOBS, TAKES
 from console.cli.main import run
 from console.history.jobs.progress import Progress
 from console.history.store import Lake, LakeError
+from console.history.store.write import writing
 from console.lake.java import ClassArchive, build_archive, class_archive, find_java, forget_archive
 from console.lake.progress import Lines, fraction, shown
 from console.lake.spark_session import Said
@@ -33,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake.create(str(tmp_path / "lake"))
-    with made.writing("collect") as write:
+    with writing(made, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(50))
         write.commit()
     return made
@@ -262,5 +263,5 @@ def test_ctrl_c_ends_it_all_and_changes_nothing(lake: Lake, tmp_path: Path, mome
     assert "Traceback" not in rest
     assert typed.marked() == []
     assert rows_of(Lake.open(lake.where), "snapshot") == before
-    with lake.writing("collect"):
+    with writing(lake, "collect"):
         pass  # nobody holds the lock

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from console.history.arrow_schema import arrow_schema
 from console.history.policy_files import default_policies, read_policies
-from console.history.schema import POLICY_VIOLATION
+from console.history.schema import POLICY_VIOLATION, arrow_schema
 from tests.history.gold_rows import at, gone, held, history_table
 
 if TYPE_CHECKING:

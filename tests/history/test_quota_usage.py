@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from console.history.arrow_schema import arrow_schema
 from console.history.entities import quota_key
-from console.history.schema import QUOTA_USAGE, REQUEST_1S
+from console.history.schema import QUOTA_USAGE, REQUEST_1S, arrow_schema
 from console.model.quota import Effective, effective
 from tests.history.quota_worlds import START, Limit, at, history_rows, holding, random_limits
 

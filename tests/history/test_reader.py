@@ -31,6 +31,7 @@ from console.history.reader.rows import Change, Drifted, Pair
 from console.history.reader.tables import NoDuckDB, NotLocal, Tables
 from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
 from console.history.store import Lake, NoLake
+from console.history.store.write import writing
 from tests.support import sample_lake
 from tests.support.sample_lake import CLUSTER, EVIL, NOON, OTHER
 
@@ -177,7 +178,7 @@ def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:
     seen = (*written[:6], looked, *written[7:12], "snapshot")
     changed = (*written[:3], "flush.ms", *written[4:12], "snapshot")
     lake = Lake.create(str(tmp_path / "lake"))
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("history", sample_lake.arrow("history", [seen, changed, written]))
         write.commit()
     opened = Tables(lake.where)
@@ -204,7 +205,7 @@ def test_what_is_shown_stays_of_one_run_while_others_write(tmp_path: Path) -> No
     lake = sample_lake.make_lake(str(tmp_path / "lake"))
     opened = Tables(lake.where)
     before = timeline(opened, Wanted(CLUSTER))
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         more = [(*row[:3], "flush.ms", *row[4:]) for row in sample_lake.history(CLUSTER, NOON)]
         write.add_arrow("history", sample_lake.arrow("history", more))
         write.commit()

@@ -13,6 +13,7 @@ import pytest
 
 from console.cli import main as cli
 from console.history.store import Lake
+from console.history.store.write import writing
 from tests.support import sample_lake
 from tests.support.loaded_modules import loaded_by
 from tests.support.sample_lake import CLUSTER, NOON, OTHER
@@ -81,7 +82,7 @@ def test_what_the_first_look_shows_was_nobody_knows_what(kac: Kac, tmp_path: Pat
     of_orders = (CLUSTER, "topic", "orders", "retention.ms")
     seen = (*of_orders, None, "604800000", NOON, NOON + timedelta(hours=1), False, False, None, "none", "snapshot")
     new = (*of_orders, None, "1000", NOON + timedelta(hours=2), None, True, False, None, "none", "snapshot")
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("history", sample_lake.arrow("history", [seen, new]))
         write.commit()
     rows = kac("history", "--lake", lake.where).out.splitlines()[1:3]

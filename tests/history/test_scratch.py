@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake
+from console.history.store.write import writing
 from console.lake.spark_session import NoSpark, scratch_folder
 from tests.history.lake_rows import rows_of
 from tests.history.request_lines import log_of, produce
@@ -83,7 +84,7 @@ def test_nothing_new_needs_no_spark(tmp_path: Path) -> None:
     assert nothing_new(lake, inputs) is None
     assert lake.current().run_id == ""
     assert lake.failed_runs() == []
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.remember(plan_request_logs({}, inputs.request_logs).remember)
         write.commit()
     report = nothing_new(lake, inputs)

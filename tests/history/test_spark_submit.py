@@ -12,6 +12,7 @@ import pytest
 
 from console.history.schema import TABLES
 from console.history.store import Lake
+from console.history.store.write import writing
 from console.lake.spark_session import write_package
 from tests.history.lake_rows import rows_of, snapshot_rows
 from tests.support.metadata_log import batch, value
@@ -50,7 +51,7 @@ def test_a_cluster_makes_the_same_rows_as_this_machine(spark: SparkSession, tmp_
     from console.history.jobs.inputs import Inputs, MetadataLog
 
     here, there = tmp_path / "here", tmp_path / "there"
-    with Lake.create(str(here)).writing("collect") as write:
+    with writing(Lake.create(str(here)), "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     shutil.copytree(here, there)

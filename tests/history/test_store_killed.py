@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake, Manifest
+from console.history.store.write import writing
 from tests.history.endless_runs import DAYS, KEPT, one_run
 from tests.history.lake_rows import rows_of, snapshot_rows
 
@@ -73,7 +74,7 @@ def test_a_run_that_is_killed_at_any_moment_leaves_the_former_tables(tmp_path: P
 @pytest.mark.timeout(600)
 def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
-    with lake.writing("collect") as write:
+    with writing(lake, "collect") as write:
         write.add_arrow("snapshot", snapshot_rows(200, days=3))
         write.commit()
     chance = random.Random(20261122)
@@ -101,7 +102,7 @@ def test_a_build_that_is_killed_leaves_the_former_tables(tmp_path: Path) -> None
         for manifest in lake.manifests():
             assert {row[5] for row in rows_of(lake, "history", manifest)} == {str(each) for each in range(200)}
             assert len(rows_of(lake, "change_event", manifest)) == 200
-    with lake.writing("collect", keep=2) as write:
+    with writing(lake, "collect", keep=2) as write:
         write.commit()
     named = {folder.split("/")[2] for manifest in lake.manifests() for folder in manifest.folders}
     assert {each.name for each in Path(lake.path("data")).glob("*/v=*")} == named

@@ -19,12 +19,14 @@ from console.history.schema import TABLES
 from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, Manifest, NewerLake, NoLake
 from console.history.store.clock import iso_now
 from console.history.store.lake import KEY_FILE
+from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 
 HOLD = """
 import sys
 from console.history.store import Lake
-with Lake.open(sys.argv[1]).writing("collect") as write:
+from console.history.store.write import writing
+with writing(Lake.open(sys.argv[1]), "collect") as write:
     print(write.run_id, flush=True)
     sys.stdin.read()
 """
@@ -36,7 +38,7 @@ def lake(tmp_path: Path) -> Lake:
 
 
 def add(lake: Lake, rows: pa.Table, keep: int = 10) -> Manifest:
-    with lake.writing("collect", keep=keep) as write:
+    with writing(lake, "collect", keep=keep) as write:
         write.add_arrow("snapshot", rows)
         return write.commit()
 
@@ -136,11 +138,11 @@ def test_rows_that_do_not_fit_are_refused(lake: Lake, change: object, said: str)
 def test_a_partition_is_replaced_and_a_table_too(lake: Lake) -> None:
     add(lake, snapshot_rows(10, days=2))
     first, second = "cluster_id=cluster-0/day=2026-11-01", "cluster_id=cluster-1/day=2026-11-02"
-    with lake.writing("compact") as write:
+    with writing(lake, "compact") as write:
         write.replace("snapshot", {first: []})
         made = write.commit()
     assert list(made.tables["snapshot"].partitions) == [second]
-    with lake.writing("compact") as write:
+    with writing(lake, "compact") as write:
         write.replace("snapshot", {}, whole=True)
         write.commit()
     assert rows_of(lake, "snapshot") == []
@@ -149,7 +151,7 @@ def test_a_partition_is_replaced_and_a_table_too(lake: Lake) -> None:
 def test_versions_are_kept_and_then_swept_with_their_files(lake: Lake) -> None:
     made = []
     for number in range(6):
-        with lake.writing("build", keep=3) as write:
+        with writing(lake, "build", keep=3) as write:
             folder = write.folder("snapshot", "cluster_id=c/day=2026-11-01")
             Path(folder).mkdir(parents=True)
             pq.write_table(snapshot_rows(number + 1), f"{folder}/part.parquet")
@@ -168,7 +170,7 @@ def test_versions_are_kept_and_then_swept_with_their_files(lake: Lake) -> None:
 
 def test_many_runs_leave_few_files(lake: Lake) -> None:
     for number in range(40):
-        with lake.writing("collect", keep=1) as write:
+        with writing(lake, "collect", keep=1) as write:
             made = write.commit(message=str(number))
     assert len(made.tables["run"].files) <= 16
     messages = TABLES["run"].names.index("message")
@@ -189,20 +191,20 @@ def test_a_version_is_found_by_its_time(lake: Lake) -> None:
 
 
 def test_what_is_remembered_moves_with_the_tables(lake: Lake) -> None:
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.remember({"log a": {"bytes": 10}, "log b": 1})
         write.commit()
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.remember({"log a": {"bytes": 20}, "log b": None})
     assert lake.current().inputs == {"log a": {"bytes": 10}, "log b": 1}
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.remember({"log a": {"bytes": 20}, "log b": None})
         write.commit()
     assert lake.current().inputs == {"log a": {"bytes": 20}}
 
 
 def test_what_another_program_wrote_is_taken_in_by_its_folder(lake: Lake) -> None:
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         folder = write.folder("history", "cluster_id=c")
         unused = write.folder("drift", "cluster_id=c")
         for name, rows in (("part-a.parquet", 5), ("part-b.parquet", 0), ("_part.parquet", 3)):
@@ -226,7 +228,7 @@ def test_the_second_writer_is_refused_and_told_who_holds_the_lock(lake: Lake) ->
         assert other.stdin is not None
         assert other.stdout is not None
         run_id = other.stdout.readline().strip()
-        with pytest.raises(LakeBusy) as busy, lake.writing("build"):
+        with pytest.raises(LakeBusy) as busy, writing(lake, "build"):
             pytest.fail("two writers")
         assert busy.value.pid == other.pid
         assert busy.value.since.startswith("20")
@@ -236,11 +238,11 @@ def test_the_second_writer_is_refused_and_told_who_holds_the_lock(lake: Lake) ->
 
         other.kill()  # the lock goes with its process, and the next one says whose it was
         other.wait()
-        with lake.writing("build") as write:
+        with writing(lake, "build") as write:
             assert write.taken_over is not None
             assert (write.taken_over.run_id, write.taken_over.pid) == (run_id, other.pid)
             write.commit()
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         assert write.taken_over is None
     assert lake.failed_runs() == []  # who writes nothing and commits nothing has not failed
 
@@ -249,7 +251,7 @@ def test_a_run_that_fails_leaves_the_record_of_it_alone(lake: Lake) -> None:
     held = add(lake, snapshot_rows(3))
 
     def run() -> None:
-        with lake.writing("collect", inputs={"cluster": "c"}) as write:
+        with writing(lake, "collect", inputs={"cluster": "c"}) as write:
             write.add_arrow("snapshot", snapshot_rows(5))
             raise OSError("the disk is full")
 
@@ -261,7 +263,7 @@ def test_a_run_that_fails_leaves_the_record_of_it_alone(lake: Lake) -> None:
     assert json.loads(failed["inputs"]) == {"cluster": "c"}
     assert {folder.name for folder in Path(lake.path("data/snapshot")).iterdir()} == {f"v={held.run_id}"}
 
-    with lake.writing("ingest") as write:
+    with writing(lake, "ingest") as write:
         write.add_arrow("snapshot", snapshot_rows(5))
         write.fail("7 of 10 lines can't be read", quarantined=7)
         with pytest.raises(LakeError, match="has ended"):
@@ -271,15 +273,15 @@ def test_a_run_that_fails_leaves_the_record_of_it_alone(lake: Lake) -> None:
     ]
     assert lake.current() == held
     for _ in range(25):
-        with lake.writing("ingest") as write:
+        with writing(lake, "ingest") as write:
             write.fail("x")
     assert len(lake.failed_runs()) == 20
 
 
 def test_what_others_raise_is_not_quoted(lake: Lake) -> None:
-    with pytest.raises(ZeroDivisionError), lake.writing("build"):
+    with pytest.raises(ZeroDivisionError), writing(lake, "build"):
         raise ZeroDivisionError("password=hunter2")
-    with pytest.raises(KeyboardInterrupt), lake.writing("build"):
+    with pytest.raises(KeyboardInterrupt), writing(lake, "build"):
         raise KeyboardInterrupt
     messages = {each["message"] for each in lake.failed_runs()}
     assert messages == {"ZeroDivisionError; the log file has the rest.", "It was interrupted."}
@@ -293,7 +295,7 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
     never.write_text("{}")
     strange = Path(lake.path("data/snapshot/v=mine"))
     strange.mkdir()
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         running = Path(write.folder("history", "cluster_id=c"))
         running.mkdir(parents=True)
         pq.write_table(arrow_rows(TABLES["history"], [{}]), running / "part.parquet")
@@ -309,7 +311,7 @@ def test_leftovers_of_a_killed_run_are_swept_and_those_of_the_running_one_are_no
 def test_who_has_lost_the_lock_commits_nothing(lake: Lake) -> None:
     held = add(lake, snapshot_rows(3))
     other = "20250101T000000Z-abcdef"
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("snapshot", snapshot_rows(4))
         text = Path(lake.path(f"manifests/{held.run_id}.json")).read_text()
         Path(lake.path(f"manifests/{other}.json")).write_text(text.replace(held.run_id, other))

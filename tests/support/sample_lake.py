@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import TABLES
+from console.history.schema import TABLES, arrow_schema
 from console.history.store import Lake
+from console.history.store.write import writing
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CLUSTER = "model-cluster"
@@ -32,7 +32,7 @@ def make_lake(
     prefix: of the topics' names. hostile: with names and values that would do harm to a terminal.
     """
     lake = Lake.create(where)
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         for table, rows in {
             "snapshot": snapshots(cluster_id, at),
             "history": [row for row in history(cluster_id, at, prefix) if hostile or EVIL not in row],

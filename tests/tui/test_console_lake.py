@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from console.history.store import Lake
+from console.history.store.write import writing
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.plan.edits import SetConfig, SetQuota, UnsetConfig
@@ -137,7 +138,7 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
 async def test_what_the_first_look_showed_is_no_change_to_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     seen = (CLUSTER, "topic", "orders", "retention.ms", None, "604800000", NOON, None, True, False, None, "none")
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("history", sample_lake.arrow("history", [(*seen, "snapshot")]))
         write.commit()
     monkeypatch.setenv("KAC_LAKE", lake.where)
@@ -272,7 +273,7 @@ async def test_a_newer_run_is_shown_by_itself(tmp_path: Path, monkeypatch: pytes
         await it.press("8")
         await it.shows("orders retention.ms")
         row = sample_lake.history(CLUSTER, NOON)[0]
-        with made.writing("build") as write:
+        with writing(made, "build") as write:
             write.add_arrow("history", sample_lake.arrow("history", [(*row[:3], "flush.ms", *row[4:])]))
             write.commit()
         await to(it, "orders flush.ms")
@@ -324,7 +325,7 @@ async def test_an_odd_one_that_would_inherit_the_majoritys_value_inherits_it(
 ) -> None:
     lake = Lake.create(str(tmp_path / "lake"))
     rows = [(CLUSTER, "broker", "broker:1", "log.retention.ms", "1000", "3600000", 3, 1, None, "high")]
-    with lake.writing("build") as write:
+    with writing(lake, "build") as write:
         write.add_arrow("drift", sample_lake.arrow("drift", rows))
         write.commit()
     monkeypatch.setenv("KAC_LAKE", lake.where)

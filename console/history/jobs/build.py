@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from console.history.schema import TABLES
+from console.history.store.write import writing
 
 from ..store import Lake, LakeError, Manifest
 from ..store.partitions import time_partitions
@@ -52,7 +53,7 @@ def build(
     began = time.monotonic()
     chosen = _chosen(steps, tables)
     inputs = {"tables": [step.table for step in chosen], "since": since.isoformat() if since else None}
-    with lake.writing(JOB, keep=keep, inputs=inputs) as write:
+    with writing(lake, JOB, keep=keep, inputs=inputs) as write:
         note_versions(write, spark)
         watch = Steps(spark, JOB, len(chosen), progress)
         for step in chosen:

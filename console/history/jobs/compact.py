@@ -7,6 +7,7 @@ import time
 from pyspark.sql import SparkSession
 
 from console.history.schema import TABLES
+from console.history.store.write import writing
 
 from ..store import Lake
 from ..store.sweep import KEEP
@@ -25,7 +26,7 @@ def compact(
 ) -> Report:
     """Rewrites the partitions that have more than so many folders, and deletes versions that are not kept. LakeBusy."""
     began = time.monotonic()
-    with lake.writing(JOB, keep=keep) as write:
+    with writing(lake, JOB, keep=keep) as write:
         note_versions(write, spark)
         many = {
             name: [partition for partition, found in table.partitions.items() if len(found) > folders]

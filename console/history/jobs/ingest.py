@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from console.history.store.write import writing
 from console.model.numbers import decimal_number, option
 
 from ..requests.files import LogChangedError
@@ -68,7 +69,7 @@ def _ingest(
     """An attempt. LogChangedError: a log was rotated away meanwhile; nothing of it holds."""
     began = time.monotonic()
     read = inputs.as_json()
-    with lake.writing(JOB, keep=keep, inputs=read) as write:
+    with writing(lake, JOB, keep=keep, inputs=read) as write:
         note_versions(write, spark)
         kinds: list[tuple[str, object, Callable[[], Taken]]] = [
             ("metadata log", inputs.metadata_logs, lambda: take_metadata_logs(spark, write, inputs.metadata_logs)),

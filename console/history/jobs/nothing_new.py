@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from console.history.journals import read_journals
+from console.history.store.write import writing
 
 from ..cluster_ids import id_problem
 from ..store import Lake
@@ -25,7 +26,7 @@ def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | Non
     damaged: then nothing is written. UnreadableInput, LakeBusy, OSError."""
     began = time.monotonic()
     read = inputs.as_json()
-    with lake.writing(JOB, keep=keep, inputs=read) as write:
+    with writing(lake, JOB, keep=keep, inputs=read) as write:
         logs = plan_metadata_logs(write, inputs.metadata_logs)
         if any(each.plan.splits or each.plan.troubles for each in logs):
             return None

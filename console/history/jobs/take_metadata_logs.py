@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import KRAFT_RECORD, QUARANTINE
+from console.history.schema import KRAFT_RECORD, QUARANTINE, arrow_schema
 from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine
 from console.model.numbers import json_text
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import HISTORY, TABLES, Table
+from console.history.schema import HISTORY, TABLES, Table, arrow_schema
 
 from ..store import Lake, Manifest, TableFiles, parquet_files
 from ..store.partitions import partition_values

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
 from console.history.kraft.batches import (
     COMPRESSION,
     CONTROL,
@@ -23,7 +22,7 @@ from console.history.kraft.batches import (
 )
 from console.history.kraft.compiled import Decode, Hiding, Specialiser
 from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
-from console.history.schema import KRAFT_RECORD
+from console.history.schema import KRAFT_RECORD, arrow_schema
 
 from ..redact import blot
 

@@ -13,8 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import REQUEST_1S
+from console.history.schema import REQUEST_1S, arrow_schema
 
 CHUNK_BYTES = 64 << 20
 """Lines of so many bytes are added up at once; what is made of more is more rows for the same second."""

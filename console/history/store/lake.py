@@ -1,4 +1,4 @@
-"""A lake: where it is, what it holds now and held before, and the right to write to it.
+"""A lake: where it is, what it holds now and held before. `write.writing` gives the right to write to it.
 
 ```
 lake.json                       format, id, since when
@@ -18,25 +18,19 @@ import secrets
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from console.history.schema import TABLES, Table
 from console.model.numbers import json_text
 
-from .clock import is_run_id, iso_now, new_run_id
-from .errors import DamagedLake, LakeBusy, LakeError, NewerLake, NoLake
+from .clock import is_run_id, iso_now
+from .errors import DamagedLake, LakeError, NewerLake, NoLake
 from .filesystem import Filesystem, LocalFilesystem
-from .holder import this_process
-from .lock import BusyLock
-from .manifest import FORMAT, Inputs, Manifest, from_json
-from .sweep import KEEP
-
-if TYPE_CHECKING:
-    from .write import Write
+from .manifest import FORMAT, Manifest, from_json
 
 KEY_FILE = "KAC_LAKE_KEY_FILE"
 """Names a file with the key of HMACs, where it shall not lie in the lake."""
@@ -174,28 +168,6 @@ class Lake:
                 with suppress(ValueError, FileNotFoundError):
                     made.append(json.loads(self.filesystem.read(self.path(f"runs/failed/{entry.name}"))))
         return made
-
-    @contextmanager
-    def writing(self, job: str, *, keep: int = KEEP, inputs: Inputs | None = None) -> Iterator[Write]:
-        """The right to write, for the context; what it does not commit leaves no trace but a record that it failed.
-
-        keep: versions that stay after the commit, this one among them. inputs: what it reads, for the record.
-        LakeBusy: another run writes.
-        """
-        from .write import Write  # needs PyArrow, which readers may not have
-
-        holder = this_process(new_run_id(), job)
-        try:
-            with self.filesystem.lock(self.path("lock"), holder) as lock:
-                write = Write(self, self.current(), holder, lock, keep)
-                try:
-                    yield write
-                except BaseException as wrong:
-                    write.abandon(wrong, inputs)
-                    raise
-                write.abandon(None, inputs)
-        except BusyLock as busy:
-            raise LakeBusy(self.where, busy.holder) from busy
 
     def _current_run(self) -> str:
         try:

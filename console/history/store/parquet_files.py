@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import Table
+from console.history.schema import Table, arrow_schema
 
 from .filesystem import Filesystem
 from .manifest import DataFile

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from console.history.arrow_schema import arrow_schema
-from console.history.schema import RUN, TABLES
+from console.history.schema import RUN, TABLES, arrow_schema
 from console.model.numbers import json_text
 
 from . import parquet_files
-from .clock import iso_now
-from .errors import LakeError, LeaseLost
-from .holder import Holder
-from .lock import Lock
+from .clock import iso_now, new_run_id
+from .errors import LakeBusy, LakeError, LeaseLost
+from .holder import Holder, this_process
+from .lake import Lake
+from .lock import BusyLock, Lock
 from .manifest import DataFile, Inputs, Manifest, TableFiles, schema_of, to_json
-from .sweep import sweep_lake
-
-if TYPE_CHECKING:
-    from .lake import Lake
+from .sweep import KEEP, sweep_lake
 
 _FAILED_KEPT = 20
 _RUN_FOLDERS = 16
 """Each run adds a file of one row to the table of runs; this many become one."""
+
+
+@contextmanager
+def writing(lake: Lake, job: str, *, keep: int = KEEP, inputs: Inputs | None = None) -> Iterator[Write]:
+    """The right to write, for the context; what it does not commit leaves no trace but a record that it failed.
+
+    keep: versions that stay after the commit, this one among them. inputs: what it reads, for the record.
+    LakeBusy: another run writes.
+    """
+    holder = this_process(new_run_id(), job)
+    try:
+        with lake.filesystem.lock(lake.path("lock"), holder) as lock:
+            write = Write(lake, lake.current(), holder, lock, keep)
+            try:
+                yield write
+            except BaseException as wrong:
+                write.abandon(wrong, inputs)
+                raise
+            write.abandon(None, inputs)
+    except BusyLock as busy:
+        raise LakeBusy(lake.where, busy.holder) from busy
 
 
 class Write:

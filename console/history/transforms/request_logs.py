@@ -9,13 +9,12 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from console.history.arrow_schema import arrow_schema
 from console.history.redact import BLOT_CHARS
 from console.history.requests.alters import ALTER_KEYS
 from console.history.requests.lines import NO_JSON
 from console.history.requests.logged import altered
 from console.history.requests.zone import FURTHEST, QUARTER
-from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S
+from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, arrow_schema
 from console.history.spark_sources import is_damaged
 
 # ALTER_REQUEST: each thing that a logged request changes, of the lines of request logs.
