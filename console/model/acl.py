@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
@@ -46,8 +47,7 @@ def beyond_one(acl: Acl) -> str:
     return found or next((f"no {what}" for what, text in texts.items() if not isinstance(text, str)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class AclFilter:
+class AclFilter(Struct, frozen=True):
     """Which bindings to read; the defaults match all (DescribeAclsRequest: null matches any)."""
 
     resource_type: AclResourceType = field(default_factory=lambda: AclResourceType(1))

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+from msgspec import Struct
+
 from console.model.acl import Acl
 from console.model.codes import AlterOp, ScramMechanism
 from console.model.config import ConfigResource
@@ -17,8 +20,7 @@ ConfigValue = str | Secret | None
 """A value to send: None only with DELETE."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigOp:
+class ConfigOp(Struct, frozen=True):
     """One key of one resource: SET, DELETE, APPEND or SUBTRACT."""
 
     key: str
@@ -26,8 +28,7 @@ class ConfigOp:
     value: ConfigValue = None
 
 
-@dataclass(frozen=True, slots=True)
-class AlterConfigs:
+class AlterConfigs(Struct, frozen=True):
     """One IncrementalAlterConfigs for any number of resources.
 
     broker: the broker that must get it (it holds that broker's own resource), None for any.
@@ -37,18 +38,16 @@ class AlterConfigs:
 
     ops: Mapping[ConfigResource, tuple[ConfigOp, ...]]
     broker: int | None = None
-    prior: Mapping[ConfigResource, Mapping[str, str | None]] = field(default_factory=dict)
+    prior: Mapping[ConfigResource, Mapping[str, str | None]] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AlterQuotas:
+class AlterQuotas(Struct, frozen=True):
     """One AlterClientQuotas: entity -> key -> new value, None to remove the key."""
 
     ops: Mapping[QuotaEntity, Mapping[str, float | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
+class NewTopic(Struct, frozen=True):
     """A topic to create: partitions with replication (-1: the broker's default), or assignments, never both.
 
     assignments: partition i's brokers at index i, the first being the preferred leader.
@@ -59,67 +58,59 @@ class NewTopic:
     partitions: int = -1
     replication: int = -1
     assignments: tuple[tuple[int, ...], ...] = ()
-    configs: Mapping[str, str | Secret] = field(default_factory=dict)
+    configs: Mapping[str, str | Secret] = msgspec.field(default_factory=dict)
     timeout_ms: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTopics:
+class CreateTopics(Struct, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
     topics: tuple[NewTopic, ...]
     timeout_ms: int = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteTopics:
+class DeleteTopics(Struct, frozen=True):
     """One DeleteTopics; the protocol has no validate-only for it."""
 
     names: tuple[str, ...]
     timeout_ms: int = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class CreatePartitions:
+class CreatePartitions(Struct, frozen=True):
     """One CreatePartitions: topic -> new total count. was: the counts that were read, to settle an unknown outcome."""
 
     counts: Mapping[str, int]
-    was: Mapping[str, int] = field(default_factory=dict)
+    was: Mapping[str, int] = msgspec.field(default_factory=dict)
     timeout_ms: int = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class CreateAcls:
+class CreateAcls(Struct, frozen=True):
     """One CreateAcls; no validate-only."""
 
     acls: tuple[Acl, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteAcls:
+class DeleteAcls(Struct, frozen=True):
     """One DeleteAcls with a filter for exactly each of these bindings; no validate-only."""
 
     acls: tuple[Acl, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScramUser:
+class ScramUser(Struct, frozen=True):
     """Whose credential: a user and a mechanism."""
 
     user: str
     mechanism: ScramMechanism
 
 
-@dataclass(frozen=True, slots=True)
-class AlterScram:
+class AlterScram(Struct, frozen=True):
     """One AlterUserScramCredentials; no validate-only. upserts: (iterations, password) for each."""
 
     upserts: Mapping[ScramUser, tuple[int, Secret]]
     deletions: tuple[ScramUser, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ElectLeaders:
+class ElectLeaders(Struct, frozen=True):
     """One ElectLeaders for these (topic, partition) pairs; unclean elects a replica out of sync, losing data."""
 
     partitions: tuple[tuple[str, int], ...]
@@ -127,8 +118,7 @@ class ElectLeaders:
     timeout_ms: int = 30_000
 
 
-@dataclass(frozen=True, slots=True)
-class AlterReassignments:
+class AlterReassignments(Struct, frozen=True):
     """One AlterPartitionReassignments: (topic, partition) -> new replicas, None to cancel."""
 
     moves: Mapping[tuple[str, int], tuple[int, ...] | None]

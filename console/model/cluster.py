@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, overload
+
+from msgspec import Struct, field
 
 from console.model.codes import ScramMechanism
 from console.model.failure import Failure
@@ -94,8 +95,7 @@ class ReplicaSizes(Sequence[ReplicaSize]):
 # -- the cluster -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Broker:
+class Broker(Struct, frozen=True):
     """A broker as Metadata or DescribeCluster names it."""
 
     id: int
@@ -105,8 +105,7 @@ class Broker:
     fenced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterInfo:
+class ClusterInfo(Struct, frozen=True):
     """Who the cluster is.
 
     controller_id: what the cluster says of itself, -1 if nothing. In KRaft it is any alive broker: the real leader is
@@ -120,8 +119,7 @@ class ClusterInfo:
     operations: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerVersion:
+class BrokerVersion(Struct, frozen=True):
     """What one broker speaks, from its ApiVersions answer.
 
     apis: API key -> (lowest, highest version). release: Kafka's release as far as that tells ("4.3", "3.9", "≥ 4.3").
@@ -133,8 +131,7 @@ class BrokerVersion:
     finalized_features: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumReplica:
+class QuorumReplica(Struct, frozen=True):
     """A voter or an observer of the metadata log. lag: records behind the leader; times are Unix milliseconds or -1."""
 
     id: int
@@ -144,8 +141,7 @@ class QuorumReplica:
     last_caught_up_ms: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Quorum:
+class Quorum(Struct, frozen=True):
     """The KRaft quorum (DescribeQuorum): `leader_id` is the active controller."""
 
     leader_id: int
@@ -172,8 +168,7 @@ class Partition(NamedTuple):
         return len(self.isr) < len(self.replicas)
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Struct, frozen=True):
     """A topic of Metadata, partitions sorted by number."""
 
     name: str
@@ -197,16 +192,14 @@ class Topic:
         return sum(1 for p in self.partitions if p.leader < 0)
 
 
-@dataclass(frozen=True, slots=True)
-class TopicListing:
+class TopicListing(Struct, frozen=True):
     """The answer to a Metadata request: a topic or a failure for each name."""
 
     topics: Mapping[str, Topic]
     failures: Mapping[str, Failure] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class LogDir:
+class LogDir(Struct, frozen=True, dict=True):
     """One log directory of one broker. total and usable bytes are -1 where the broker does not tell (before v4)."""
 
     path: str
@@ -226,16 +219,14 @@ class LogDir:
         return sum(self.sizes.values())
 
 
-@dataclass(frozen=True, slots=True)
-class LogDirListing:
+class LogDirListing(Struct, frozen=True):
     """The log directories of the brokers that answered, by broker id, and why the others did not."""
 
     dirs: Mapping[int, tuple[LogDir, ...]]
     failures: Mapping[int, Failure] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Reassignment:
+class Reassignment(Struct, frozen=True):
     """A partition that is being moved."""
 
     topic: str
@@ -245,8 +236,7 @@ class Reassignment:
     removing: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupMember:
+class GroupMember(Struct, frozen=True):
     """A member of a group and what it is assigned: (topic, partition) pairs."""
 
     member_id: str
@@ -256,8 +246,7 @@ class GroupMember:
     instance_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Struct, frozen=True):
     """A group. state and type are Kafka's words (``Stable``, ``consumer``). members is None until it was described."""
 
     name: str
@@ -268,8 +257,7 @@ class Group:
     members: tuple[GroupMember, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GroupListing:
+class GroupListing(Struct, frozen=True):
     """Groups by name, and what could not be read: a group's name, or ``broker N`` -> why."""
 
     groups: Mapping[str, Group]
@@ -287,8 +275,7 @@ class PartitionLag(NamedTuple):
     member: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupLag:
+class GroupLag(Struct, frozen=True):
     """A group's lag by partition, and what could not be read."""
 
     partitions: tuple[PartitionLag, ...]

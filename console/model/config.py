@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from console.model.codes import (
     BROKER,
@@ -78,8 +79,7 @@ def own_source(resource: ConfigResource) -> ConfigSource:
     return OWN_SOURCE.get(resource.type, _NO_SOURCE)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigEntry:
+class ConfigEntry(Struct, frozen=True):
     """One key of a resource, as the broker that answered sees it. It does not hold its resource: equal sets are shared.
 
     value: None where the broker hides it (`sensitive`) or has none; ``""`` is a value.
@@ -107,8 +107,7 @@ class ConfigEntry:
         return self.sensitive and self.value is None
 
 
-@dataclass(frozen=True, eq=True)
-class ConfigSet:
+class ConfigSet(Struct, frozen=True, dict=True):
     """All entries of a resource, sorted by name. Sets that are equal are one object (console.admin sees to it)."""
 
     entries: tuple[ConfigEntry, ...]
@@ -153,8 +152,7 @@ def own_value(entry: ConfigEntry | None, resource: ConfigResource) -> Synonym | 
     return Synonym(entry.name, entry.value, entry.source)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigListing:
+class ConfigListing(Struct, frozen=True):
     """The answer to a describe: a set or a failure for each resource. described_by: the broker whose view of inherited
     values the topics show, None where brokers described themselves."""
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """An error of a broker or of the way to it: its name, its own words, and what an operator does about it.
 
     name: Kafka's error name (``UNKNOWN_TOPIC_OR_PARTITION``, ``UNKNOWN(999)``), or one of ours for what happens

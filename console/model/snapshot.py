@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.model.acl import Acl
 from console.model.cluster import (
@@ -28,8 +30,7 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaValues
 EMPTY_CLUSTER = ClusterInfo(cluster_id=None, controller_id=-1, brokers=())
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """Everything that was read so far. A part that was not read yet is empty and missing from `read_at`.
 
     configs_from: the broker that described the topics, whose inherited values they show, None if any.
@@ -58,8 +59,7 @@ class Snapshot:
     failures: tuple[ReadFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFailure:
+class ReadFailure(Struct, frozen=True):
     """A part of the cluster that could not be read."""
 
     part: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
@@ -15,8 +17,7 @@ from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was, home, topic_id_of
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """An edit whose place is not as it was when it was staged.
 
     was: what was read then; theirs: what is there now, unknown where it could not be read again; mine: what the edit

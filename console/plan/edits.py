@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Target
@@ -19,8 +20,7 @@ class Slot(NamedTuple):
     key: str
 
 
-class _ConfigEdit:
-    __slots__ = ()
+class _ConfigEdit(Struct, frozen=True):
     resource: ConfigResource
     key: str
 
@@ -35,8 +35,7 @@ class _ConfigEdit:
         return Slot(self.resource, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class SetConfig(_ConfigEdit):
+class SetConfig(_ConfigEdit, frozen=True):
     """Give a key a value on this resource; a sensitive value is a Secret."""
 
     resource: ConfigResource
@@ -44,16 +43,14 @@ class SetConfig(_ConfigEdit):
     value: str | Secret
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetConfig(_ConfigEdit):
+class UnsetConfig(_ConfigEdit, frozen=True):
     """Delete the resource's own value of a key, so that it inherits again."""
 
     resource: ConfigResource
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class AppendConfig(_ConfigEdit):
+class AppendConfig(_ConfigEdit, frozen=True):
     """Add items, parted by commas, to a LIST; those that are there stay as they are."""
 
     resource: ConfigResource
@@ -61,8 +58,7 @@ class AppendConfig(_ConfigEdit):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class SubtractConfig(_ConfigEdit):
+class SubtractConfig(_ConfigEdit, frozen=True):
     """Take items, parted by commas, out of a LIST."""
 
     resource: ConfigResource
@@ -70,8 +66,7 @@ class SubtractConfig(_ConfigEdit):
     value: str
 
 
-class _QuotaEdit:
-    __slots__ = ()
+class _QuotaEdit(Struct, frozen=True):
     entity: QuotaEntity
     key: str
 
@@ -86,8 +81,7 @@ class _QuotaEdit:
         return Slot(self.entity, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class SetQuota(_QuotaEdit):
+class SetQuota(_QuotaEdit, frozen=True):
     """Give an entity a quota: bytes/s, percent, mutations/s or connections/s by the key."""
 
     entity: QuotaEntity
@@ -95,16 +89,14 @@ class SetQuota(_QuotaEdit):
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class UnsetQuota(_QuotaEdit):
+class UnsetQuota(_QuotaEdit, frozen=True):
     """Remove an entity's quota."""
 
     entity: QuotaEntity
     key: str
 
 
-class _AclEdit:
-    __slots__ = ()
+class _AclEdit(Struct, frozen=True):
     acl: Acl
 
     @property
@@ -123,22 +115,19 @@ class _AclEdit:
         return Slot(self.acl, "")
 
 
-@dataclass(frozen=True, slots=True)
-class AddAcl(_AclEdit):
+class AddAcl(_AclEdit, frozen=True):
     """Create a binding."""
 
     acl: Acl
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveAcl(_AclEdit):
+class RemoveAcl(_AclEdit, frozen=True):
     """Delete exactly this binding."""
 
     acl: Acl
 
 
-@dataclass(frozen=True, slots=True)
-class CreateTopic:
+class CreateTopic(Struct, frozen=True):
     """Create a topic; its configs may also be staged as edits of their own."""
 
     topic: NewTopic
@@ -159,8 +148,7 @@ class CreateTopic:
         return Slot(self.topic.name, "")
 
 
-class _TopicEdit:
-    __slots__ = ()
+class _TopicEdit(Struct, frozen=True):
     name: str
 
     @property
@@ -179,23 +167,20 @@ class _TopicEdit:
         return Slot(self.name, "")
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteTopic(_TopicEdit):
+class DeleteTopic(_TopicEdit, frozen=True):
     """Delete a topic with all its records."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class GrowTopic(_TopicEdit):
+class GrowTopic(_TopicEdit, frozen=True):
     """Raise a topic's partition count to this total."""
 
     name: str
     partitions: int
 
 
-class _ScramEdit:
-    __slots__ = ()
+class _ScramEdit(Struct, frozen=True):
     user: ScramUser
 
     @property
@@ -214,8 +199,7 @@ class _ScramEdit:
         return Slot(self.user, "")
 
 
-@dataclass(frozen=True, slots=True)
-class UpsertScram(_ScramEdit):
+class UpsertScram(_ScramEdit, frozen=True):
     """Create or replace a SCRAM credential."""
 
     user: ScramUser
@@ -223,8 +207,7 @@ class UpsertScram(_ScramEdit):
     password: Secret
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteScram(_ScramEdit):
+class DeleteScram(_ScramEdit, frozen=True):
     """Delete a SCRAM credential."""
 
     user: ScramUser

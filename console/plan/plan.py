@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from console.model.changes import Outcome, Target
 from console.model.codes import TOPIC
@@ -95,8 +99,7 @@ class Moment:
         return f"Moment({self.staged!r}, {self.outcomes!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Edits in the order they were staged, at most one for each slot.
 
     outcomes: how the last check or apply went for what is still staged.
@@ -106,7 +109,7 @@ class Plan:
     staged: tuple[Staged, ...] = ()
     past: tuple[Moment, ...] = ()
     future: tuple[Moment, ...] = ()
-    outcomes: Mapping[Slot, Outcome] = field(default_factory=dict)
+    outcomes: Mapping[Slot, Outcome] = msgspec.field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.staged)

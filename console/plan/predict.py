@@ -7,7 +7,8 @@ default a new topic takes where no broker was read, and what predict_configs.py 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from console.model.acl import Acl
 from console.model.changes import NewTopic

@@ -7,7 +7,8 @@ falls back to something that was not read, its entry has no value.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from console.model.broker_keys import (
     TOPIC_SYNONYMS,

@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+from msgspec import Struct
+
 from console.model.changes import ChangeRequest
 from console.model.config import ConfigResource, ConfigSet
 from console.plan.staged import Staged
@@ -27,8 +30,7 @@ def acl_removals(acls: int) -> int:
     return min(RECORD_LIMIT, max(1, ACL_COMPARISONS // max(acls, 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the requests depend on, of the cluster as it is now.
 
     reachable: the brokers that can be reached, None where that was not tried.
@@ -39,13 +41,12 @@ class Facts:
 
     reachable: frozenset[int] | None = None
     incremental: bool = True
-    configs: Mapping[ConfigResource, ConfigSet] = field(default_factory=dict)
+    configs: Mapping[ConfigResource, ConfigSet] = msgspec.field(default_factory=dict)
     acls: int = 0
     default_partitions: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One request and the edits in it.
 
     note: why it is apart from others of its kind, in words; ``""`` where there is nothing to say.

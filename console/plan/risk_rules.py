@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
@@ -18,8 +19,7 @@ READ_PARTITIONS = 10_000
 """Partitions whose size is read; topics beyond it count as topics with data."""
 
 
-@dataclass(frozen=True, slots=True)
-class RiskNeeds:
+class RiskNeeds(Struct, frozen=True):
     """What has to be read before an edit can be judged.
 
     topics: these, with their own configs. every_topic: all topics, and the configs of those that may inherit (at most
@@ -33,14 +33,13 @@ class RiskNeeds:
     a_broker: bool = False
 
     def __or__(self, other: RiskNeeds) -> RiskNeeds:
-        return RiskNeeds(*(getattr(self, field.name) | getattr(other, field.name) for field in fields(RiskNeeds)))
+        return RiskNeeds(*(getattr(self, name) | getattr(other, name) for name in RiskNeeds.__struct_fields__))
 
 
 NOTHING = RiskNeeds()
 
 
-@dataclass(frozen=True, slots=True)
-class RiskFacts:
+class RiskFacts(Struct, frozen=True):
     """What was read for the warnings alone.
 
     sizes: bytes of all replicas by topic; a topic whose size could not be read is missing. principal: who the brokers
@@ -51,8 +50,7 @@ class RiskFacts:
     principal: str = ""
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(Struct, frozen=True, dict=True):
     """A plan on a cluster. before: as it was read; staged: the edits."""
 
     before: Snapshot

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import Target
@@ -36,8 +37,7 @@ class Place(NamedTuple):
     edit: int
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(Struct, frozen=True):
     """An edit, and what was read in its place when it was staged.
 
     lasts_ms: how long it is to hold once it is applied, in milliseconds; None for good. reverts: the edit of an applied

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from console.model.cluster import Topic
 from console.model.numbers import long_number
@@ -15,8 +16,7 @@ from console.present.text import Line, Span, clean, fit
 from widgets.cells import cell_width
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
+class Who(Struct, frozen=True):
     """What the header says beside the cluster: the context's name, whether it is read-only, who is connected, and what
     is to be taken back (``DUE 1``, ``until 14:05``, ``NO JOURNAL``, or ``""``); whether the way there exposes the
     credentials."""
@@ -85,8 +85,7 @@ def _release_order(text: str) -> tuple[int, ...]:
     return tuple(number for number in numbers if number is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the header counts; made once for a snapshot, since counting 100,000 topics takes a while."""
 
     brokers: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import (
@@ -58,8 +59,7 @@ def deletion_text(found: Deletion) -> str:
 # What stands below the lines of a plan: who else is changed, what is deleted, what is legal but wrong.
 
 
-@dataclass(frozen=True, slots=True)
-class PlanMeaning:
+class PlanMeaning(Struct, frozen=True):
     """By slot, for these edits."""
 
     edits: Mapping[Slot, Edit] = field(default_factory=dict)

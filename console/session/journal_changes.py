@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from msgspec import structs
+
 from console.journal.file import Contents, JournalFile
 from console.journal.history import Change, Due, History, State, history, latest_changes
 from console.journal.records import Closed, Decided, Settled, still_runs, this_operator
@@ -299,7 +301,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
     upon: dict[Slot, Staged] = {}
     for added in staging.added:
         asked = wanted[added.edit.slot]
-        upon[added.edit.slot] = replace(
+        upon[added.edit.slot] = structs.replace(
             added,
             was=_base(asked.was, added.was),
             reverts=asked.reverts,

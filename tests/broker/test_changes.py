@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin import acls, cluster, quotas, scram, topics
 from console.admin.changes import send

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from random import Random
 
 import pytest
+from msgspec import structs
 
 from console.admin import changes
 from console.admin.acls import describe_acls
@@ -166,7 +167,7 @@ def unplaced(topic: Topic) -> Topic:
 
 
 def without_placement(snapshot: Snapshot) -> Snapshot:
-    return replace(snapshot, topics={name: unplaced(topic) for name, topic in snapshot.topics.items()})
+    return structs.replace(snapshot, topics={name: unplaced(topic) for name, topic in snapshot.topics.items()})
 
 
 def settled(client: AdminClient, world: World, predicted: Snapshot) -> tuple[Snapshot, list[str]]:
@@ -221,15 +222,17 @@ def test_a_credential_is_kept_that_is_set_while_the_last_other_one_goes(client: 
     if others:
         send(client, AlterScram({}, tuple(others)))
     send(client, AlterScram({leaving: (4096, Secret("x"))}))
-    snapshot = replace(client.submit(read, WORLD).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)})
+    snapshot = structs.replace(
+        client.submit(read, WORLD).result(), scram={leaving.user: (ScramCredential(sha512, 4096),)}
+    )
     plan = stage(EMPTY, [DeleteScram(leaving), UpsertScram(coming, 4096, Secret("y"))], snapshot).plan
     steps = compile_plan(plan, Facts())
     assert [bool(step.request.upserts) for step in steps if isinstance(step.request, AlterScram)] == [True, False]
     for step in steps:
         send(client, step.request)
-        wanted = predict(snapshot, replace(plan, staged=step.staged)).scram
+        wanted = predict(snapshot, structs.replace(plan, staged=step.staged)).scram
         assert credentials_become(client, wanted)
-        snapshot = replace(snapshot, scram=wanted)
+        snapshot = structs.replace(snapshot, scram=wanted)
     assert leaving.user not in client.submit(describe_scram).result()
 
 

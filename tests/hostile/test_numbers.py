@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from console.admin.client import AdminClient
 from console.admin.configs import describe_configs
@@ -90,7 +91,7 @@ def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
             tuple(ConfigEntry(name, text, source, False, False, ConfigType(3), (), None) for name in names)
         )
 
-    snapshot = replace(
+    snapshot = structs.replace(
         Snapshot(),
         configs={
             broker_resource(1): entries(DYNAMIC_BROKER_CONFIG, "num.partitions"),

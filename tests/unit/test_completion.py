@@ -1,11 +1,11 @@
 """Completion: at every place of the grammar, what can stand there."""
 
-from dataclasses import replace
 from time import thread_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from console.language.candidates import LIMIT
 from console.language.completion import Completer, complete
@@ -149,7 +149,7 @@ def test_quota_values():
 def test_every_value_that_is_offered_can_be_set(text):
     from console.language.interpret import to_edits
 
-    snapshot = replace(SNAPSHOT, topics=SNAPSHOT.topics)
+    snapshot = structs.replace(SNAPSHOT, topics=SNAPSHOT.topics)
     assert texts(text)
     for chosen in texts(text):
         (statement,) = parse(put(text, chosen))
@@ -176,14 +176,14 @@ def test_a_choice_takes_the_place_of_what_was_typed(text, chosen, line):
 
 
 def test_a_name_with_glob_characters_stands_for_itself_in_a_list():
-    odd = replace(SNAPSHOT, quotas={QuotaEntity.of({"user": "a*"}): {"producer_byte_rate": 1.0}})
+    odd = structs.replace(SNAPSHOT, quotas={QuotaEntity.of({"user": "a*"}): {"producer_byte_rate": 1.0}})
     assert put("list users a|", "'a*'", odd) == "list users 'a*'"
     assert put("describe user a|", "a*", odd) == "describe user a*"
 
 
 def test_hostile_names_are_shown_harmless_and_go_in_as_they_are():
     name = "evil\x1b[2J\u202e"
-    odd = replace(SNAPSHOT, topics={name: topic(name)})
+    odd = structs.replace(SNAPSHOT, topics={name: topic(name)})
     (found,) = at("describe topic e|", odd)
     assert found.display == "evil\\x1b[2J\\u202e"
     (statement,) = parse(put("describe topic e|", found.text, odd))
@@ -192,7 +192,7 @@ def test_hostile_names_are_shown_harmless_and_go_in_as_they_are():
 
 def test_a_key_of_a_plugin_is_quoted_where_it_needs_it():
     own = ConfigSet((entry("odd key", "1", DYNAMIC_TOPIC_CONFIG, LONG),))
-    odd = replace(SNAPSHOT, configs={topic_resource("orders"): own})
+    odd = structs.replace(SNAPSHOT, configs={topic_resource("orders"): own})
     assert texts("set topic orders |", odd) == ["'odd key'="]
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.answers.plan_results import with_source
 from console.model.broker_keys import TOPIC_SYNONYMS, broker_synonyms, chain, layers_of, listener_base, names_touched

@@ -1,11 +1,11 @@
 """Answers of `show`, `describe`, `list` and `effective`, as text and as JSON."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from console.answers.queries import answer
 from console.answers.results import Column, Row, Table, to_data
@@ -107,9 +107,9 @@ def test_a_key_is_described_with_documentation_and_its_chain():
 def test_which_broker_gives_what_is_told_where_they_differ():
     own = entry("log.retention.ms", "5000", DYNAMIC_BROKER_CONFIG, LONG)
     others = tuple(e for e in BROKER_SET if e.name != own.name)
-    odd = replace(SNAPSHOT, configs=SNAPSHOT.configs | {broker_resource(2): ConfigSet((own, *others))})
+    odd = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | {broker_resource(2): ConfigSet((own, *others))})
     known = entry("log.retention.ms", "604800000", type_=LONG)
-    odd = replace(odd, configs=odd.configs | {broker_resource(1): ConfigSet((known, *others))})
+    odd = structs.replace(odd, configs=odd.configs | {broker_resource(1): ConfigSet((known, *others))})
     (config,) = data("describe topic payments retention.ms", odd)["configs"]
     assert [(at["broker"], at["value"]) for at in config["by_broker"]] == [(1, "604800000"), (2, "5000")]
     assert "Brokers differ: 1 gives" in render(ask("describe topic payments retention.ms", odd))
@@ -226,7 +226,7 @@ def test_what_is_not_there_is_said(text, words):
 
 def test_what_could_not_be_read_is_said_and_the_rest_is_shown():
     denied = Failure("TOPIC_AUTHORIZATION_FAILED", "no", "Ask for DESCRIBE_CONFIGS on the topic.")
-    snapshot = replace(SNAPSHOT, configs={})
+    snapshot = structs.replace(SNAPSHOT, configs={})
     snapshot = with_failures(snapshot, "configs", [("topic orders", denied)])
     found = data("describe topic orders", snapshot)
     assert len(found["partitions"]) == 12
@@ -234,7 +234,7 @@ def test_what_could_not_be_read_is_said_and_the_rest_is_shown():
     assert "Ask for DESCRIBE_CONFIGS" in render(ask("describe topic orders", snapshot))
     assert "TOPIC_AUTHORIZATION_FAILED" in refused("show topic orders retention.ms", snapshot).message
     listing = with_failures(SNAPSHOT, "acls", [("", Failure("SECURITY_DISABLED", "No Authorizer", "None needed."))])
-    assert data("list acls", replace(listing, acls=()))["errors"][0]["error"] == "SECURITY_DISABLED"
+    assert data("list acls", structs.replace(listing, acls=()))["errors"][0]["error"] == "SECURITY_DISABLED"
 
 
 # -- list --------------------------------------------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_lists_of_loggers_and_client_metrics():
     assert data("list loggers level=info")["loggers"] == [
         {"broker": 1, "logger": "kafka.server.KafkaApis", "level": "INFO"}
     ]
-    metrics = replace(SNAPSHOT, configs={METRICS: ConfigSet((entry("interval.ms", "60000"),))})
+    metrics = structs.replace(SNAPSHOT, configs={METRICS: ConfigSet((entry("interval.ms", "60000"),))})
     assert data("list client-metrics a*", metrics)["client_metrics"] == [
         {"name": "apps", "metrics": None, "interval_ms": "60000", "match": None}
     ]
@@ -312,7 +312,7 @@ def test_lists_of_loggers_and_client_metrics():
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_column_of_a_list_can_be_filtered_by(kind):
     metrics = {METRICS: ConfigSet((entry("interval.ms", "60000"),))}
-    snapshot = replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics)
+    snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
     for column in COLUMNS[kind]:
@@ -415,7 +415,7 @@ def test_no_text_of_a_cluster_reaches_the_terminal_as_it_is(cells):
 
 def test_hostile_names_stay_in_their_cell():
     name = "evil\x1b[2J\u202e\n"
-    snapshot = replace(SNAPSHOT, topics={name: topic(name)})
+    snapshot = structs.replace(SNAPSHOT, topics={name: topic(name)})
     text = render(ask("list topics", snapshot))
     assert "evil\\x1b[2J\\u202e\\n" in text
     assert data("list topics", snapshot)["topics"][0]["name"] == name

@@ -91,7 +91,7 @@ def test_a_move_between_log_dirs_uses_its_own_rate() -> None:
 
 
 def test_what_was_not_read_is_said_to_be_left_by_nobody() -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     assert stale_throttles(replace(snapshot(EVERYTHING), read_at={})) == ()
     blind = replace(snapshot(EVERYTHING), log_dirs={})

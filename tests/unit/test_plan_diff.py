@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from console.model.acl import Acl
 from console.model.changes import AlterConfigs, CreateTopics, NewTopic, Outcome, ScramUser, Status

@@ -115,7 +115,7 @@ def staged_on(rng: Random, snapshot: Snapshot) -> Plan:
 
 def unplaced(snapshot: Snapshot) -> Snapshot:
     """Without who holds the partitions, which no plan predicts and no model keeps."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     topics = {
         name: replace(topic, partitions=tuple(p._replace(replicas=(), isr=(), leader=-1) for p in topic.partitions))

@@ -1,11 +1,11 @@
 """Rows, header and details: what an operator reads, from a snapshot and a plan."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_side
 from console.model.acl import Acl

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.model.cluster import LogSpan
 from console.model.codes import DEFAULT_CONFIG, DYNAMIC_TOPIC_CONFIG

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from hypothesis import given, settings
+from msgspec import structs
 
 from console.journal.lines import Numbered, intent_line, record
 from console.journal.records import Entry, Intent
@@ -189,7 +190,7 @@ def test_the_journal_reads_what_it_wrote(rng: Random) -> None:
     plan = staged_on(rng, cluster.describe())
     entries = tuple(
         Entry(
-            replace(staged, lasts_ms=rng.choice((None, 1000))),
+            structs.replace(staged, lasts_ms=rng.choice((None, 1000))),
             AT + timedelta(hours=1) if rng.randrange(2) else None,
             bool(rng.randrange(2)),
             {"retention.ms": "1"} if isinstance(staged.edit, DeleteTopic) else {},
@@ -218,12 +219,12 @@ def without_secrets(intent: Intent) -> Intent:
 def _bare(staged: Staged) -> Staged:
     edit, was = staged.edit, staged.was
     if isinstance(edit, SetConfig) and isinstance(edit.value, Secret):
-        edit = replace(edit, value=Secret("?"))
+        edit = structs.replace(edit, value=Secret("?"))
     if isinstance(edit, UpsertScram):
-        edit = replace(edit, password=Secret("?"))
+        edit = structs.replace(edit, password=Secret("?"))
     if isinstance(edit, CreateTopic):
-        edit = CreateTopic(replace(edit.topic, configs=dict(edit.topic.configs)))
-    return replace(staged, edit=edit, was=was)
+        edit = CreateTopic(structs.replace(edit.topic, configs=dict(edit.topic.configs)))
+    return structs.replace(staged, edit=edit, was=was)
 
 
 def test_a_value_under_a_key_called_like_a_secret_is_not_written() -> None:
