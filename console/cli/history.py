@@ -253,7 +253,7 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
-    from console.history.reader.queries import Wanted, first_looks, timeline, with_acls
+    from console.history.reader.queries import Wanted, timeline, with_acls
     from console.history.schema import HISTORY
 
     since, until = window(options, opened.now)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from console.history.journal_edits import Intent, Note, record
-from console.history.redact import blot
+from console.history.redact import mask
 from console.history.schema import JOURNAL, QUARANTINE, arrow_schema
 from console.model.journal_lines import (
     APPLIED,
@@ -339,7 +339,7 @@ class _JournalReader:
                 "byte_pos": byte_pos,
                 "reason": reason,
                 "sha256": hashlib.sha256(line).hexdigest(),
-                "sample": blot(line.decode("utf-8", "replace")),
+                "sample": mask(line.decode("utf-8", "replace")),
             }
         )
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 HIDDEN = "[hidden]"
 """What brokers write in their request log in place of a secret."""
 
-BLOT_CHARS = 200
+MASKED_CHARS = 200
 _CONFIG_TYPES = frozenset({"topic", "broker", "group", "client-metrics"})
 _OPEN_TYPES = frozenset({"quota", "acl", "scram", "feature", "cluster", "broker-logger"})
 _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
@@ -54,19 +54,19 @@ def hmac_hex(key: bytes, value: str) -> str:
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def blot(text: str) -> str:
+def mask(text: str) -> str:
     """The shape of a line that could not be read, of at most 200 characters: letters become x, digits 9, all but
     ordinary punctuation ?. The frame of a request log's line stays readable."""
-    line = text[:BLOT_CHARS]
+    line = text[:MASKED_CHARS]
     shape: list[str] = []
     end = 0
     for frame in _FRAME.finditer(line):
-        shape += (*map(_blotted, line[end : frame.start()]), frame[0])
+        shape += (*map(_masked, line[end : frame.start()]), frame[0])
         end = frame.end()
-    return "".join((*shape, *map(_blotted, line[end:])))
+    return "".join((*shape, *map(_masked, line[end:])))
 
 
-def _blotted(char: str) -> str:
+def _masked(char: str) -> str:
     if char.isalpha():
         return "x"
     if char.isdecimal():

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from console.history.schema import SNAPSHOT, Table
-from console.lake.collect import TIMEOUT, Taken, take
-from console.lake.poll import Row, failed_row, snapshot_table, state_rows, word_rows
+from console.lake.collect import TIMEOUT, PollResult, poll_context
+from console.lake.poll import Row, failed_row, snapshot_table, state_rows, status_rows
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -152,13 +152,13 @@ def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
     except ContextError as error:
         unusable = Failure("NO_CONTEXT", str(error), "Give the executors the context's file.")
         return snapshot_table([failed_row(cluster.name, unusable)], "", datetime.now(UTC), "")
-    taken = asyncio.run(take(context, timeout=timeout))
+    taken = asyncio.run(poll_context(context, timeout=timeout))
     return snapshot_table(*_rows(cluster, taken), "")
 
 
-def _rows(cluster: Cluster, taken: Taken) -> tuple[list[Row], str, datetime]:
+def _rows(cluster: Cluster, taken: PollResult) -> tuple[list[Row], str, datetime]:
     if taken.seen is not None:
-        return [*state_rows(taken.seen.state), *word_rows(taken.seen)], taken.seen.cluster_id, taken.seen.at
+        return [*state_rows(taken.seen.state), *status_rows(taken.seen)], taken.seen.cluster_id, taken.seen.at
     failure = taken.failure or Failure("UNKNOWN", "it was not looked at")
     return [failed_row(cluster.name, failure)], taken.context.cluster_id or "", taken.at
 

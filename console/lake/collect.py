@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from console.history.cluster_ids import id_problem
 from console.lake.last_state import LastStates, Owner, changed_rows
-from console.lake.poll import Observation, Row, failed_row, observed, poll_cluster, snapshot_table
+from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, snapshot_table
 from console.model.failure import Failure
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ IN_FLIGHT = 4
 """Clusters that are looked at at the same time."""
 TIMEOUT = 120.0
 """Seconds that one cluster may take."""
-KEPT_LOOKS = 12
+KEPT_POLLS = 12
 """Looks that wait while another run writes to the lake; the oldest go."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
 """Refusals of clusters that have no such thing: nothing is amiss."""
@@ -93,7 +93,7 @@ Progress = Callable[[Step], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class PollResult:
     """What became of one context: an observation, or why there is none."""
 
     context: Context
@@ -114,7 +114,7 @@ def collect(
     """Look at these clusters and write it down. timeout: seconds for each. names: of all contexts that are configured,
     see `refused_claims`. LakeError: another run writes, no room …"""
     states = LastStates(lake)
-    return write_down(lake, look_at_all(states, lake, contexts, progress, timeout=timeout), states, names)
+    return write_down(lake, poll_all(states, lake, contexts, progress, timeout=timeout), states, names)
 
 
 def keep_collecting(
@@ -136,17 +136,17 @@ def keep_collecting(
     from console.history.store import LakeBusy
 
     stopped = stop or threading.Event()
-    waiting: list[Taken] = []
+    waiting: list[PollResult] = []
     states = LastStates(lake)
     begun = time.monotonic()
     while not stopped.is_set():
         chosen = contexts()
-        waiting += look_at_all(states, lake, chosen, progress, timeout=timeout)
+        waiting += poll_all(states, lake, chosen, progress, timeout=timeout)
         try:
             report = write_down(lake, waiting, states, names())
             waiting = []
         except LakeBusy as busy:
-            waiting = waiting[-KEPT_LOOKS * max(1, len(chosen)) :]
+            waiting = waiting[-KEPT_POLLS * max(1, len(chosen)) :]
             held = Failure("LAKE_BUSY", str(busy), "The looks are kept and written with the next.")
             report = Report("", tuple(ClusterReport(c.name, None, failure=held) for c in chosen))
         told(report)
@@ -154,14 +154,14 @@ def keep_collecting(
         stopped.wait(every - passed % every)
 
 
-def look_at_all(
+def poll_all(
     states: LastStates,
     lake: Lake,
     contexts: Sequence[Context],
     progress: Progress = lambda _: None,
     *,
     timeout: float = TIMEOUT,
-) -> list[Taken]:
+) -> list[PollResult]:
     """What each cluster answers, in the order of the contexts; nothing is written."""
     manifest = lake.current()
     owners = states.owners(manifest)
@@ -172,14 +172,14 @@ def look_at_all(
             return []  # a cluster that claims another's id does not learn the names of its topics
         return [key for entity_type, key in states.of(manifest, cluster_id) if entity_type == "topic"]
 
-    async def all_of_them() -> list[Taken]:
+    async def all_of_them() -> list[PollResult]:
         free = asyncio.Semaphore(IN_FLIGHT)
         done = 0
 
-        async def one(context: Context) -> Taken:
+        async def one(context: Context) -> PollResult:
             nonlocal done
             async with free:
-                taken = await take(context, partial(topics_of, context), timeout)
+                taken = await poll_context(context, partial(topics_of, context), timeout)
             done += 1
             resources = f"{len(taken.seen.state):,} resources" if taken.seen is not None else str(taken.failure)
             progress(Step(done, len(contexts), context.name, resources))
@@ -190,11 +190,11 @@ def look_at_all(
     return asyncio.run(all_of_them())
 
 
-async def take(
+async def poll_context(
     context: Context,
     topics_of: Callable[[str], Iterable[str]] = lambda _: (),
     timeout: float = TIMEOUT,  # noqa: ASYNC109
-) -> Taken:
+) -> PollResult:
     """What one cluster answers, within so many seconds."""
     from console.admin.client import AdminClient
     from console.admin.errors import AdminError
@@ -207,18 +207,18 @@ async def take(
         look = await asyncio.wait_for(
             poll_cluster(Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))), timeout
         )
-        seen = observed(look)
+        seen = observation(look)
     except (AdminError, Refused) as error:
-        return Taken(context, failure=error.failure, seconds=time.monotonic() - begun)
+        return PollResult(context, failure=error.failure, seconds=time.monotonic() - begun)
     except TimeoutError:
         slow = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Give it longer.")
-        return Taken(context, failure=slow, seconds=time.monotonic() - begun)
+        return PollResult(context, failure=slow, seconds=time.monotonic() - begun)
     finally:
         await asyncio.to_thread(client.close)
     if problem := id_problem(seen.cluster_id):
         unfit = Failure("NO_CLUSTER_ID", problem, "The lake keeps clusters by their ids; nothing of this one was kept.")
-        return Taken(context, failure=unfit, seconds=time.monotonic() - begun)
-    return Taken(context, seen, seconds=time.monotonic() - begun, at=seen.at)
+        return PollResult(context, failure=unfit, seconds=time.monotonic() - begun)
+    return PollResult(context, seen, seconds=time.monotonic() - begun, at=seen.at)
 
 
 class Claim(NamedTuple):
@@ -288,7 +288,7 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
 
 def write_down(
     lake: Lake,
-    taken: Sequence[Taken],
+    taken: Sequence[PollResult],
     states: LastStates | None = None,
     names: Collection[str] | None = None,
 ) -> Report:
@@ -314,7 +314,7 @@ def write_down(
 
 
 def _tables(
-    write: Write, states: LastStates, taken: Sequence[Taken], names: Collection[str] | None
+    write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[pa.Table], list[ClusterReport], set[str]]:
     """Rows to write, what to say, and the clusters that were seen."""
     owners = states.owners(write.manifest)
@@ -361,7 +361,7 @@ def _tables(
     return tables, sorted(reports, key=lambda report: order[report.context]), set(now)
 
 
-def _report(taken: Taken, seen: Observation, rows: Sequence[Row]) -> ClusterReport:
+def _report(taken: PollResult, seen: Observation, rows: Sequence[Row]) -> ClusterReport:
     refused = [
         f"{entity_type}{f' {key}' if key else 's'}: {why}"
         for (entity_type, key), why in seen.failed.items()

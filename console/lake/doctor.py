@@ -12,7 +12,7 @@ from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from console.lake.java import VECTOR, Java, candidates, class_archive, fitted, major
+from console.lake.java import VECTOR, Java, candidates, class_archive, major, with_launcher
 from console.lake.results import size
 from console.lake.spark_session import LEAST_MEMORY, MIB, Machine, cache_folder, spark_log, this_machine
 
@@ -47,7 +47,7 @@ class Check:
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
     """All of them. lake: where it is, None to leave it out."""
     yield _python()
-    javas = [fitted(each, cache_folder(environ)) for each in candidates(environ)]
+    javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
     for name, needed in (("pyspark", True), ("pyarrow", True), ("duckdb", False), ("delta-spark", False)):
         yield _package(name, needed)

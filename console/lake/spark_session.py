@@ -151,14 +151,14 @@ class NoSpark(Exception):
 
 
 @dataclass(frozen=True)
-class Said:
+class Notice:
     """A word about the start. text: a line. seconds: how long it has been going on, where it takes its time."""
 
     text: str
     seconds: float | None = None
 
 
-Say = Callable[[Said], None]
+Notify = Callable[[Notice], None]
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
@@ -179,7 +179,7 @@ def lake_session(
     master: str | None = None,
     input_bytes: int | None = None,
     more: Mapping[str, str] | None = None,
-    say: Say = lambda _: None,
+    say: Notify = lambda _: None,
 ) -> Iterator[SparkSession]:
     """A session, and nothing left of it afterwards.
 
@@ -211,7 +211,7 @@ def lake_session(
             java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
             more={**_places(local, scratch), **(more or {})},
         )
-        say(Said("starting Spark"))
+        say(Notice("starting Spark"))
         with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
             if not local:
                 # What executors need of us; on this machine they find it where we are.
@@ -295,7 +295,7 @@ def _is_of(path: Path, descriptor: int) -> bool:
         return False
 
 
-def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Say) -> tuple[str, ...]:
+def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Notify) -> tuple[str, ...]:
     """For the driver's Java; the archive of classes is built where it is missing."""
     archive = archived(java, environ, say)
     return (
@@ -309,15 +309,15 @@ def is_small(input_bytes: int | None) -> bool:
     return input_bytes is not None and input_bytes <= SMALL
 
 
-def archived(java: Java, environ: Mapping[str, str], say: Say) -> ClassArchive:
+def archived(java: Java, environ: Mapping[str, str], say: Notify) -> ClassArchive:
     """The archive of classes, built where it is missing and was not tried in vain."""
     archive = class_archive(java, cache_folder(environ))
     if not archive.there and not archive.failed.is_file():
         text = "archiving Spark's classes, once: it starts faster then"
-        say(Said(text, 0.0))
-        why = build_archive(archive, java, environ, lambda seconds: say(Said(text, seconds)))
+        say(Notice(text, 0.0))
+        why = build_archive(archive, java, environ, lambda seconds: say(Notice(text, seconds)))
         if why:
-            say(Said(f"Spark will start slower: its classes could not be archived: {why}"))
+            say(Notice(f"Spark will start slower: its classes could not be archived: {why}"))
     return archive
 
 
@@ -368,13 +368,13 @@ def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except NotStarted:
-        said = _last_words(spark_log(environ), start)
+        said = _first_error(spark_log(environ), start)
         raise NoSpark(
             f"Spark did not start: {said}; {spark_log(environ)} has it all, kac lake doctor tells more"
         ) from None
 
 
-def _last_words(path: Path, start: int) -> str:
+def _first_error(path: Path, start: int) -> str:
     with path.open("rb") as file:
         file.seek(start)
         lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]

@@ -10,7 +10,7 @@ import pytest
 
 from console.lake import java as module
 from console.lake.java import Java, build_archive, class_archive, forget_archive
-from console.lake.spark_session import Said, archived, java_options
+from console.lake.spark_session import Notice, archived, java_options
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_it_belongs_to_a_java_and_its_jars(java: Java, jars: Path, tmp_path: Pat
 def test_one_that_can_not_be_built_is_said_once(java: Java, jars: Path, tmp_path: Path) -> None:
     (java.home / "lib" / "server" / "classes.jsa").unlink()
     environ = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
-    said: list[Said] = []
+    said: list[Notice] = []
     assert java_options(java, environ, None, said.append) == ()
     assert "could not be archived" in said[-1].text
     archive = class_archive(java, tmp_path / "kac")

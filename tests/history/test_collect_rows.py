@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from console.history.schema import SNAPSHOT
 from console.lake.last_state import applied, changed_rows
-from console.lake.poll import TYPES, Observation, Poll, Resource, Row, State, Value, observed, snapshot_table
+from console.lake.poll import TYPES, Observation, Poll, Resource, Row, State, Value, observation, snapshot_table
 from console.model.cluster import Broker, BrokerVersion, ClusterInfo, Partition, ScramCredential, Topic
 from console.model.codes import (
     CLIENT_METRICS,
@@ -133,7 +133,7 @@ def example() -> Snapshot:
 
 def test_what_a_look_tells() -> None:
     unlisted = {GROUP: Failure("UNSUPPORTED", "groups")}
-    told = observed(Poll(example(), AT, frozenset({CLIENT_METRICS}), unlisted, {"hidden": DENIED}))
+    told = observation(Poll(example(), AT, frozenset({CLIENT_METRICS}), unlisted, {"hidden": DENIED}))
     assert told.state == {
         Resource("topic", "t"): (
             Value(":partitions", "3"),

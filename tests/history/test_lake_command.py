@@ -24,7 +24,7 @@ from console.history.store import Lake, LakeError
 from console.history.store.write import writing
 from console.lake.java import ClassArchive, build_archive, class_archive, find_java, forget_archive
 from console.lake.progress import Lines, fraction, shown
-from console.lake.spark_session import Said
+from console.lake.spark_session import Notice
 from tests.history.lake_rows import rows_of, snapshot_rows
 from tests.support.cached_folder import cache_home
 
@@ -168,9 +168,9 @@ def test_progress_where_there_is_no_terminal() -> None:
     stream = StringIO()
     with shown(stream) as progress:
         assert isinstance(progress, Lines)
-        progress.say(Said("archiving", 0.0))
+        progress.say(Notice("archiving", 0.0))
         for seconds in (1.0, 2.0, 3.0):
-            progress.say(Said("archiving", seconds))
+            progress.say(Notice("archiving", seconds))
         progress.step(Progress("build", "history", 1, 2))
         progress.step(Progress("build", "history", 1, 2, 3, 10))
         progress.step(Progress("build", "history", 1, 2, 10, 10, 12345, ended=True))

@@ -18,7 +18,7 @@ from console.history.reader.queries import (
     Wanted,
     Window,
     drift,
-    first_look,
+    first_poll,
     freshness,
     gaps,
     hottest,
@@ -182,10 +182,10 @@ def test_what_the_first_look_showed_is_no_change(tmp_path: Path) -> None:
         write.add_arrow("history", sample_lake.arrow("history", [seen, changed, written]))
         write.commit()
     opened = Tables(lake.where)
-    first = first_look(opened, written[0])
+    first = first_poll(opened, written[0])
     assert first == looked
     assert [row.is_first_seen(first) for row in timeline(opened, Wanted())] == [False, False, True]
-    assert first_look(opened, "nobody") is None
+    assert first_poll(opened, "nobody") is None
 
 
 def test_freshness_and_gaps(tables: Tables) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.history.redact import BLOT_CHARS, blot, hmac_hex, is_secret
+from console.history.redact import MASKED_CHARS, hmac_hex, is_secret, mask
 from tests.support.record_harmless_configs import DEFINITIONS, SECTIONS, WRITTEN, as_text, harmless
 
 
@@ -84,8 +84,8 @@ def test_a_value_that_is_no_unicode_has_an_hmac_too() -> None:
 
 @given(st.text())
 def test_a_blot_has_the_lines_length_and_none_of_its_letters(text: str) -> None:
-    shape = blot(text)
-    assert len(shape) == min(len(text), BLOT_CHARS)
+    shape = mask(text)
+    assert len(shape) == min(len(text), MASKED_CHARS)
     assert set(shape) <= set("x9? []{}():,.\"'=-_/\\")
 
 
@@ -93,7 +93,7 @@ def test_of_a_request_line_the_frame_stays() -> None:
     line = (
         '[2026-11-21 10:00:00,123] DEBUG Completed request:{"isForwarded":true,"principal":"User:ali\x1bce","salt":"c2'
     )
-    assert blot(line) == (
+    assert mask(line) == (
         '[9999-99-99 99:99:99,999] DEBUG Completed request:{"isForwarded":xxxx,"principal":"xxxx:xxx?xx","xxxx":"x9'
     )
 
@@ -101,4 +101,4 @@ def test_of_a_request_line_the_frame_stays() -> None:
 @given(st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=8), st.integers(0, 40))
 def test_a_secret_never_shows_wherever_the_line_is_cut(secret: str, cut: int) -> None:
     line = f'{{"request":{{"users":[{{"saltedPassword":"{secret}","principal":{secret}'[cut:]
-    assert secret not in blot(line) or set(secret) <= {"x", "9"}
+    assert secret not in mask(line) or set(secret) <= {"x", "9"}

@@ -22,9 +22,8 @@ from console.history.kraft.batches import (
 )
 from console.history.kraft.compiled import Decode, Hiding, Specialiser
 from console.history.kraft.schemas import MalformedRecordError, known_schemas, uvarint
+from console.history.redact import mask
 from console.history.schema import KRAFT_RECORD, arrow_schema
-
-from ..redact import blot
 
 ROWS = 1 << 15
 """Rows in an Arrow batch, about."""
@@ -66,7 +65,7 @@ class Trouble:
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
         """data: what could not be read; nothing of it is kept but its shape and its hash."""
-        sample = blot(data[:200].decode("latin-1"))
+        sample = mask(data[:200].decode("latin-1"))
         return Trouble(cluster_id, file, byte_pos, reason, hashlib.sha256(data).hexdigest(), sample)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from console.history.entities import acl_key
 from console.history.reader.rows import (
     CLUSTER,
-    LOOKS,
+    POLL_SOURCES,
     UNOBSERVED,
     Change,
     Drifted,
@@ -101,22 +101,22 @@ def _changes_where(wanted: Wanted) -> Where:
     return where
 
 
-def first_look(tables: Tables, cluster_id: str) -> datetime | None:
+def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
     """When a cluster was first looked at; None where nobody ever did."""
     files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
     if not files:
         return None
-    where = Where().equal("cluster_id", cluster_id).add("list_contains(?, source)", list(LOOKS))
+    where = Where().equal("cluster_id", cluster_id).add("list_contains(?, source)", list(POLL_SOURCES))
     where.add("attr <> ?", UNOBSERVED)
     sql = f"SELECT epoch_us(min(valid_from)) FROM {FILES} {where.sql}"  # noqa: S608
     ((found,),) = tables.ask(sql, [files, *where.parameters])
     return time(found)
 
 
-def first_looks(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
+def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
     """By cluster `first_look`, of those clusters of whose changes some may be what it showed."""
     clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
-    return {cluster_id: first_look(tables, cluster_id) for cluster_id in clusters}
+    return {cluster_id: first_poll(tables, cluster_id) for cluster_id in clusters}
 
 
 def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:
@@ -324,12 +324,12 @@ def _usage_files(tables: Tables, window: Window) -> list[str]:
 # How fresh the tables are: the newest observation that they know of, and when they were built.
 
 SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
-_LOOKS = ((SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
+_POLLS = ((SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
     """For each table: what it tells of a cluster, as of when, and when it was built."""
-    looked = _last_look(tables, cluster_id) if set(of) - {QUOTA_USAGE} else None
+    looked = _last_poll(tables, cluster_id) if set(of) - {QUOTA_USAGE} else None
     made = []
     for table in of:
         partitions = tables.partitions(table, cluster_id)
@@ -341,10 +341,10 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
     return made
 
 
-def _last_look(tables: Tables, cluster_id: str) -> datetime | None:
+def _last_poll(tables: Tables, cluster_id: str) -> datetime | None:
     """When a cluster was last heard of, by whatever source. Only the newest day of each is read."""
     found = []
-    for table, column in _LOOKS:
+    for table, column in _POLLS:
         days = [part for part in tables.partitions(table, cluster_id) if "day=" in part]
         if not days:
             continue

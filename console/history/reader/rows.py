@@ -10,7 +10,7 @@ from console.history.schema import Table
 UNOBSERVED = ":unobserved"
 """The attribute of time in which a cluster was not looked at."""
 CLUSTER = "cluster"
-LOOKS = ("snapshot", "kraft_snapshot")
+POLL_SOURCES = ("snapshot", "kraft_snapshot")
 """The sources that tell what is, and not what changed."""
 
 
@@ -40,7 +40,7 @@ class Change(NamedTuple):
         """Whether it is no change but what the first look at the cluster showed: it was so before, nobody knows since
         when."""
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
-        return is_new and self.source in LOOKS and self.valid_from == first_look
+        return is_new and self.source in POLL_SOURCES and self.valid_from == first_look
 
     @property
     def place(self) -> Place:

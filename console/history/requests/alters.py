@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from console.history.redact import HIDDEN, is_secret
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 from ..entities import (
@@ -26,7 +27,6 @@ from ..entities import (
     quota_value,
     scram_value,
 )
-from ..redact import HIDDEN, is_secret
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1

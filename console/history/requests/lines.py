@@ -18,7 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..redact import blot
+from console.history.redact import mask
+
 from .alters import ALTER_KEYS
 
 _HEAD_CHARS = 50
@@ -167,5 +168,5 @@ def damaged(place: int, line: bytes, reason: str) -> dict[str, Any]:
         "byte_pos": place,
         "reason": reason,
         "sha256": hashlib.sha256(line).hexdigest(),
-        "sample": blot(line[:1000].decode("utf-8", "replace")),
+        "sample": mask(line[:1000].decode("utf-8", "replace")),
     }

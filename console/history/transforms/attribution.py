@@ -28,7 +28,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
 _OF_LOG = timedelta(minutes=1)
-_OF_LOOKS = timedelta(days=1)
+_OF_POLLS = timedelta(days=1)
 """Time is cut into pieces of this length, so that changes and authors meet by equality: records have one time and
 requests are short, but the time between two looks is long."""
 
@@ -75,7 +75,7 @@ def _sought(changes: DataFrame) -> DataFrame:
     )
     since = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
     pieces = F.when(F.col("source") == "kraft_log", _pieces("since_ts", "event_ts", _OF_LOG)).when(
-        F.col("ts_uncertainty_ms") >= 0, _pieces("since_ts", "event_ts", _OF_LOOKS)
+        F.col("ts_uncertainty_ms") >= 0, _pieces("since_ts", "event_ts", _OF_POLLS)
     )
     return (
         changes.withColumn("since_ts", since)
@@ -114,7 +114,7 @@ def _offered(authors: DataFrame, tolerance: timedelta) -> DataFrame:
         .withColumn("to_ts", F.col("end_ts") + more)
         .withColumn(
             "piece",
-            F.explode(F.concat(_pieces("from_ts", "to_ts", _OF_LOG), _pieces("from_ts", "to_ts", _OF_LOOKS))),
+            F.explode(F.concat(_pieces("from_ts", "to_ts", _OF_LOG), _pieces("from_ts", "to_ts", _OF_POLLS))),
         )
     )
 

@@ -9,20 +9,20 @@ from pyspark.sql import functions as F
 
 # When a cluster was first looked at: what that look shows was there before, nobody knows since when.
 
-_POLLS = ("snapshot", "kraft_snapshot")
+_POLL_SOURCES = ("snapshot", "kraft_snapshot")
 
 
 def with_first_poll(rows: DataFrame, history: DataFrame) -> DataFrame:
     """`rows`, some of `history`, with `first_look`: the first time at which a look at the cluster, or a snapshot of its
     log, tells of anything."""
-    looks = history.where(F.col("source").isin(*_POLLS)).groupBy("cluster_id")
+    looks = history.where(F.col("source").isin(*_POLL_SOURCES)).groupBy("cluster_id")
     first = looks.agg(F.min("valid_from").alias("first_look"))
     return rows.join(F.broadcast(first), on="cluster_id", how="left")
 
 
 def since_before() -> Column:
     """Whether a row of `with_first_look` may have been so before anything was known."""
-    return F.coalesce(F.col("source").isin(*_POLLS) & (F.col("valid_from") == F.col("first_look")), F.lit(False))
+    return F.coalesce(F.col("source").isin(*_POLL_SOURCES) & (F.col("valid_from") == F.col("first_look")), F.lit(False))
 
 
 # Times in which nobody looked at a cluster, and no metadata log tells what happened in them.

@@ -22,10 +22,10 @@ from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
 # though nothing is known to have been there); in_log (the metadata log tells of that time); by_log (of a `look`: it
 # is the log's own snapshot that shows what is).
 
-LOOK = "look"
+POLL = "look"
 AUTHORS = ("journal", "request_log")
 LOG = ("kraft_log", "kraft_snapshot")
-_RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, LOOK: 5}
+_RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, POLL: 5}
 """The order at one time: a look shows what was done before it."""
 
 
@@ -55,7 +55,7 @@ def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tol
     )
     looks = _polls(changes, snapshot, beats.dropDuplicates(), covers, tolerance).unionByName(_log_polls(changes))
     shown = (
-        looks.withColumn("source", F.lit(LOOK))
+        looks.withColumn("source", F.lit(POLL))
         .withColumn("attribution", F.lit("none"))
         .withColumn("uncertainty_ms", F.lit(SINCE_BEFORE).cast("bigint"))
         .withColumn("keeps", F.lit(False))
@@ -204,7 +204,7 @@ def micros(time: timedelta) -> Column:
 # Works on `history_events`' columns; adds is_set, and `change`: how many changes of the attribute there were up to
 # here.
 
-_SEEN = ("snapshot", LOOK)
+_SEEN = ("snapshot", POLL)
 _ADDS = ("append", "subtract")
 
 
@@ -218,13 +218,13 @@ def in_order() -> WindowSpec:
 def changed_values(events: DataFrame, tolerance: timedelta) -> DataFrame:
     """The events less those that say nothing, with the value that each left behind."""
     valued = _whole_lists(_answered(events))
-    return _numbered(_without_echoes(_without_early_looks(valued, tolerance)), tolerance)
+    return _numbered(_without_echoes(_without_early_polls(valued, tolerance)), tolerance)
 
 
 def _answered(events: DataFrame) -> DataFrame:
     """A `look` says what the last difference between looks left behind, or of the log; where there was none, that there
     is nothing."""
-    is_look = F.col("source") == LOOK
+    is_look = F.col("source") == POLL
     state = F.struct("op", "value", "digest")
     of_looks = F.last(F.when(F.col("source") == "snapshot", state), ignorenulls=True).over(in_order())
     of_log = F.last(F.when(F.col("source").isin(*LOG), state), ignorenulls=True).over(in_order())
@@ -259,7 +259,7 @@ def _whole_lists(events: DataFrame) -> DataFrame:
     )
 
 
-def _without_early_looks(events: DataFrame, tolerance: timedelta) -> DataFrame:
+def _without_early_polls(events: DataFrame, tolerance: timedelta) -> DataFrame:
     """A look that shows a value shortly before its change was made has another clock."""
     later = in_order()
 
@@ -270,7 +270,7 @@ def _without_early_looks(events: DataFrame, tolerance: timedelta) -> DataFrame:
         soon = F.lead("ts", rows).over(later) <= F.col("ts") + micros(tolerance)
         return same & soon & ~F.lead("source", rows).over(later).isin(*_SEEN)
 
-    behind_look = (F.lead("source").over(later) == LOOK) & told_at(2)
+    behind_look = (F.lead("source").over(later) == POLL) & told_at(2)
     early = (F.col("source") == "snapshot") & (told_at(1) | behind_look)
     return events.withColumn("early", F.coalesce(early, F.lit(False))).where(~F.col("early")).drop("early")
 
@@ -343,7 +343,7 @@ def _rows(values: DataFrame, tolerance: timedelta) -> DataFrame:
     """A row for each change, with what its echoes know of it."""
     told = ("ts", "source", "is_set", "value", "principal", "attribution", "uncertainty_ms")
     echo = F.when(
-        ~F.col("changed") & ~F.col("source").isin("kraft_log", LOOK),
+        ~F.col("changed") & ~F.col("source").isin("kraft_log", POLL),
         F.struct("ts", "source", "principal", "attribution", "uncertainty_ms"),
     )
     changes = (
@@ -380,7 +380,7 @@ def _of_same_change(tolerance: timedelta) -> Callable[[Column], Column]:
 
 def _best_source() -> Column:
     sources = F.concat(
-        F.array(F.when(F.col("told.source") == LOOK, F.lit("snapshot")).otherwise(F.col("told.source"))),
+        F.array(F.when(F.col("told.source") == POLL, F.lit("snapshot")).otherwise(F.col("told.source"))),
         F.transform("echoes", lambda each: each["source"]),
     )
     best = F.lit(None).cast("string")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from console.history.redact import BLOT_CHARS
+from console.history.redact import MASKED_CHARS
 from console.history.requests.alters import ALTER_KEYS
 from console.history.requests.lines import NO_JSON
 from console.history.requests.logged import altered
@@ -81,7 +81,7 @@ def damaged_request(lines: DataFrame) -> DataFrame:
 
     Of a line that is whole but for its JSON, the hash is of the JSON, and of the sample no letter and no digit is left.
     """
-    shape = F.substring("json", 1, BLOT_CHARS)
+    shape = F.substring("json", 1, MASKED_CHARS)
     for letters, blotted in ((r"\p{L}", "x"), (r"\p{Nd}", "9"), (r"[^x9 \[\]{}():,.\"'=_/\\-]", "?")):
         shape = F.regexp_replace(shape, letters, blotted)
     return (

@@ -25,12 +25,12 @@ from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
 from console.journal.lines import intent_line, note_line
 from console.journal.records import Answered, Ended, Entry, Intent
-from console.lake.collect import take, write_down
+from console.lake.collect import poll_context, write_down
 from console.lake.demo.metadata_log import MetadataLog
 from console.lake.demo.real_broker import NAME as REAL
 from console.lake.demo.real_broker import NoBroker
 from console.lake.demo.request_log import RequestLogs, requests_of
-from console.lake.demo.story import CLIENTS, HOSTS, HOURS, LOOK_EVERY, NOT_LOOKED_AT, Deed, Recorded, deeds
+from console.lake.demo.story import CLIENTS, HOSTS, HOURS, NOT_POLLED, POLL_EVERY, Recorded, StoryChange, story_changes
 from console.lake.last_state import LastStates
 from console.lake.sources import FILE as SOURCES
 from console.model.changes import Status
@@ -72,9 +72,9 @@ async def record(
 
     The state that it ends in is kept where the specification says. Raises OSError.
     """
-    story = [(end - deed.ago, deed) for deed in deeds() if deed.cluster == name]
-    looks = [end - LOOK_EVERY * hours for hours in range(HOURS, -1, -1)]
-    unseen = [(end - since, end - until) for since, until in NOT_LOOKED_AT.get(name, ())]
+    story = [(end - deed.ago, deed) for deed in story_changes() if deed.cluster == name]
+    looks = [end - POLL_EVERY * hours for hours in range(HOURS, -1, -1)]
+    unseen = [(end - since, end - until) for since, until in NOT_POLLED.get(name, ())]
     looks = [at for at in looks if not any(since < at < until for since, until in unseen)]
     async with EmbeddedCluster(spec) as cluster:
         context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
@@ -84,7 +84,7 @@ async def record(
             for _, deed in (each for each in story if each[0] == at):
                 day.do(deed, at)
             if at in looks:
-                look = await take(context)
+                look = await poll_context(context)
                 taken.append(replace(look, at=at, seen=replace(look.seen, at=at) if look.seen is not None else None))
                 passed(f"{name}: {at:%H:%M}")
         for client in (each for each in CLIENTS if each.cluster == name):
@@ -118,7 +118,7 @@ class _Day:
             log = self.metadata
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
-    def do(self, deed: Deed, at: datetime) -> None:
+    def do(self, deed: StoryChange, at: datetime) -> None:
         """Make a change at a time: in the journal before, in the cluster, in the log of who was asked after."""
         self._now = at
         state = self.cluster.state
@@ -133,7 +133,7 @@ class _Day:
         if deed.with_kac:
             self._write_down(deed, was, at)
 
-    def _write_down(self, deed: Deed, was: list[Was], at: datetime) -> None:
+    def _write_down(self, deed: StoryChange, was: list[Was], at: datetime) -> None:
         self._changes += 1
         number, places = self._changes, tuple(range(len(deed.edits)))
         intent = Intent(
@@ -278,7 +278,7 @@ def new_lake(where: str) -> Lake:
 
 async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) -> tuple[Recorded, ...]:
     specs = members("fleet", ClusterSpec(state_file=state))
-    gaps = sum((since - until) // LOOK_EVERY for each in NOT_LOOKED_AT.values() for since, until in each)
+    gaps = sum((since - until) // POLL_EVERY for each in NOT_POLLED.values() for since, until in each)
     total = (HOURS + 1) * len(specs) - gaps
     done = 0
 

@@ -20,7 +20,7 @@ from console.admin.changes import send
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings, SaslSettings
 from console.contexts import Context
-from console.lake.collect import Taken, take
+from console.lake.collect import PollResult, poll_context
 from console.lake.demo.metadata_log import FOLDER
 from console.lake.demo.story import Recorded
 from console.lake.java import NoJava, find_java
@@ -214,9 +214,9 @@ def _changes() -> Iterator[tuple[str, ChangeRequest]]:
     yield "ci", AlterQuotas({QuotaEntity.of({"user": "alice", "client-id": BULK}): {"producer_byte_rate": _LIMIT}})
 
 
-async def _live(broker: _Broker) -> tuple[Taken, ...]:
+async def _live(broker: _Broker) -> tuple[PollResult, ...]:
     context = Context(NAME, "kac lake demo", broker.settings("ci", "kac"))
-    before = await take(context)
+    before = await poll_context(context)
     clients = {user: AdminClient(broker.settings(user, f"adminclient-{user}")) for user in broker.users}
     try:
         for client in clients.values():
@@ -229,7 +229,7 @@ async def _live(broker: _Broker) -> tuple[Taken, ...]:
         for client in clients.values():
             await asyncio.to_thread(client.close)
     await _produce(broker)
-    after = await take(context)
+    after = await poll_context(context)
     for look in (before, after):
         if look.failure is not None:
             raise NoBroker(f"it could not be looked at: {look.failure}")
@@ -259,7 +259,7 @@ async def _produce(broker: _Broker) -> None:
             await producer.stop()
 
 
-def _kept(broker: _Broker, taken: tuple[Taken, ...], folder: Path) -> Recorded:
+def _kept(broker: _Broker, taken: tuple[PollResult, ...], folder: Path) -> Recorded:
     log = folder / FOLDER
     log.mkdir(parents=True)
     for file in (broker.data / FOLDER).iterdir():

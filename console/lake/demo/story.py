@@ -29,17 +29,17 @@ from console.plan.edits import (
 )
 
 if TYPE_CHECKING:
-    from console.lake.collect import Taken
+    from console.lake.collect import PollResult
 
 HOURS = 24
 """How long the day is; it ends now."""
-LOOK_EVERY = timedelta(hours=1)
+POLL_EVERY = timedelta(hours=1)
 HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "10.1.0.66"}
 """Where each of them works from."""
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class StoryChange:
     """A change. ago: before the end of the day. with_kac: then it is in the journal, too."""
 
     cluster: str
@@ -74,12 +74,12 @@ class Recorded:
 
     name: str
     cluster_id: str
-    taken: tuple[Taken, ...]
+    taken: tuple[PollResult, ...]
     metadata_log: Path | None
     request_logs: Mapping[int, Path]
 
 
-def deeds() -> tuple[Deed, ...]:
+def story_changes() -> tuple[StoryChange, ...]:
     """All changes of the day, in the order of time."""
     return tuple(sorted((*_PRODUCTION, *_STAGING, *_OLD), key=lambda deed: -deed.ago))
 
@@ -110,14 +110,14 @@ _ORDERS, _PAYMENTS = topic_resource("checkout.orders"), topic_resource("checkout
 _CAROL = ScramUser("carol", ScramMechanism.parse("SCRAM-SHA-512"))
 
 _PRODUCTION = (
-    Deed(
+    StoryChange(
         "production",
         _ago(24),
         "ci",
         (SetQuota(_pair("checkout", "checkout-loader"), "producer_byte_rate", 65_536.0),),
     ),
-    Deed("production", _ago(22, 10), "alice", (SetConfig(_ORDERS, "retention.ms", str(3 * DAY)),)),
-    Deed(
+    StoryChange("production", _ago(22, 10), "alice", (SetConfig(_ORDERS, "retention.ms", str(3 * DAY)),)),
+    StoryChange(
         "production",
         _ago(19, 58),
         "ci",
@@ -126,12 +126,16 @@ _PRODUCTION = (
             _allow("User:alice", "WRITE", "checkout.returns"),
         ),
     ),
-    Deed("production", _ago(17, 31), "bob", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 20 * MIB),), True),
-    Deed("production", _ago(14, 3), "ci", (UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo")),)),
-    Deed("production", _ago(12, 41), "oncall", (SetConfig(broker_resource(3), "log.retention.ms", str(DAY)),), True),
-    Deed("production", _ago(9, 7), "alice", (GrowTopic("checkout.refunds", 12),)),
-    Deed("production", _ago(6, 30), "ci", (DeleteTopic("platform.mirror-heartbeats"),)),
-    Deed(
+    StoryChange(
+        "production", _ago(17, 31), "bob", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 20 * MIB),), True
+    ),
+    StoryChange("production", _ago(14, 3), "ci", (UpsertScram(_CAROL, 8192, Secret("carol-in-a-demo")),)),
+    StoryChange(
+        "production", _ago(12, 41), "oncall", (SetConfig(broker_resource(3), "log.retention.ms", str(DAY)),), True
+    ),
+    StoryChange("production", _ago(9, 7), "alice", (GrowTopic("checkout.refunds", 12),)),
+    StoryChange("production", _ago(6, 30), "ci", (DeleteTopic("platform.mirror-heartbeats"),)),
+    StoryChange(
         "production",
         _ago(4, 14),
         "oncall",
@@ -141,24 +145,24 @@ _PRODUCTION = (
         ),
         True,
     ),
-    Deed("production", _ago(2, 2), "bob", (_allow("User:*", "READ", "checkout.payments"),)),
-    Deed("production", _ago(0, 41), "oncall", (SetConfig(_PAYMENTS, "min.insync.replicas", "2"),), True),
-    Deed("production", _ago(0, 12), "ci", (SetConfig(CLUSTER_DEFAULT, "log.retention.ms", str(5 * DAY)),)),
+    StoryChange("production", _ago(2, 2), "bob", (_allow("User:*", "READ", "checkout.payments"),)),
+    StoryChange("production", _ago(0, 41), "oncall", (SetConfig(_PAYMENTS, "min.insync.replicas", "2"),), True),
+    StoryChange("production", _ago(0, 12), "ci", (SetConfig(CLUSTER_DEFAULT, "log.retention.ms", str(5 * DAY)),)),
 )
 _STAGING = (
-    Deed("staging", _ago(20, 15), "ci", (CreateTopic(NewTopic("checkout.returns", 3, 1)),)),
-    Deed("staging", _ago(13, 20), "bob", (AppendConfig(_ORDERS, "cleanup.policy", "compact"),)),
+    StoryChange("staging", _ago(20, 15), "ci", (CreateTopic(NewTopic("checkout.returns", 3, 1)),)),
+    StoryChange("staging", _ago(13, 20), "bob", (AppendConfig(_ORDERS, "cleanup.policy", "compact"),)),
     # Two who do the same at the same moment: the log has it once, and nobody can say whose it is.
-    Deed("staging", _ago(8, 0, 1.002), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
-    Deed("staging", _ago(8, 0, 1.0), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
-    Deed("staging", _ago(3, 5), "alice", (UnsetConfig(_PAYMENTS, "retention.ms"),), True),
+    StoryChange("staging", _ago(8, 0, 1.002), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    StoryChange("staging", _ago(8, 0, 1.0), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
+    StoryChange("staging", _ago(3, 5), "alice", (UnsetConfig(_PAYMENTS, "retention.ms"),), True),
 )
 _OLD = (
-    Deed("old", _ago(16, 44), "bob", (SetConfig(_ORDERS, "retention.ms", str(DAY)),)),
-    Deed("old", _ago(5, 22), "alice", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 10 * MIB),), True),
+    StoryChange("old", _ago(16, 44), "bob", (SetConfig(_ORDERS, "retention.ms", str(DAY)),)),
+    StoryChange("old", _ago(5, 22), "alice", (SetQuota(_pair("bob", "loader"), "producer_byte_rate", 10 * MIB),), True),
 )
 
-NOT_LOOKED_AT = {"old": ((_ago(11), _ago(6, 30)),)}
+NOT_POLLED = {"old": ((_ago(11), _ago(6, 30)),)}
 """When nobody looked at a cluster, one without a metadata log: from so long ago until so long ago."""
 
 CLIENTS = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
 from console.history.entities import DEFAULT, quota_key
-from console.history.reader.queries import PAGE, Wanted, first_look, timeline, with_acls
+from console.history.reader.queries import PAGE, Wanted, first_poll, timeline, with_acls
 from console.history.reader.rows import Change
 from console.language.statements import Entity
 from console.language.unparse import subject_text
@@ -74,7 +74,7 @@ class HistoryView(LakeView[PastRow]):
         plain = asked.text if not asked.text.startswith(("/", "!")) else ""
         entities = lake_entities(about) if isinstance(about, ConfigResource | QuotaEntity) else ()
         wanted = Wanted(self.cluster_id, entities, asked.since, asked.until, asked.key, asked.principal, plain)
-        first = first_look(tables, self.cluster_id)
+        first = first_poll(tables, self.cluster_id)
         return [of_change(change, first) for change in timeline(tables, wanted, self._pages * PAGE)]
 
     async def ask(self) -> None:
