@@ -26,20 +26,20 @@ from console.present.lake_rows import limit_text, rate_text, waited
 SPARK_WIDTH = 20
 
 
-def history_table(changes: Sequence[Change], *, clusters: bool, first_looks: Mapping[str, datetime | None]) -> Table:
-    """A timeline. clusters: tell whose each is. first_looks: by cluster, where some changes may be what they showed."""
+def history_table(changes: Sequence[Change], *, clusters: bool, first_polls: Mapping[str, datetime | None]) -> Table:
+    """A timeline. clusters: tell whose each is. first_polls: by cluster, where some changes may be what they showed."""
     columns = ("When", *(("Cluster",) if clusters else ()), "Entity", "Key", "Was", "Became", "Who", "Known by")
-    rows = tuple(_history_row(change, clusters, first_looks.get(change.cluster_id)) for change in changes)
+    rows = tuple(_history_row(change, clusters, first_polls.get(change.cluster_id)) for change in changes)
     return Table("history", tuple(map(Column, columns)), rows, empty="nothing changed")
 
 
-def _history_row(change: Change, clusters: bool, first_look: datetime | None) -> Row:
+def _history_row(change: Change, clusters: bool, first_poll: datetime | None) -> Row:
     if change.is_gap:
         until = _when(change.valid_to) if change.valid_to is not None else "now"
         cells = ("nobody looked", "", "", f"until {until}", "", "")
     else:
         old, new, _ = sides(change)
-        old = FIRST_SEEN if change.is_first_seen(first_look) else old
+        old = FIRST_SEEN if change.is_first_seen(first_poll) else old
         how = change.attribution if change.principal is not None else "none"
         entity = entity_text(change.entity_type, change.entity_key)
         cells = (entity, attr_text(change.attr), old, new, who_text(change.principal), how)

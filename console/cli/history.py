@@ -253,7 +253,7 @@ def _is_there(where: str) -> bool:
 
 def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     from console.answers.lake_tables import history_table
-    from console.history.reader.queries import Wanted, timeline, with_acls
+    from console.history.reader.queries import Wanted, first_polls, timeline, with_acls
     from console.history.schema import HISTORY
 
     since, until = window(options, opened.now)
@@ -263,7 +263,7 @@ def _timeline(opened: Opened, options: argparse.Namespace) -> int:
     found = timeline(opened.tables, wanted, limit + 1)
     more = ["older changes are not shown: --limit or --until shows them"] if len(found) > limit else []
     shown = found[:limit]
-    table = history_table(shown, clusters=opened.cluster is None, first_looks=first_looks(opened.tables, shown))
+    table = history_table(shown, clusters=opened.cluster is None, first_polls=first_polls(opened.tables, shown))
     print_table(table, options.output, lambda: [*more, *opened.fresh(HISTORY)])
     return DONE
 

@@ -31,6 +31,12 @@ from urllib.parse import unquote
 from console.model.codes import AlterOp, ResourceType, ScramMechanism
 
 DEFAULT = "<default>"
+CLUSTER = "cluster"
+"""The type of an entity that is a whole cluster."""
+UNOBSERVED = ":unobserved"
+"""A cluster's attribute for time that no poll and no log covers."""
+POLL_SOURCES = ("snapshot", "kraft_snapshot")
+"""The sources that report what is there, and not what changed."""
 CONFIG_TYPES: Mapping[int, str] = MappingProxyType(
     {number: name.lower().replace("_", "-") for number, name in ResourceType.NAMES.items()}
 )

@@ -97,7 +97,7 @@ class LastStates:
             self._known[key] = self._kept(*key) or self._rebuilt(manifest, cluster_id)
         return self._known[key]
 
-    def last_look(self, manifest: Manifest, cluster_id: str) -> datetime | None:
+    def last_poll(self, manifest: Manifest, cluster_id: str) -> datetime | None:
         """When the cluster was looked at last; None: never."""
         remembered = manifest.inputs.get(_INPUT + cluster_id)
         return None if remembered is None else datetime.fromisoformat(remembered["at"])

@@ -60,7 +60,7 @@ class Report:
     fresh: tuple[Freshness, ...]
     gaps: tuple[Gap, ...]
     changes: tuple[Change, ...]
-    first_look: datetime | None
+    first_poll: datetime | None
     truncated: bool
     drift: tuple[Drifted, ...]
     usage: tuple[Usage, ...]
@@ -310,18 +310,18 @@ def _fresh(report: Report) -> str:
 
 def _timeline(report: Report) -> str:
     more = f"<p>Only the latest {len(report.changes):,} changes are here.</p>" if report.truncated else ""
-    rows = [_change(change, report.first_look) for change in report.changes]
+    rows = [_change(change, report.first_poll) for change in report.changes]
     table = _table(("When", "What", "Key", "Was", "Became", "Who", "Known by"), rows, "Nothing changed.")
     return more + table
 
 
-def _change(change: Change, first_look: datetime | None) -> list[Cell]:
+def _change(change: Change, first_poll: datetime | None) -> list[Cell]:
     when = (_at(change.valid_from), "t")
     if change.is_gap:
         until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
         return [when, ("nobody looked", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
     old, new, _ = sides(change)
-    old = FIRST_SEEN if change.is_first_seen(first_look) else old
+    old = FIRST_SEEN if change.is_first_seen(first_poll) else old
     _, words = how_sure(change)
     what = entity_text(change.entity_type, change.entity_key)
     cells = (what, attr_text(change.attr), old, new, who_text(change.principal), words)

@@ -50,8 +50,8 @@ class PastRow(NamedTuple):
     is_unknown: bool = False
 
 
-def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
-    """A row of a lake's timeline. first_look: when somebody first looked at the cluster."""
+def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
+    """A row of a lake's timeline. first_poll: when somebody first looked at the cluster."""
     when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
@@ -60,7 +60,7 @@ def of_change(change: Change, first_look: datetime | None = None) -> PastRow:
     meaning = "muted" if letter in "RJ" else "pending"
     old, new = (_short(change, side) for side in sides(change)[:2])
     what = f"{entity_text(change.entity_type, change.entity_key)} {attr_text(change.attr)}"
-    if change.is_first_seen(first_look):
+    if change.is_first_seen(first_poll):
         return PastRow(change.place, when, what, FIRST_SEEN, new, "", ("·", "muted"), change, None, True)
     return PastRow(change.place, when, what, old, new, who_text(change.principal), (letter, meaning), change, None)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from console.history.entities import CLUSTER, UNOBSERVED
 from console.history.schema import HISTORY, RUN, TABLES, Table
 
 from ..store import Lake, Manifest, TableFiles, parquet_files
@@ -155,7 +156,7 @@ def _runs(lake: Lake, manifest: Manifest) -> tuple[RunStatus, ...]:
 
 def _gaps(lake: Lake, manifest: Manifest) -> tuple[Gap, ...]:
     columns = ["cluster_id", "valid_from", "valid_to"]
-    unobserved = (pc.field("entity_type") == "cluster") & (pc.field("attr") == ":unobserved")
+    unobserved = (pc.field("entity_type") == CLUSTER) & (pc.field("attr") == UNOBSERVED)
     rows = parquet_files.read(
         lake.filesystem, lake.files(manifest, HISTORY), HISTORY, columns=columns, where=unobserved
     )

@@ -7,11 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from console.history.entities import acl_key
+from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED, acl_key
 from console.history.reader.rows import (
-    CLUSTER,
-    POLL_SOURCES,
-    UNOBSERVED,
     Change,
     Drifted,
     Freshness,
@@ -114,7 +111,7 @@ def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
 
 
 def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
-    """By cluster `first_look`, of those clusters of whose changes some may be what it showed."""
+    """By cluster `first_poll`, of those clusters of whose changes some may be what it showed."""
     clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
     return {cluster_id: first_poll(tables, cluster_id) for cluster_id in clusters}
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED
 from console.history.schema import Table
-
-UNOBSERVED = ":unobserved"
-"""The attribute of time in which a cluster was not looked at."""
-CLUSTER = "cluster"
-POLL_SOURCES = ("snapshot", "kraft_snapshot")
-"""The sources that tell what is, and not what changed."""
 
 
 class Change(NamedTuple):
@@ -36,11 +31,11 @@ class Change(NamedTuple):
         """Whether it is no change but a time in which nobody looked."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
-    def is_first_seen(self, first_look: datetime | None) -> bool:
+    def is_first_seen(self, first_poll: datetime | None) -> bool:
         """Whether it is no change but what the first look at the cluster showed: it was so before, nobody knows since
         when."""
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
-        return is_new and self.source in POLL_SOURCES and self.valid_from == first_look
+        return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
     @property
     def place(self) -> Place:

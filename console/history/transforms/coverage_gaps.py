@@ -7,29 +7,28 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-# When a cluster was first looked at: what that look shows was there before, nobody knows since when.
+from console.history.entities import POLL_SOURCES
 
-_POLL_SOURCES = ("snapshot", "kraft_snapshot")
+# When a cluster was first looked at: what that look shows was there before, nobody knows since when.
 
 
 def with_first_poll(rows: DataFrame, history: DataFrame) -> DataFrame:
-    """`rows`, some of `history`, with `first_look`: the first time at which a look at the cluster, or a snapshot of its
+    """`rows`, some of `history`, with `first_poll`: the first time at which a look at the cluster, or a snapshot of its
     log, tells of anything."""
-    looks = history.where(F.col("source").isin(*_POLL_SOURCES)).groupBy("cluster_id")
-    first = looks.agg(F.min("valid_from").alias("first_look"))
+    looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
+    first = looks.agg(F.min("valid_from").alias("first_poll"))
     return rows.join(F.broadcast(first), on="cluster_id", how="left")
 
 
 def since_before() -> Column:
-    """Whether a row of `with_first_look` may have been so before anything was known."""
-    return F.coalesce(F.col("source").isin(*_POLL_SOURCES) & (F.col("valid_from") == F.col("first_look")), F.lit(False))
+    """Whether a row of `with_first_poll` may have been so before anything was known."""
+    return F.coalesce(F.col("source").isin(*POLL_SOURCES) & (F.col("valid_from") == F.col("first_poll")), F.lit(False))
 
 
 # Times in which nobody looked at a cluster, and no metadata log tells what happened in them.
 
 TIMES_THE_USUAL = 3
 """A cluster is unobserved where the next look is later than so many of its usual intervals."""
-UNOBSERVED = ":unobserved"
 
 
 def coverage_gaps(snapshot: DataFrame, log_covers: DataFrame, now: datetime | None) -> DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.policy_files import Wanted
 from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
@@ -168,13 +169,12 @@ def _fits(place: int, wanted: Wanted) -> Column:
 # brokers' defaults and the quotas of default entities among all.
 # - baseline: what a file wants (`console.history.policy_files`).
 
-_DEFAULT = "<default>"
 _OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
     r"|(metadata\.)?log\.dirs?|broker\.rack|(listener\.name\.[^.]+\.)?ssl\.(key|keystore)\..*"
     r"|(listener\.name\.[^.]+\.)?(.*\.)?sasl\.kerberos\..*|(leader|follower)\.replication\.throttled\.replicas)$"
 )
-_OF_EACH_CLUSTER = (":topic_id", ":unobserved")
+_OF_EACH_CLUSTER = (":topic_id", UNOBSERVED)
 _STATIC = "STATIC_BROKER_CONFIG"
 
 
@@ -185,7 +185,7 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
     found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
     found = found.unionByName(_scope("cluster", outliers(_clusters(now), ("entity_type", "entity_key", "attr"))))
     if baseline:
-        others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == _DEFAULT))
+        others = now.where((F.col("entity_type") != "broker") | (F.col("entity_key") == DEFAULT))
         values = others.withColumn("holds", F.col("own")).unionByName(brokers)
         found = found.unionByName(from_baseline(values, baseline))
     told = F.coalesce(F.col("severity"), severity(F.col("entity_type"), F.col("attr")))
@@ -198,7 +198,7 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
 
 def _now(history: DataFrame) -> DataFrame:
     """cluster_id, entity_type, entity_key, attr, own (empty: taken away), since (empty: before anything was known)."""
-    rows = history.where(F.col("is_current") & (F.col("entity_type") != "cluster"))
+    rows = history.where(F.col("is_current") & (F.col("entity_type") != CLUSTER))
     current = with_first_poll(rows, history)
     return current.select(
         "cluster_id",
@@ -215,7 +215,7 @@ def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
     broker's own at run time, the cluster's default, and its file, in this order."""
     rows = now.where(F.col("entity_type") == "broker")
     by_attr = rows.groupBy("cluster_id", "attr").agg(_by("entity_key").alias("said"))
-    is_broker = (F.col("entity_key") != _DEFAULT) & F.col("own").isNotNull()
+    is_broker = (F.col("entity_key") != DEFAULT) & F.col("own").isNotNull()
     members = rows.where(is_broker).groupBy("cluster_id").agg(F.collect_set("entity_key").alias("members"))
     in_files = _in_files(snapshot)
     inherited = F.col("inherited")
@@ -223,7 +223,7 @@ def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
     return (
         by_attr.join(F.broadcast(members), on="cluster_id", how="inner")
         .join(in_files, on=["cluster_id", "attr"], how="left")
-        .select("*", F.explode("members").alias("entity_key"), F.col("said")[_DEFAULT]["own"].alias("inherited"))
+        .select("*", F.explode("members").alias("entity_key"), F.col("said")[DEFAULT]["own"].alias("inherited"))
         .select("*", F.col("said")[F.col("entity_key")].alias("mine"))
         .select(
             "cluster_id",
@@ -247,8 +247,8 @@ def _in_files(snapshot: DataFrame) -> DataFrame:
 
 def _clusters(now: DataFrame) -> DataFrame:
     """What clusters have under one name: each that is compared with each attribute that one of them has."""
-    is_default = ((F.col("entity_type") == "broker") & (F.col("entity_key") == _DEFAULT)) | (
-        (F.col("entity_type") == "quota") & ~F.regexp_replace("entity_key", f"={_DEFAULT}", "").contains("=")
+    is_default = ((F.col("entity_type") == "broker") & (F.col("entity_key") == DEFAULT)) | (
+        (F.col("entity_type") == "quota") & ~F.regexp_replace("entity_key", f"={DEFAULT}", "").contains("=")
     )
     rows = now.where(F.col("entity_type").isin("topic", "quota") | is_default)
     by_attr = rows.where(~F.col("attr").isin(*_OF_EACH_CLUSTER)).groupBy("entity_type", "entity_key", "attr")

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from console.history.entities import DEFAULT
+from console.history.entities import CLUSTER, DEFAULT, UNOBSERVED
 from console.history.schema import HISTORY
 from console.history.transforms.attribution import TOLERANCE
 from console.history.transforms.change_event import changed_list
-from console.history.transforms.coverage_gaps import UNOBSERVED, coverage_gaps
+from console.history.transforms.coverage_gaps import coverage_gaps
 from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
 
 # What `history` puts in order: each change that counts, and what later looks have to say of it.
@@ -418,7 +418,7 @@ def _author() -> list[Column]:
 def _gap_rows(gaps: DataFrame) -> DataFrame:
     return gaps.select(
         "cluster_id",
-        F.lit("cluster").alias("entity_type"),
+        F.lit(CLUSTER).alias("entity_type"),
         F.col("cluster_id").alias("entity_key"),
         F.lit(UNOBSERVED).alias("attr"),
         F.lit(None).cast("string").alias("old_value"),

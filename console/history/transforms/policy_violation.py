@@ -9,6 +9,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from console.history.entities import CLUSTER, DEFAULT
 from console.history.policy_files import Expected, Policy
 from console.history.schema import POLICY_VIOLATION
 
@@ -74,13 +75,12 @@ SUBJECT = ("cluster_id", "policy", "entity_key", "attr")
 STATE = ("own", "default", "brokers", "other")
 """The value; the one of the brokers' common default; of a broker; of the attribute that it is compared with."""
 
-_DEFAULT = "<default>"
 _DELTAS = ("live", "exists")
 
 
 def policy_events(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
     """SUBJECT, ts, live, exists, STATE, and looked_at: whether a look at the cluster showed its brokers' files."""
-    rows = history.where(F.col("entity_type") != "cluster")
+    rows = history.where(F.col("entity_type") != CLUSTER)
     clusters = rows.groupBy("cluster_id").agg(
         F.min("valid_from").alias("first"),
         F.max((F.col("source") == "snapshot") & (F.col("entity_type") == "broker")).alias("looked_at"),
@@ -145,20 +145,20 @@ def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy])
         if policy.inherits is None:
             return None
         inherited = F.col("attr") == policy.inherits
-        return inherited & (F.col("entity_key") == _DEFAULT) if policy.entity_type == "broker" else inherited
+        return inherited & (F.col("entity_key") == DEFAULT) if policy.entity_type == "broker" else inherited
 
     brokers = rows.where(F.col("entity_type") == "broker")
-    first = F.min(F.when(F.col("entity_key") != _DEFAULT, F.col("entity_key"))).over(
+    first = F.min(F.when(F.col("entity_key") != DEFAULT, F.col("entity_key"))).over(
         Window.partitionBy("cluster_id", "attr")
     )
     sources = brokers.withColumn("first", first).where(
-        F.col("entity_key").isin(_DEFAULT) | (F.col("entity_key") == F.col("first"))
+        F.col("entity_key").isin(DEFAULT) | (F.col("entity_key") == F.col("first"))
     )
     told = _with_policies(sources, policies, about).select(
         "cluster_id",
         "policy",
         F.col("valid_from").alias("ts"),
-        (F.col("entity_key") == _DEFAULT).alias("is_default"),
+        (F.col("entity_key") == DEFAULT).alias("is_default"),
         F.struct(F.col("new_value").alias("value")).alias("told"),
     )
     subjects = existing.select(*SUBJECT).distinct()

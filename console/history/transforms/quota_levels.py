@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from console.history.entities import DEFAULT
 from console.history.schema import USAGE_KEYS
 from console.history.transforms.coverage_gaps import since_before, with_first_poll
 from console.model.quota import DEFAULT_CLIENT_LEVELS
@@ -137,7 +138,7 @@ def _slot(key: str, level: int) -> str:
 
 def _level() -> Column:
     key = F.col("entity_key")
-    default_user, default_client = key.startswith(f"{_USER}<default>"), key.endswith(f"{_CLIENT}<default>")
+    default_user, default_client = key.startswith(f"{_USER}{DEFAULT}"), key.endswith(f"{_CLIENT}{DEFAULT}")
     return (
         F.when(~key.contains(_CLIENT), F.when(default_user, 6).otherwise(3))
         .when(~key.startswith(_USER), F.when(default_client, 8).otherwise(7))
@@ -158,4 +159,4 @@ def _client() -> Column:
 def _name(spelled: Column) -> Column:
     """A name as it was before it was spelled for a key; url_decode would take + for a space."""
     plain = F.try_url_decode(F.replace(spelled, F.lit("+"), F.lit("%2B")))
-    return F.when(spelled != "<default>", F.when(spelled.contains("%"), plain).otherwise(spelled))
+    return F.when(spelled != DEFAULT, F.when(spelled.contains("%"), plain).otherwise(spelled))
