@@ -1,18 +1,369 @@
-"""The SSL context of a client: at least TLS 1.2, the broker's certificate and host name checked."""
+"""TLS of a client: trust stores and key stores (JKS, PKCS12, PEM) read as PEM, and an SSL context of at least TLS 1.2 that checks the broker's certificate and host name."""
 
 from __future__ import annotations
 
+import binascii
+import hashlib
+import hmac
 import os
+import re
 import ssl
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from console.admin.errors import TlsFailed
-from console.admin.key_stores import ClientIdentity, client_identity, trusted_certificates
-from console.admin.settings import ConnectionSettings, TlsSettings
+from console.admin.settings import ConnectionSettings, Store, TlsSettings
 from console.model.failure import Failure
+from console.model.secret import Secret
+
+# Trust stores and key stores of all three kinds, JKS, PKCS12 and PEM, read as PEM.
+
+# PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
+
+_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_CERTIFICATE_LABELS = ("CERTIFICATE", "TRUSTED CERTIFICATE", "X509 CERTIFICATE")
+_KEY_LABELS = ("PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY", "DSA PRIVATE KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class PemBlock:
+    """One block: its label, and its whole text with line ends where OpenSSL wants them."""
+
+    label: str
+    text: str = field(repr=False)
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether a key needs a password, in PKCS#8 or in the older way."""
+        return self.label.startswith("ENCRYPTED") or "Proc-Type: 4,ENCRYPTED" in self.text
+
+
+def pem_certificates(text: str) -> tuple[PemBlock, ...]:
+    """All certificates, in order. Raises ValueError for one that is not base64."""
+    return tuple(_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _CERTIFICATE_LABELS)
+
+
+def pem_private_key(text: str) -> PemBlock | None:
+    """The first private key, if there is one. Raises ValueError where it is not base64."""
+    return next((_pem_block(label, body) for label, body in _PEM_BLOCK.findall(text) if label in _KEY_LABELS), None)
+
+
+def pem_block(label: str, der: bytes) -> PemBlock:
+    """A block of these bytes."""
+    return _pem_block(label, binascii.b2a_base64(der, newline=False).decode("ascii"))
+
+
+def _pem_block(label: str, body: str) -> PemBlock:
+    if ":" in body:
+        # The older encryption has headers, and only their lines tell them apart.
+        lines = body.strip()
+    else:
+        packed = "".join(body.split())
+        try:
+            binascii.a2b_base64(packed, strict_mode=True)
+        except binascii.Error:
+            raise ValueError(f"the {label.lower()} in it is damaged: not base64") from None
+        lines = "\n".join(packed[at : at + 64] for at in range(0, len(packed), 64))
+    return PemBlock(label, f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n")
+
+
+# JKS, Java's own format (sun.security.provider.JavaKeyStore, sun.security.provider.KeyProtector).
+
+_JKS_MAGIC = b"\xfe\xed\xfe\xed"
+
+_PRIVATE_KEY = 1
+_TRUSTED_CERTIFICATE = 2
+_DIGEST_SIZE = 20
+_WHITENER = b"Mighty Aphrodite"
+_KEY_PROTECTOR = bytes.fromhex("2b060104012a02110101")
+"""The object identifier 1.3.6.1.4.1.42.2.17.1.1, encoded."""
+_SEQUENCE = 0x30
+_OBJECT_IDENTIFIER = 0x06
+_OCTET_STRING = 0x04
+
+
+class JksError(ValueError):
+    """The bytes are no JKS store, or a damaged one."""
+
+
+class JksPasswordError(JksError):
+    """The password is not the one that the store, or a key in it, was made with."""
+
+
+@dataclass(frozen=True, slots=True)
+class JksKey:
+    """A private key, still protected, and its certificates (DER), its own first."""
+
+    alias: str
+    protected: bytes = field(repr=False)
+    chain: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JksStore:
+    """What a store holds, in its order: trusted certificates (DER) and keys."""
+
+    trusted: tuple[bytes, ...]
+    keys: tuple[JksKey, ...]
+
+
+def read_jks(data: bytes, password: str | None) -> JksStore:
+    """Read a store of version 1 or 2; its digest is checked where a password is given.
+
+    Raises JksPasswordError where the digest is another one, JksError for anything else that is wrong.
+    """
+    if not data.startswith(_JKS_MAGIC):
+        raise JksError("it is no JKS store")
+    if password is not None and not hmac.compare_digest(
+        _store_digest(data[:-_DIGEST_SIZE], password), data[-_DIGEST_SIZE:]
+    ):
+        raise JksPasswordError("the password is wrong, or the store is damaged")
+    reader = _JavaData(data[len(_JKS_MAGIC) : -_DIGEST_SIZE])
+    version = reader.number(4)
+    if version not in (1, 2):
+        raise JksError(f"it is of version {version}, and 1 and 2 are known")
+    trusted: list[bytes] = []
+    keys: list[JksKey] = []
+    for _ in range(reader.number(4)):
+        tag, alias = reader.number(4), reader.text()
+        reader.number(8)  # when it was made
+        if tag == _TRUSTED_CERTIFICATE:
+            trusted.append(reader.certificate(version))
+        elif tag == _PRIVATE_KEY:
+            protected = reader.sized(4)
+            keys.append(JksKey(alias, protected, tuple(reader.certificate(version) for _ in range(reader.number(4)))))
+        else:
+            raise JksError(f"it has an entry of the unknown kind {tag}")
+    return JksStore(tuple(trusted), tuple(keys))
+
+
+def unprotect(key: JksKey, password: str) -> bytes:
+    """The key as PKCS#8 (DER). Raises JksPasswordError for another password, JksError for another protection."""
+    outer = _Der(_Der(key.protected).take(_SEQUENCE))
+    algorithm = _Der(outer.take(_SEQUENCE)).take(_OBJECT_IDENTIFIER)
+    if algorithm != _KEY_PROTECTOR:
+        raise JksError("its key is protected in a way that is not JKS's own")
+    content = outer.take(_OCTET_STRING)
+    salt, encrypted, check = content[:_DIGEST_SIZE], content[_DIGEST_SIZE:-_DIGEST_SIZE], content[-_DIGEST_SIZE:]
+    secret = password.encode("utf-16-be")
+    stream = bytearray()
+    block = salt
+    while len(stream) < len(encrypted):
+        block = _sha1(secret + block)
+        stream += block
+    plain = bytes(byte ^ mask for byte, mask in zip(encrypted, stream, strict=False))
+    if not hmac.compare_digest(_sha1(secret + plain), check):
+        raise JksPasswordError("the key's password is wrong")
+    return plain
+
+
+def _store_digest(content: bytes, password: str) -> bytes:
+    return _sha1(password.encode("utf-16-be") + _WHITENER + content)
+
+
+def _sha1(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()  # the format's own choice
+
+
+class _JavaData:
+    """Java's DataInputStream over bytes; JksError where they end too soon."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        piece = self._data[self._at : self._at + size]
+        if len(piece) != size:
+            raise JksError("it ends too soon")
+        self._at += size
+        return piece
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "big")
+
+    def sized(self, size: int) -> bytes:
+        return self.take(self.number(size))
+
+    def text(self) -> str:
+        return self.sized(2).decode("utf-8", "replace")
+
+    def certificate(self, version: int) -> bytes:
+        if version > 1 and (kind := self.text()) != "X.509":
+            raise JksError(f"it has a certificate of the unknown kind {kind!r}")
+        return self.sized(4)
+
+
+class _Der:
+    """The elements of a DER encoding, one after the other; JksError where they are others than asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._reader = _JavaData(data)
+
+    def take(self, tag: int) -> bytes:
+        if self._reader.number(1) != tag:
+            raise JksError("its key is not encoded as it should be")
+        size = self._reader.number(1)
+        return self._reader.take(size if size < 0x80 else self._reader.number(size & 0x7F))
+
+
+# Stores.
+
+PEM, JKS, PKCS12 = "PEM", "JKS", "PKCS12"
+
+_JCEKS_MAGIC = b"\xce\xce\xce\xce"
+_CONVERT = "Convert it: keytool -importkeystore -srckeystore FILE -destkeystore NEW.p12 -deststoretype PKCS12."
+
+
+class _StoreRole(NamedTuple):
+    """Which store is meant, for complaints: what it is called, and the prefix of its properties."""
+
+    words: str
+    prefix: str
+
+
+_TRUST_STORE = _StoreRole("trust store", "ssl.truststore")
+_KEY_STORE = _StoreRole("key store", "ssl.keystore")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientIdentity:
+    """Certificates, the client's own first, and its key, both PEM; password opens the key where it is encrypted."""
+
+    chain: str
+    key: str = field(repr=False)
+    password: Secret | None = None
+
+
+def trusted_certificates(store: Store) -> str:
+    """The certificates of a trust store as PEM. Raises TlsFailed."""
+    found = _open_store(store, _TRUST_STORE, None)
+    if not found.certificates:
+        raise _unusable(
+            store, _TRUST_STORE, "it holds no certificate", "A trust store has those of the authorities to trust."
+        )
+    return "".join(block.text for block in found.certificates)
+
+
+def client_identity(tls: TlsSettings) -> ClientIdentity | None:
+    """Certificate and key to show to brokers, None where there is no key store. Raises TlsFailed."""
+    store = tls.key_store
+    if store is None:
+        return None
+    found = _open_store(store, _KEY_STORE, tls.key_password)
+    key, key_store = found.key, store
+    if tls.key_file is not None:
+        key, key_store = _open_store(tls.key_file, _KEY_STORE, tls.key_password).key, tls.key_file
+    if key is None:
+        raise _unusable(
+            key_store, _KEY_STORE, "it holds no private key", "A key store has the client's certificate and its key."
+        )
+    if not found.chain:
+        raise _unusable(
+            store, _KEY_STORE, "it holds no certificate", "A key store has the client's certificate and its key."
+        )
+    password = tls.key_password or store.password
+    if key.encrypted and password is None:
+        raise _unusable(key_store, _KEY_STORE, "its private key is encrypted", "Set ssl.key.password.")
+    return ClientIdentity("".join(block.text for block in found.chain), key.text, password if key.encrypted else None)
+
+
+class _StoreContent(NamedTuple):
+    """certificates: all of them. chain: those of the key, its own first."""
+
+    certificates: tuple[PemBlock, ...]
+    chain: tuple[PemBlock, ...] = ()
+    key: PemBlock | None = None
+
+
+def _open_store(store: Store, role: _StoreRole, key_password: Secret | None) -> _StoreContent:
+    data = _read_store(store, role)
+    kind = _kind_of(data)
+    if kind == "JCEKS":
+        raise _unusable(store, role, "it is a JCEKS store, which can't be read", _CONVERT)
+    if kind is None:
+        raise _unusable(store, role, f"it is no {PEM}, {JKS} or {PKCS12} store", "Is it the right file?")
+    # Java takes JKS and PKCS12 for each other too (keystore.type.compat).
+    if (kind == PEM) != (store.kind == PEM):
+        raise _unusable(store, role, f"it is {kind}, and {store.kind} was said", f"Set {role.prefix}.type={kind}.")
+    try:
+        if kind == PEM:
+            text = data.decode("latin-1")
+            blocks = pem_certificates(text)
+            return _StoreContent(blocks, blocks, pem_private_key(text))
+        if kind == JKS:
+            return _jks_content(data, store, role, key_password)
+        return _pkcs12_content(data, store, role)
+    except JksPasswordError as error:
+        raise _unusable(store, role, str(error), f"Check {role.prefix}.password and ssl.key.password.") from None
+    except ValueError as error:
+        raise _unusable(store, role, str(error), "Copy it anew from where it was made.") from None
+
+
+def _read_store(store: Store, role: _StoreRole) -> bytes:
+    if store.inline is not None:
+        return store.inline.reveal().encode("utf-8")
+    if store.path is None:
+        raise _unusable(store, role, "it has no path", f"Set {role.prefix}.location.")
+    try:
+        return store.path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or "it can't be read").lower()
+        raise _unusable(store, role, reason, f"Check {role.prefix}.location and the file's mode.") from None
+
+
+def _kind_of(data: bytes) -> str | None:
+    if data.startswith(_JKS_MAGIC):
+        return JKS
+    if data.startswith(_JCEKS_MAGIC):
+        return "JCEKS"
+    if b"-----BEGIN " in data:
+        return PEM
+    # A PKCS#12 file is a DER sequence that begins with the integer 3; a bare certificate begins with another sequence.
+    return PKCS12 if data[:1] == b"\x30" and b"\x02\x01\x03" in data[:8] else None
+
+
+def _jks_content(data: bytes, store: Store, role: _StoreRole, key_password: Secret | None) -> _StoreContent:
+    password = store.password.reveal() if store.password else None
+    found = read_jks(data, password)
+    if role is _TRUST_STORE or not found.keys:
+        trusted = (*found.trusted, *(key.chain[0] for key in found.keys if key.chain))
+        return _StoreContent(tuple(pem_block("CERTIFICATE", der) for der in trusted))
+    entry = found.keys[0]
+    opens = key_password or store.password
+    if opens is None:
+        raise _unusable(store, role, "its private key is protected", f"Set {role.prefix}.password.")
+    key = pem_block("PRIVATE KEY", unprotect(entry, opens.reveal()))
+    chain = tuple(pem_block("CERTIFICATE", der) for der in entry.chain)
+    return _StoreContent(chain, chain, key)
+
+
+def _pkcs12_content(data: bytes, store: Store, role: _StoreRole) -> _StoreContent:
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
+
+    try:
+        found = pkcs12.load_pkcs12(data, store.password.reveal().encode("utf-8") if store.password else None)
+    except ValueError:
+        words = "the password is wrong, or the store is damaged" if store.password else "it needs a password"
+        raise _unusable(store, role, words, f"Set {role.prefix}.password as the store was made with.") from None
+    held = [entry.certificate for entry in ([found.cert] if found.cert else []) + list(found.additional_certs)]
+    blocks = tuple(pem_block("CERTIFICATE", certificate.public_bytes(Encoding.DER)) for certificate in held)
+    if found.key is None:
+        return _StoreContent(blocks)
+    key = found.key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    return _StoreContent(blocks, blocks, pem_block("PRIVATE KEY", key))
+
+
+def _unusable(store: Store, role: _StoreRole, what: str, remedy: str) -> TlsFailed:
+    where = f"{role.words} {store.path}" if store.path else f"{role.words} given inline"
+    return TlsFailed(Failure("TLS_FAILED", f"{where}: {what}", remedy))
+
+
+# The SSL context of a client: at least TLS 1.2, the broker's certificate and host name checked.
 
 _OPEN_FILES = Path("/proc/self/fd")
 

@@ -17,8 +17,8 @@ from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.conflicts import Conflict
+from console.plan.diff import after, before
 from console.plan.edits import ConfigEdit
-from console.plan.effective_values import after, before
 from console.plan.staged import subject
 from console.present import names
 from console.present.failures import failure_text, how_to_settle

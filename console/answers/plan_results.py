@@ -12,12 +12,9 @@ from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, exact_quota, quota
-from console.plan.apply_report import ApplyReport
 from console.plan.conflicts import Conflict
-from console.plan.diff import DiffGroup, DiffLine, diff, diff_of
-from console.plan.draft import Draft
+from console.plan.diff import DiffGroup, DiffLine, EffectiveValue, diff, diff_of
 from console.plan.edits import Slot
-from console.plan.effective_values import EffectiveValue
 from console.plan.effects import effects
 from console.plan.plan import EMPTY, Plan, StageReport
 from console.plan.retention import Deletion
@@ -25,7 +22,8 @@ from console.plan.reversal import losses
 from console.plan.risk_rules import RiskFacts
 from console.plan.risks import Risk, risks
 from console.plan.runbook import Command, runbook
-from console.plan.staged import Staged
+from console.plan.settle import ApplyReport
+from console.plan.staged import Draft, Staged
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
 from console.present.plan_rows import deletion_text

@@ -20,7 +20,7 @@ from console.model.numbers import json_text
 from console.terminal import complain, put
 
 if TYPE_CHECKING:
-    from console.history.jobs.report import Report
+    from console.history.jobs.record import Report
     from console.history.store import Lake, Manifest
     from console.lake.demo.make import Demo
     from console.lake.demo.story import Recorded
@@ -79,7 +79,7 @@ def _ingest(options: argparse.Namespace) -> int:
 
 def _nothing_new(options: argparse.Namespace, where: str, sources: Sources) -> Report | None:
     """The report of a run that needs no Spark, since there is nothing new; None: Spark has to look."""
-    from console.history.jobs.nothing_new import nothing_new
+    from console.history.jobs.plan_inputs import nothing_new
     from console.history.store import Lake
 
     if "://" in "".join((where, *sources.paths)):
@@ -188,7 +188,7 @@ def with_spark(
             ) as spark,
         ):
             if lake is None:
-                from console.history.jobs.arguments import lake_at
+                from console.history.jobs.submit import lake_at
 
                 lake = lake_at(spark, where, create=create)
             return job(spark, lake, progress)

@@ -93,10 +93,10 @@ COMMANDS = (
         "lake_options",
         "fill and keep a lake: what was, who did it, what differs, who uses what",
     ),
-    Command("due", "console.cli.due", "due_options", "list what was set for a time, and take back what is due"),
+    Command("due", "console.cli.scheduled", "due_options", "list what was set for a time, and take back what is due"),
     Command(
         "leftovers",
-        "console.cli.stale_throttles",
+        "console.cli.scheduled",
         "leftovers_options",
         "find replication throttles that nothing uses any more",
     ),
@@ -109,7 +109,7 @@ COMMANDS = (
     ),
     Command("__complete", "console.cli.manual.completion", "main", "", connects=False, own_parser=True),
     Command(
-        "contexts", "console.cli.contexts", "contexts_options", "list the contexts found, and where", connects=False
+        "contexts", "console.cli.opening", "contexts_options", "list the contexts found, and where", connects=False
     ),
 )
 

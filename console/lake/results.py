@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from console.answers.results import Column, Detail, Row, Table
 
 if TYPE_CHECKING:
-    from console.history.jobs.report import Report
+    from console.history.jobs.record import Report
     from console.history.jobs.status import Gap, RunStatus, Status, TableStatus
     from console.history.jobs.verify import Finding
     from console.lake.collect import ClusterReport

@@ -5,7 +5,6 @@ from __future__ import annotations
 from console.model.broker_keys import listener_base
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
-from console.plan.draft import Draft
 from console.plan.edits import (
     AppendConfig,
     ConfigEdit,
@@ -15,7 +14,7 @@ from console.plan.edits import (
     SubtractConfig,
     UnsetConfig,
 )
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict, Was, shown
+from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict, Was, shown
 from console.plan.values import LIST, appended, canonical, own_text, parse_value, parts_of, subtracted
 
 ROOT_LOGGER = "root"

@@ -11,8 +11,8 @@ from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, moved, own_moved, wanted
+from console.plan.diff import EffectiveValue, after, before
 from console.plan.edits import CreateTopic, Slot
-from console.plan.effective_values import EffectiveValue, after, before
 from console.plan.plan import Plan
 from console.plan.staged import UNREAD, Staged, Was, home, topic_id_of
 

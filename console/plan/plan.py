@@ -155,7 +155,7 @@ class Staging:
 
     def __init__(self, plan: Plan, snapshot: Snapshot) -> None:
         # The rules are read when something is first staged, not when a console starts.
-        from console.plan.draft import Draft
+        from console.plan.staged import Draft
 
         self.snapshot = snapshot
         self.draft = Draft(plan.staged, snapshot)

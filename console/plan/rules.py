@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from console.plan import config_rules
-from console.plan.draft import Draft
 from console.plan.edits import AclEdit, ConfigEdit, Edit, QuotaEdit, ScramEdit
 from console.plan.kinds import acls as acl_rules
 from console.plan.kinds import quotas as quota_rules
 from console.plan.kinds import scram as scram_rules
 from console.plan.kinds import topics as topic_rules
-from console.plan.staged import Verdict
+from console.plan.staged import Draft, Verdict
 
 
 def judge(edit: Edit, draft: Draft) -> Verdict:

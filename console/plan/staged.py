@@ -1,8 +1,10 @@
-"""A staged edit with what was read in its place, and the other two things that may become of an edit."""
+"""Staged edits: an edit with what was read in its place, the draft of a plan while edits are put into it, and what else may become of an edit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from msgspec import Struct
@@ -11,9 +13,12 @@ from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.cluster import ScramCredential, Topic
 from console.model.codes import TOPIC
-from console.model.config import ConfigEntry, topic_resource
+from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, DeleteTopic, Edit, GrowTopic
+from console.plan.edits import ConfigEdit, CreateTopic, DeleteTopic, Edit, GrowTopic, Slot
+
+# A staged edit with what was read in its place, and the other two things that may become of an edit.
 
 
 class Unread(Enum):
@@ -94,3 +99,72 @@ def subject(target: Target) -> Target:
 def shown(value: str) -> str:
     """A value for a line of words: cut where it is long."""
     return value if len(value) <= 60 else f"{value[:57]}…"
+
+
+# The plan while edits are put into it: by slot, and what else a rule has to look up for each edit.
+
+
+class Draft:
+    """What is staged so far, in order, with the snapshot that it is judged against."""
+
+    def __init__(self, staged: Iterable[Staged], snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.inheritance = Inheritance(snapshot)
+        self._slots: dict[Slot, Staged] = {}
+        self._configs: dict[ConfigResource, set[Slot]] = {}
+        for each in staged:
+            self.put(each)
+
+    @property
+    def staged(self) -> tuple[Staged, ...]:
+        """All of it, in order."""
+        return tuple(self._slots.values())
+
+    @cached_property
+    def acls(self) -> frozenset[Acl]:
+        """The bindings that are there."""
+        return frozenset(self.snapshot.acls)
+
+    def at(self, slot: Slot) -> Staged | None:
+        """What is staged for a slot."""
+        return self._slots.get(slot)
+
+    def put(self, staged: Staged) -> None:
+        """Stage; what was staged for the slot gives way, and its place in the order is kept."""
+        slot = staged.edit.slot
+        self._slots[slot] = staged
+        if isinstance(slot.target, ConfigResource):
+            self._configs.setdefault(slot.target, set()).add(slot)
+
+    def remove(self, slot: Slot) -> None:
+        """Take out what is staged for a slot."""
+        del self._slots[slot]
+        if isinstance(slot.target, ConfigResource):
+            self._configs[slot.target].discard(slot)
+
+    def read(self, part: str) -> bool:
+        """Whether a part of the cluster was read whole, so that what is not in it is not there."""
+        return part in self.snapshot.read_at
+
+    def topic_edit(self, name: str) -> Edit | None:
+        """The staged creation, deletion or growth of a topic."""
+        found = self._slots.get(Slot(name, ""))
+        return found.edit if found else None
+
+    def creates(self, resource: ConfigResource) -> CreateTopic | None:
+        """The staged creation of the topic whose configs these are."""
+        edit = self.topic_edit(resource.name) if resource.type == TOPIC else None
+        return edit if isinstance(edit, CreateTopic) else None
+
+    def config_keys(self, topic: str) -> list[str]:
+        """The keys of a topic's configs that are staged."""
+        return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
+
+    def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+        """The key as it was described for the resource."""
+        configs = self.snapshot.configs.get(resource)
+        return configs.get(key) if configs is not None else None
+
+    def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+        """The key as it was described for the resource, else for another of its type: for its type and flags."""
+        return self.entry(resource, key) or self.inheritance.sample(resource.type, key)

@@ -28,9 +28,8 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, size_range
 from console.plan.compile import Step
-from console.plan.diff import DiffGroup, DiffLine
+from console.plan.diff import DiffGroup, DiffLine, EffectiveValue
 from console.plan.edits import Edit, Slot
-from console.plan.effective_values import EffectiveValue
 from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.retention import Deletion

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from console.plan.apply_report import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
 from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.risks import Risk
+from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.session.plan_facts import Reads, judge
 
 ACCEPT = "accept"

@@ -13,7 +13,6 @@ from console.model.changes import Outcome, Status, Target
 from console.model.codes import BROKER, BROKER_LOGGER
 from console.model.config import ConfigResource, ConfigSet
 from console.model.failure import Failure
-from console.plan.apply_report import ApplyOptions, ApplyReport, InFlight, StepResult
 from console.plan.compile import compile_plan
 from console.plan.conflicts import Conflict, changed_since, conflicts, left_over, rebase, rebased, surprises
 from console.plan.diff import DiffGroup, diff
@@ -21,7 +20,7 @@ from console.plan.plan import Plan, with_outcomes
 from console.plan.predict import default_partitions
 from console.plan.requests import Facts, Step
 from console.plan.risks import risks
-from console.plan.settle import record_check, settle
+from console.plan.settle import ApplyOptions, ApplyReport, InFlight, StepResult, record_check, settle
 from console.plan.staged import Staged
 from console.session.describe_again import describe_again, read_again
 from console.session.plan_facts import read_for_risks

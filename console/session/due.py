@@ -16,8 +16,8 @@ from console.journal.history import Change, Due, History
 from console.model.inheritance import Inheritance
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.apply_report import ApplyOptions, ApplyReport
-from console.plan.effective_values import after
+from console.plan.diff import after
+from console.plan.settle import ApplyOptions, ApplyReport
 from console.present import names
 from console.present.text import clean
 from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow

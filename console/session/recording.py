@@ -20,12 +20,11 @@ from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.apply_report import StepResult
 from console.plan.conflicts import Conflict
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, Slot, UpsertScram
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
-from console.plan.settle import record_check
+from console.plan.settle import StepResult, record_check
 from console.plan.staged import Staged
 
 if TYPE_CHECKING:

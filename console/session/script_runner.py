@@ -44,9 +44,9 @@ from console.terminal import complain, stderr
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.language.secret_values import SecretSlot
-    from console.plan.apply_report import ApplyReport
     from console.plan.edits import Slot
     from console.plan.retention import Deletion
+    from console.plan.settle import ApplyReport
 
 FLAGS = Flags("apply --yes", "apply --accept", "apply --force does")
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
@@ -248,7 +248,7 @@ class Runner:
         self.printer.note(shell_text(commands) or "# nothing is staged", {"runbook": data})
 
     async def _apply(self, statement: Apply) -> None:
-        from console.plan.apply_report import ApplyOptions
+        from console.plan.settle import ApplyOptions
         from console.session.apply_flow import NotApplied, apply_flow
         from console.session.terminal_front import TerminalFront
 

@@ -24,9 +24,9 @@ from console.plan.plan import EMPTY, Plan, StageReport
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.plan.apply_report import ApplyReport, InFlight
     from console.plan.conflicts import Conflict
     from console.plan.risks import Risk
+    from console.plan.settle import ApplyReport, InFlight
     from console.session.applying import Applied
     from console.session.plan_facts import RetentionReading, RiskReading
 
@@ -490,7 +490,7 @@ class Session:
 
         Never cancelled midway: what is on its way is waited for, nothing more is sent, and `Interrupted` says how it
         went. Cancelled again, it gives up: the outcome is unknown."""
-        from console.plan.apply_report import ApplyOptions, Interrupted
+        from console.plan.settle import ApplyOptions, Interrupted
         from console.session.applying import apply_plan
 
         options = ApplyOptions(valid_only, force, tuple(accepted), frozenset(risks), tuple(seen))

@@ -38,10 +38,9 @@ from console.tui.bar import TYPING, Bar
 from console.tui.frame import Frame
 from console.tui.key_order import KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
-from console.tui.navigator import Navigator
+from console.tui.navigator import Navigator, Place, pane
 from console.tui.panes.lake_view import OpenLake
 from console.tui.panes.view import View, bindings
-from console.tui.places import Place, pane
 from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage
 from console.tui.text_lines import TextLines
 from console.tui.workers import start

@@ -13,8 +13,8 @@ from textual.worker import Worker, WorkerError
 
 from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
 from console.model.changes import Status
-from console.plan.apply_report import ApplyOptions, ApplyReport
 from console.plan.compile import Facts, compile_plan
+from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.plan_rows import request_lines

@@ -1,14 +1,20 @@
-"""The command bar: commands, filters, secrets and the palette; their history, and where each entry goes."""
+"""The command bar: completion, colours and hints of the command language, and what Enter starts."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Operator, Punctuation, String, _TokenType
+
+from console.language.completion import Completer, completion_needs
+from console.language.lexer import CommandLexer
+from console.language.needs import Needs
+from console.language.verbs import Where
 from console.model.secret import Secret
 from console.tui.frame import signs
 from console.tui.keymap import Key
@@ -20,10 +26,65 @@ if TYPE_CHECKING:
     from console.language.errors import LanguageError
     from console.session.command_history import CommandHistory
     from console.tui.app import Console
-    from console.tui.bar_language import BarLanguage
     from console.tui.execute import Executor
     from widgets.command_bar import CommandBar
 
+
+# What the command bar knows of the language: completion, colours, and what has to be read for a completion.
+
+# What the lexer's tokens are to the command bar.
+
+_NAMES: tuple[tuple[_TokenType, str], ...] = (
+    (Name.Attribute, "key"),
+    (Name.Decorator, "operator"),
+    (Name, "name"),
+    (Keyword, "keyword"),
+    (Number, "number"),
+    (String, "value"),
+    (Literal, "value"),
+    (Operator, "operator"),
+    (Punctuation, "operator"),
+    (Comment, "comment"),
+    (Error, "wrong"),
+)
+
+
+def bar_name(token: _TokenType) -> str:
+    """The bar's name for a token's look, ``""`` for plain text."""
+    return next((name for kind, name in _NAMES if kind.__contains__(token)), "")
+
+
+# Help while somebody types: completion, colours, and reading what the completion lacks.
+
+
+class BarLanguage:
+    """Completes over the app's snapshot, with the names of our own contexts; keeps indexes between keys."""
+
+    def __init__(self, app: Console, contexts: Sequence[str]) -> None:
+        self._app = app
+        self._completer = Completer(Where.BAR, contexts)
+        self._lexer = CommandLexer()
+
+    def complete(self, text: str, cursor: int) -> list[Candidate]:
+        """Ways to go on at the cursor."""
+        selected = next(iter(self._app.view.targets()), None)
+        found = self._completer.complete(text, cursor, self._app.session.snapshot, selected)
+        return [Candidate(*completion) for completion in found]
+
+    def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Offsets and the bar's names for them, by the language's Pygments lexer."""
+        for start, token, piece in self._lexer.get_tokens_unprocessed(text):
+            name = bar_name(token)
+            if name:
+                yield start, start + len(piece), name
+
+    def lacks(self, text: str) -> Needs:
+        """What to read for a half-typed text, so that its keys, values and names can be completed."""
+        selected = next(iter(self._app.view.targets()), None)
+        return completion_needs(text, Where.BAR, self._app.session.snapshot, selected)
+
+
+# The command bar: commands, filters, secrets and the palette; their history, and where each entry goes.
 
 # The palette: every action of the view by its name, found by typing.
 
@@ -139,7 +200,6 @@ class Bar:
     @cached_property
     def _typing(self) -> BarLanguage:
         """Created when the first command is typed."""
-        from console.tui.bar_language import BarLanguage
 
         return BarLanguage(self._app, self._app.contexts.names())
 

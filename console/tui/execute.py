@@ -43,7 +43,7 @@ from console.present.failures import failure_text
 from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
-from console.tui.places import PANES, pane
+from console.tui.navigator import PANES, pane
 
 if TYPE_CHECKING:
     from console.tui.app import Console

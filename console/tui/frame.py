@@ -14,7 +14,7 @@ from console.present.header import Facts, State, Who, facts, header
 from console.present.text import Line
 from console.present.topics import clock
 from console.tui.keymap import Key, reason
-from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES
+from console.tui.navigator import SHORT_TITLES, SHORTEST_TITLES, TITLES
 from console.tui.text_lines import TextLines, wrap
 from themes import CONTEXTS
 from widgets.cells import cell_width

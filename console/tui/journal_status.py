@@ -14,7 +14,7 @@ from console.present.failures import failure_text, staged_text
 from console.present.text import clean
 from console.session.former_changes import NOTHING, FormerChanges, former_changes
 from console.tui import keymap
-from console.tui.places import PANES, Place
+from console.tui.navigator import PANES, Place
 from console.tui.workers import start
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.topics import clock
 from console.session.session import SessionEvent
-from console.tui.places import Place
+from console.tui.navigator import Place
 
 if TYPE_CHECKING:
     from console.session.session import Session

@@ -1,14 +1,53 @@
-"""A kio request in the form that aiokafka's connections take."""
+"""aiokafka's connection module without its consumer and producer, and a kio request in the form that it sends."""
 
 from __future__ import annotations
 
+import logging
+import sys
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from io import BytesIO
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from console.wire.frames import encode_header, encode_payload, split_response
 from console.wire.schemas import request_module, response_type
+
+# aiokafka's connection module, without the consumer and the producer that its package imports.
+
+
+def import_aiokafka_conn() -> Any:
+    """``aiokafka.conn``, at about half the cost of importing it plainly (25 ms of 50).
+
+    The package is registered with its own code not run yet; whoever asks it for a name of its own (a consumer) runs it.
+    aiokafka logs whole requests at DEBUG, passwords included, so its loggers are held at INFO.
+    """
+    if "aiokafka" not in sys.modules:
+        _register_unexecuted("aiokafka")
+    logger = logging.getLogger("aiokafka")
+    logger.setLevel(max(logger.level, logging.INFO))
+    logger.addHandler(logging.NullHandler())
+    return import_module("aiokafka.conn")
+
+
+def _register_unexecuted(name: str) -> None:
+    spec = find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    loader = spec.loader
+    package = module_from_spec(spec)
+
+    def execute(attribute: str) -> Any:
+        del vars(package)["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, attribute)
+
+    vars(package)["__getattr__"] = execute
+    sys.modules[name] = package
+
+
+# A kio request in the form that aiokafka's connections take.
 
 Build = Callable[[ModuleType], Any]
 """From kio's module of the version in hand to the request payload."""

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from console.wire.aiokafka_conn import import_aiokafka_conn
-from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
+from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse, import_aiokafka_conn
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body
 from console.wire.proposals.formats import HIGHEST, LOWEST

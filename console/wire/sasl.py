@@ -7,7 +7,7 @@ import binascii
 import hmac
 import re
 
-from console.wire.aiokafka_conn import import_aiokafka_conn
+from console.wire.aiokafka_request import import_aiokafka_conn
 
 # SCRAM.
 #

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from console.admin.key_stores import client_identity, trusted_certificates
 from console.admin.settings import Store, TlsSettings
+from console.admin.tls import client_identity, trusted_certificates
 from console.contexts.jaas import parse_jaas
 from console.contexts.properties import parse_properties
 from console.model.secret import Secret

@@ -19,7 +19,7 @@ from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
 from console.answers.results import Result, to_data
-from console.cli.stale_throttles import read_stale_throttles
+from console.cli.scheduled import read_stale_throttles
 from console.contexts.context import Context
 from console.journal.history import State
 from console.model.changes import AlterConfigs, AlterQuotas, ConfigOp, CreateTopics, NewTopic

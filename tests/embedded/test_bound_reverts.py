@@ -22,8 +22,8 @@ from console.model.changes import NewTopic, ScramUser
 from console.model.codes import ScramMechanism
 from console.model.config import topic_resource
 from console.model.secret import Secret
-from console.plan.apply_report import ApplyReport
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
+from console.plan.settle import ApplyReport
 from console.session.describe_again import read_again
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.session import Session

@@ -24,8 +24,8 @@ from console.embedded.tables import ABSENT, Change
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
-from console.plan.apply_report import ApplyReport
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
+from console.plan.settle import ApplyReport
 from console.session.describe_again import read_again
 from console.session.session import Session
 

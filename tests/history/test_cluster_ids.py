@@ -19,7 +19,7 @@ from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
 from console.history.cluster_ids import LONGEST, folder_of, id_problem
 from console.history.jobs.inputs import MetadataLog
-from console.history.jobs.plan_metadata_logs import folders_of, refuse_another
+from console.history.jobs.plan_inputs import folders_of, refuse_another
 from console.history.jobs.taken import UnreadableInput
 from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.schema import SNAPSHOT

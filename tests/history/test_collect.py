@@ -23,7 +23,7 @@ from console.embedded.faults import Delay, Fault
 from console.embedded.scenarios.seed import add_topic, allow, quota, scram_user
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.history.jobs.inputs import Journals
-from console.history.jobs.take_journals import take_journals
+from console.history.jobs.take import take_journals
 from console.history.store import Lake
 from console.history.store.write import writing
 from console.journal.lines import intent_line, note_line

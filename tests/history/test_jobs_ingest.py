@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from console.history.jobs import take_request_logs
+from console.history.jobs import take as take_request_logs
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
 from console.history.jobs.status import status

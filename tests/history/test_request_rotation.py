@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from console.history.jobs.inputs import Inputs, RequestLog
-from console.history.jobs.plan_request_logs import plan_request_logs
+from console.history.jobs.plan_inputs import plan_request_logs
 from console.history.jobs.taken import UnreadableInput
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
@@ -334,7 +334,7 @@ def test_a_file_of_two_brokers_is_refused(tmp_path: Path) -> None:
 def test_ingest_while_the_log_rotates(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_duckdb: bool
 ) -> None:
-    from console.history.jobs import take_request_logs
+    from console.history.jobs import take as take_request_logs
     from console.history.jobs.ingest import ingest
 
     lake = Lake.create(str(tmp_path / "lake"))

@@ -14,7 +14,7 @@ import pytest
 from kafka import KafkaProducer  # type: ignore[import-untyped]
 
 from console.history.jobs.inputs import RequestLog
-from console.history.jobs.plan_request_logs import plan_request_logs
+from console.history.jobs.plan_inputs import plan_request_logs
 from console.history.jobs.taken import UnreadableInput
 from console.history.requests.files import LogChangedError
 from console.history.requests.parts import parts_of, read_part

@@ -74,8 +74,7 @@ def test_a_folder_that_somebody_else_laid_there_is_not_used(tmp_path: Path) -> N
 
 def test_nothing_new_needs_no_spark(tmp_path: Path) -> None:
     from console.history.jobs.inputs import Inputs, RequestLog
-    from console.history.jobs.nothing_new import nothing_new
-    from console.history.jobs.plan_request_logs import plan_request_logs
+    from console.history.jobs.plan_inputs import nothing_new, plan_request_logs
 
     log = tmp_path / "request.log"
     log.write_bytes(log_of([produce(1)]))

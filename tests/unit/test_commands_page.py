@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-from console.cli.manual.language_page import reference
+from console.cli.manual.pages import reference
 from console.language.verbs import VERBS
 
 PAGE = Path(__file__).parents[2] / "docs" / "commands.md"
 
 
 def test_the_page_is_fresh():
-    assert PAGE.read_text(encoding="utf-8") == reference(), (
-        "run: python -m console.cli.manual.language_page > docs/commands.md"
-    )
+    assert PAGE.read_text(encoding="utf-8") == reference(), "run: python -m console.cli.manual.pages > docs/commands.md"
 
 
 def test_the_page_has_every_verb_with_its_usage():

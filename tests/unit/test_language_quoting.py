@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.nouns import noun
-from console.cli.stale_throttles import removal_command as leftover_command
+from console.cli.scheduled import removal_command as leftover_command
 from console.language.arguments import ACL_TYPES
 from console.language.grammar import parse
 from console.language.interpret import to_edits

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from console.cli.stale_throttles import removal_command, stale_throttles_table
+from console.cli.scheduled import removal_command, stale_throttles_table
 from console.language.grammar import parse
 from console.model.cluster import Broker, ClusterInfo, LogDir, Reassignment, ReplicaSize, ReplicaSizes
 from console.model.codes import DYNAMIC_BROKER_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG, DYNAMIC_TOPIC_CONFIG, ConfigType

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from console.cli.main import COMMANDS
 from console.cli.manual.completion import FILES, Kind, candidates, names
 from console.cli.manual.completion_scripts import SCRIPTS
-from console.cli.manual.man_page import commands, help_of, page
+from console.cli.manual.pages import commands, help_of, page
 from console.present.text import is_harmless
 from tests.support.loaded_modules import loaded_by
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_page_is_fresh() -> None:
     fresh = (ROOT / "docs" / "kac.1").read_text(encoding="utf-8") == page()
-    assert fresh, "run: python -m console.cli.manual.man_page > docs/kac.1"
+    assert fresh, "run: python -m console.cli.manual.pages > docs/kac.1"
 
 
 def test_the_page_has_every_command_with_every_option() -> None:

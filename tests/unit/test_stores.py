@@ -21,9 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.admin.errors import TlsFailed
-from console.admin.key_stores import JksError, JksPasswordError, read_jks, unprotect
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
-from console.admin.tls import ssl_context
+from console.admin.tls import JksError, JksPasswordError, read_jks, ssl_context, unprotect
 from console.model.secret import Secret
 from tests.support.certificates import Authority, Identity
 

@@ -18,7 +18,6 @@ from console.model.config import ConfigResource, ConfigSet, broker_resource, is_
 from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.apply_report import ApplyReport
 from console.plan.edits import (
     ConfigEdit,
     DeleteScram,
@@ -31,6 +30,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import Plan
+from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
 from console.session.session import Refused, Session

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from console.cli.kafka_configs.describe import Described
     from console.contexts import Context
     from console.model.changes import Outcome
-    from console.plan.apply_report import ApplyReport
+    from console.plan.settle import ApplyReport
     from console.session.script_runner import Closing
     from console.session.session import Client, Session
 
@@ -203,7 +203,7 @@ class ConfigsCommand:
     async def _apply(self, session: Session, request: ConfigsRequest) -> ApplyReport:
         """By the way of all changes. With --output kafka this stands in for kafka-configs, which warns of nothing and
         asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
-        from console.plan.apply_report import ApplyOptions
+        from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
         from console.session.terminal_front import TerminalFront, nothing_before
 

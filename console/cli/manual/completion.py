@@ -23,7 +23,7 @@ from argcomplete.completers import SuppressCompleter
 from argcomplete.finders import CompletionFinder
 from argcomplete.lexers import split_line
 
-from console.cli.manual.man_page import CommandHelp, OptionHelp, commands, help_of, top
+from console.cli.manual.pages import CommandHelp, OptionHelp, commands, help_of, top
 from console.present.text import is_harmless
 from console.terminal import drawn_on
 

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from console.history.jobs.record import Report, note_versions
+from console.history.jobs.submit import lake_at, moment, parser, submitted
 from console.history.schema import TABLES
 from console.history.store.write import writing
 
@@ -17,12 +19,9 @@ from ..store import Lake, LakeError, Manifest
 from ..store.partitions import time_partitions
 from ..store.sweep import KEEP
 from ..store.write import Write
-from .arguments import lake_at, moment, parser, submitted
 from .progress import Listener, Steps, silent
-from .report import Report
 from .steps import STEPS, Source, Step
 from .tables import read_table, write_partitions
-from .versions import note_versions
 
 JOB = "build"
 PARQUET, DELTA = "parquet", "delta"

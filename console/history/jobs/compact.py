@@ -6,15 +6,14 @@ import time
 
 from pyspark.sql import SparkSession
 
+from console.history.jobs.record import Report, note_versions
 from console.history.schema import TABLES
 from console.history.store.write import writing
 
 from ..store import Lake
 from ..store.sweep import KEEP
 from .progress import Listener, Steps, silent
-from .report import Report
 from .tables import read_table, write_partitions
-from .versions import note_versions
 
 JOB = "compact"
 FOLDERS = 4

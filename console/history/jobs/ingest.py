@@ -11,23 +11,20 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from console.history.jobs.plan_inputs import JOB, owned
+from console.history.jobs.record import Report, note_versions
+from console.history.jobs.submit import lake_at, parser, submitted
+from console.history.jobs.take import take_journals, take_metadata_logs, take_request_logs
+from console.history.jobs.taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.store.write import writing
 from console.model.numbers import decimal_number, option
 
 from ..requests.files import LogChangedError
 from ..store import Lake
 from ..store.sweep import KEEP
-from .arguments import lake_at, parser, submitted
 from .check_clocks import check_clocks
 from .inputs import Inputs, inputs_from_json
-from .nothing_new import JOB, owned
 from .progress import Listener, Steps, silent
-from .report import Report
-from .take_journals import take_journals
-from .take_metadata_logs import take_metadata_logs
-from .take_request_logs import take_request_logs
-from .taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
-from .versions import note_versions
 
 ATTEMPTS = 3
 

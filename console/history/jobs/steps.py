@@ -8,8 +8,9 @@ from importlib import import_module
 
 from pyspark.sql import DataFrame, SparkSession
 
+from console.history.jobs.taken import UnreadableInput
+
 from ..store import Lake
-from .taken import UnreadableInput
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from console.model.acl import CLUSTER_NAME, Acl, beyond_one
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
-from console.plan.draft import Draft
 from console.plan.edits import AclEdit, AddAcl, Edit, RemoveAcl
 from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
+from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
 
 
 def judge(edit: AclEdit, draft: Draft) -> Verdict:

@@ -8,9 +8,8 @@ from enum import Enum
 from functools import lru_cache
 
 from console.model.quota import CLIENT_ID, CLIENT_KEYS, IP, IP_KEYS, USER, QuotaEntity, part_order
-from console.plan.draft import Draft
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
+from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
 from console.plan.values import quota_problem, unknown_quota_key
 
 

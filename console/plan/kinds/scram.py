@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from console.model.cluster import ScramCredential
-from console.plan.draft import Draft
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
+from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384

@@ -10,10 +10,9 @@ from console.model.cluster import Topic
 from console.model.codes import ConfigType
 from console.model.config import ConfigEntry, topic_resource
 from console.model.secret import Secret
-from console.plan.draft import Draft
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.requests import RECORD_LIMIT
-from console.plan.staged import UNREAD, Dropped, Refused, Staged, Verdict
+from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
 from console.plan.values import parse_value
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")

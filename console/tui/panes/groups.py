@@ -14,8 +14,8 @@ from console.model.quota import QuotaEntity
 from console.present.groups import group_cells, group_line, lag_cells
 from console.present.text import Cell, Line
 from console.tui import keymap
+from console.tui.navigator import Place
 from console.tui.panes.view import TableView, bindings
-from console.tui.places import Place
 from console.tui.reading import Swept
 from widgets.columns import Column
 from widgets.row_table import RowTable

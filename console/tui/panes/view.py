@@ -15,7 +15,7 @@ from console.present.failures import unread
 from console.present.text import Cell, Line, clean
 from console.present.topics import clock
 from console.tui.keymap import keys_of
-from console.tui.places import SECTION_TITLES, SECTIONS, Place, words
+from console.tui.navigator import SECTION_TITLES, SECTIONS, Place, words
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width

@@ -1,4 +1,4 @@
-"""``kac leftovers``: finds replication throttles that no reassignment uses any more."""
+"""What runs from cron as well as by hand: ``kac due`` takes back what was set for a time, ``kac leftovers`` finds replication throttles that no reassignment uses."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import argparse
 from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
-from console.cli.opening import DONE, with_session
+from console.cli.opening import DONE, FAILED, with_session
 from console.language.needs import Needs
 from console.language.quoting import quote
 from console.language.unparse import subject_text
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
+from console.model.numbers import natural_number, option
 from console.model.snapshot import Snapshot
 from console.plan.edits import SubtractConfig
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
@@ -22,6 +23,55 @@ from console.terminal import put
 
 if TYPE_CHECKING:
     from console.session.session import Session
+
+
+# ``kac due``: what was set for a time, and taking back what is due; for cron too.
+
+
+def due_options(parser: argparse.ArgumentParser) -> None:
+    """The options of ``kac due``."""
+    parser.set_defaults(run=run_due)
+    parser.add_argument("--apply", action="store_true", help="take back everything that is due")
+    parser.add_argument("--accept", metavar="NAME,…", default="", help="with --apply: go on in spite of these warnings")
+    parser.add_argument(
+        "--forget", metavar="CHANGE", type=option(natural_number), help="what this change set for a time is to stay"
+    )
+    parser.add_argument("--output", choices=("text", "json"), default="text", help="form of the results")
+
+
+def run_due(options: argparse.Namespace) -> int:
+    """0 done, or nothing was due; 1 something could not be taken back; 2 no context."""
+    from datetime import UTC, datetime
+
+    from console.answers.history_results import ahead_lines
+    from console.answers.text import Printer
+    from console.session.due import due_table, forget, take_back
+    from console.session.journal_changes import read_open, settle_unfinished
+    from console.session.terminal_front import Terminal
+    from console.terminal import complain
+
+    tell = Printer(options.output)
+
+    async def work(session: Session) -> int:
+        await settle_unfinished(session, await read_open(session))
+        session.former_told = True
+        if options.forget is not None:
+            kept = await forget(session, options.forget)
+            complain(f"{kept} edits of change {options.forget} are to stay")
+            return DONE if kept else FAILED
+        if options.apply:
+            accept = [name for name in options.accept.split(",") if name]
+            return DONE if await take_back(session, tell, Terminal(), accept) else FAILED
+        past = await read_open(session)
+        for line in (*past.problems, *ahead_lines(past.changes.values(), datetime.now(UTC))):
+            complain(line)
+        tell(due_table(past.expiring(), datetime.now(UTC)))
+        return DONE
+
+    return with_session(options, "due", work)
+
+
+# ``kac leftovers``: finds replication throttles that no reassignment uses any more.
 
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,266 @@
+"""Which parts of metadata logs and request logs are new to the lake, and whether anything is; without Spark."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from glob import glob
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from console.history.cluster_ids import id_problem
+from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
+from console.history.jobs.record import Report
+from console.history.jobs.taken import UnreadableInput
+from console.history.journals import read_journals
+from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
+from console.history.requests import progress
+from console.history.requests.files import LogChangedError
+from console.history.requests.lines import line_times
+from console.history.requests.parts import BrokerLog
+from console.history.requests.progress import CutInPlaceError, Span
+from console.history.store import Lake
+from console.history.store.sweep import KEEP
+from console.history.store.write import Write, writing
+
+# What is new in metadata logs, and whose they are; without Spark.
+
+REMEMBERED = "kraft_log:"
+
+
+def plan_metadata_logs(write: Write, logs: Sequence[MetadataLog]) -> list[NewOfLog]:
+    """What is new in these logs; several folders of one cluster, as of its controllers, are one log. UnreadableInput: a
+    folder is no metadata log, or may be another cluster's; OSError."""
+    try:
+        refuse_another(write, logs)
+        return [NewOfLog(write, cluster_id, folders) for cluster_id, folders in folders_of(logs).items()]
+    except NoMetadataLogError as wrong:
+        raise UnreadableInput(str(wrong)) from wrong
+
+
+def folders_of(logs: Sequence[MetadataLog]) -> dict[str, list[str]]:
+    """The folders by cluster. NoMetadataLogError, OSError; UnreadableInput: a folder says for itself that it is of a
+    cluster that another folder has, too, as a controller that was cloned does."""
+    made: dict[str, list[MetadataLog]] = {}
+    for log in logs:
+        for cluster_id in dict.fromkeys(file.cluster_id for file in log_files([log.path], log.cluster_id)):
+            made.setdefault(cluster_id, []).append(log)
+    for cluster_id, folders in made.items():
+        if len({each.path for each in folders}) > 1 and any(each.cluster_id is None for each in folders):
+            paths = " and ".join(dict.fromkeys(each.path for each in folders))
+            raise UnreadableInput(
+                f"{paths} both say that they are of the cluster {cluster_id}, and one of them may be wrong. If they "
+                f"are controllers of one cluster, name it: --cluster-id {cluster_id}, or id: {cluster_id} in "
+                "sources.yaml. If not, one was formatted with the other's id: leave it out."
+            )
+    return {cluster_id: [each.path for each in folders] for cluster_id, folders in made.items()}
+
+
+def refuse_another(write: Write, logs: Sequence[MetadataLog]) -> None:
+    """Raises UnreadableInput where a folder says for itself that it is of a cluster, and that cluster's log was read
+    from other folders before; NoMetadataLogError, OSError."""
+    named = {log.cluster_id for log in logs}
+    for cluster_id, folders in folders_of(logs).items():
+        former = write.manifest.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("folders", folders)
+        if cluster_id not in named and not set(former) & set(folders):
+            raise UnreadableInput(
+                f"{' and '.join(folders)} says that it is of the cluster {cluster_id}, whose metadata log was read "
+                f"from {' and '.join(former)} before. If it is the same cluster, name it: --cluster-id {cluster_id}, "
+                f"or id: {cluster_id} in sources.yaml. If not, it was formatted with the other's id: leave it out."
+            )
+
+
+class NewOfLog:
+    """The log of one cluster, and what of it is new."""
+
+    def __init__(self, write: Write, cluster_id: str, folders: list[str]) -> None:
+        self.cluster_id = cluster_id
+        self.folders = folders
+        self.start = int(write.manifest.inputs.get(f"{REMEMBERED}{cluster_id}", {}).get("next_offset", 0))
+        self.plan: LogPlan = plan_log(folders, cluster_id=cluster_id, start_offset=self.start)
+        self.next_offset = self.plan.next_offset.get(cluster_id, self.start)
+
+
+def remembered(plans: Sequence[NewOfLog]) -> dict[str, dict[str, object]]:
+    """How far they are read once these plans are done, for `Write.remember`."""
+    return {
+        f"{REMEMBERED}{each.cluster_id}": {"next_offset": each.next_offset, "folders": each.folders} for each in plans
+    }
+
+
+# What is new in request logs, and whose it is; without Spark.
+
+REQUEST_LOG = "request_log"
+_REMEMBERED = "request_log:"
+REMEMBERED_DAYS = 30
+"""How long a file is remembered that is not there any more. One that comes back later would be counted again."""
+OVERLAP = timedelta(minutes=1)
+"""How long two files of one broker may be written to at the same time: around a rotation it is less than a second."""
+_BROKERS_ADDRESS = re.compile(rb'"connection":"([^"]{1,200}?:\d+)-')
+
+
+@dataclass(frozen=True)
+class PlannedLogs:
+    """What to read, what to remember once it is read, and how many files have nothing new."""
+
+    logs: tuple[BrokerLog, ...]
+    remember: Mapping[str, Any]
+    unchanged: int
+
+
+def plan_request_logs(inputs: Mapping[str, Any], logs: Sequence[RequestLog]) -> PlannedLogs:
+    """inputs: what the last run remembered. UnreadableInput: no file is found, a file is cut or of two brokers, a zone
+    is unknown. LogChangedError: a file was deleted just now; OSError."""
+    brokers: list[BrokerLog] = []
+    unchanged = 0
+    remember: dict[str, Any] = {}
+    owners: dict[str, str] = {}
+    for log in logs:
+        owner = f"{log.cluster_id}/{log.broker_id}"
+        key = f"{_REMEMBERED}{owner}"
+        known = {**inputs.get(key, {}), **remember.get(key, {})}
+        plan = _plan(log, known, owner)
+        for place, path in plan.places.items():
+            if owners.setdefault(place, owner) != owner:
+                raise UnreadableInput(
+                    f"{path} is given as the request log of {owners[place]} and of {owner} (cluster/broker): its "
+                    "requests would count twice. Name files of each broker that no other one has."
+                )
+        remember[key] = _still_known(plan, remember.get(key, {}))
+        unchanged += plan.unchanged
+        if plan.spans:
+            brokers.append(BrokerLog(log.cluster_id, log.broker_id, plan.spans, _zone(log), tuple(log.paths)))
+    _refuse_two_brokers(brokers)
+    return PlannedLogs(tuple(brokers), remember, unchanged)
+
+
+def _plan(log: RequestLog, known: progress.Progress, owner: str) -> progress.Plan:
+    try:
+        return progress.plan(_found(log), known, owner=owner)
+    except EOFError as wrong:
+        raise UnreadableInput(f"A packed request log is cut: {wrong}. Wait until it is whole.") from wrong
+    except CutInPlaceError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except FileNotFoundError as gone:
+        raise LogChangedError.of(str(gone.filename or gone), "is not there any more") from gone
+
+
+def _still_known(plan: progress.Plan, before: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What is remembered of files, less those that are long gone. before: of the same broker's other files, from this
+    run. seen: the last day they were there, since 1970."""
+    today = int(time.time()) // 86_400
+    dated = {
+        identity: {
+            **each,
+            "seen": today if identity in plan.there else before.get(identity, {}).get("seen", each.get("seen", today)),
+        }
+        for identity, each in plan.progress.items()
+    }
+    return {identity: each for identity, each in dated.items() if today - each["seen"] <= REMEMBERED_DAYS}
+
+
+def _refuse_two_brokers(brokers: Iterable[BrokerLog]) -> None:
+    """UnreadableInput: two files are given as one broker's, and were written by two. Their lines are of the same time,
+    and the addresses that clients were connected to have nothing in common."""
+    spans: dict[tuple[str, int], list[Span]] = {}
+    for broker in brokers:
+        spans.setdefault((broker.cluster_id, broker.broker_id), []).extend(broker.spans)
+    for (cluster_id, broker_id), files in spans.items():
+        shown = [(span, _times(span), _addresses(span)) for span in files]
+        for number, (one, times, addresses) in enumerate(shown):
+            for other, its_times, its_addresses in shown[number + 1 :]:
+                if (
+                    _overlap(times, its_times) > OVERLAP
+                    and addresses
+                    and its_addresses
+                    and not (addresses & its_addresses)
+                ):
+                    raise UnreadableInput(
+                        f"{one.path} and {other.path} are both given as the request log of broker {broker_id} of "
+                        f"{cluster_id}, but have lines of the same time from two brokers "
+                        f"({min(addresses)} and {min(its_addresses)}). Name each broker's own files."
+                    )
+
+
+def _times(span: Span) -> tuple[datetime, datetime] | None:
+    """Of the first and of the last line, as they show it."""
+    times = [*line_times(span.head), *line_times(span.tail)]
+    return (min(times), max(times)) if times else None
+
+
+def _overlap(one: tuple[datetime, datetime] | None, other: tuple[datetime, datetime] | None) -> timedelta:
+    if one is None or other is None:
+        return timedelta(0)
+    return min(one[1], other[1]) - max(one[0], other[0])
+
+
+def _addresses(span: Span) -> set[str]:
+    """The broker's own side of connections in some of the lines."""
+    return {each.decode("utf-8", "replace") for each in _BROKERS_ADDRESS.findall(span.head + span.tail)}
+
+
+def _found(log: RequestLog) -> list[str]:
+    """Files of this machine by pattern; a URI names one file."""
+    found = [path for pattern in log.paths for path in ([pattern] if "://" in pattern else glob(pattern))]  # noqa: PTH207 - absolute patterns, which Path.glob takes not
+    if not found:
+        raise UnreadableInput(f"No request log of broker {log.broker_id} is at {', '.join(log.paths)}.")
+    return sorted(set(found))
+
+
+def _zone(log: RequestLog) -> str:
+    try:
+        return ZoneInfo(log.time_zone).key
+    except (ZoneInfoNotFoundError, ValueError) as wrong:
+        raise UnreadableInput(f"{log.time_zone!r} is no time zone; they are called Europe/Berlin or UTC.") from wrong
+
+
+# Looks whether there is anything new to take in, before Spark is started for it; without Spark.
+
+JOB = "ingest"
+JOURNAL_REMEMBERED = "journal:"
+
+
+def nothing_new(lake: Lake, inputs: Inputs, *, keep: int = KEEP) -> Report | None:
+    """The report of a run that took in nothing, which it commits; None where there is something, or where something is
+    damaged: then nothing is written. UnreadableInput, LakeBusy, OSError."""
+    began = time.monotonic()
+    read = inputs.as_json()
+    with writing(lake, JOB, keep=keep, inputs=read) as write:
+        logs = plan_metadata_logs(write, inputs.metadata_logs)
+        if any(each.plan.splits or each.plan.troubles for each in logs):
+            return None
+        requests = plan_request_logs(write.manifest.inputs, owned(inputs))
+        if requests.logs:
+            return None
+        known = {
+            key.removeprefix(JOURNAL_REMEMBERED): value
+            for key, value in write.manifest.inputs.items()
+            if key.startswith(JOURNAL_REMEMBERED)
+        }
+        rows, bad, now = read_journals([each.path for each in inputs.journals], known)
+        if rows.num_rows or bad.num_rows:
+            return None
+        write.remember(remembered(logs))
+        write.remember(requests.remember)
+        write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
+        write.commit(inputs=read)
+    unchanged = len(logs) + requests.unchanged + sum(known.get(path) == value for path, value in now.items())
+    notes = (f"Took over the lock of a run that died: {write.taken_over}.",) if write.taken_over else ()
+    return Report(write.run_id, JOB, {}, 0, unchanged, time.monotonic() - began, notes)
+
+
+def owned(inputs: Inputs) -> list[RequestLog]:
+    """The request logs, each with its cluster: one that names none is of the cluster whose metadata log is read.
+    UnreadableInput: there is none, or more than one; an id can't be kept."""
+    for log in inputs.request_logs:
+        if log.cluster_id and (problem := id_problem(log.cluster_id)):
+            raise UnreadableInput(f"The request log of broker {log.broker_id}: {problem}.")
+    if all(log.cluster_id for log in inputs.request_logs):
+        return list(inputs.request_logs)
+    clusters = list(folders_of(inputs.metadata_logs))
+    if len(clusters) != 1:
+        raise UnreadableInput("A request log does not say whose it is: name its cluster's id, lines do not have it.")
+    return [replace(log, cluster_id=log.cluster_id or clusters[0]) for log in inputs.request_logs]

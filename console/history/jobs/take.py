@@ -1,0 +1,200 @@
+"""Takes in journals, metadata logs and request logs: each into its bronze tables, as a part of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from console.history.jobs.inputs import Journals, MetadataLog, RequestLog
+from console.history.jobs.plan_inputs import (
+    JOURNAL_REMEMBERED,
+    REQUEST_LOG,
+    NewOfLog,
+    plan_metadata_logs,
+    plan_request_logs,
+    remembered,
+)
+from console.history.jobs.tables import read_table, write_partitions
+from console.history.jobs.taken import Taken, UnreadableInput, quarantine, quarantine_arrow
+from console.history.journals import merge_journal, read_journals
+from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
+from console.history.requests.files import LogChangedError
+from console.history.requests.parts import BrokerLog
+from console.history.requests.zone import AmbiguousHourError
+from console.history.schema import ALTER_REQUEST, JOURNAL, KRAFT_RECORD, QUARANTINE, REQUEST_1S, Table, arrow_schema
+from console.history.spark_sources import SOURCE, KraftLog, KraftLogQuarantine, is_damaged, request_lines
+from console.history.store import parquet_files
+from console.history.store.write import Write
+from console.history.transforms.request_logs import alter_request, damaged_request, merge_request_1s, request_1s
+from console.model.numbers import json_text
+
+# Takes in kac's journals; without Spark.
+
+
+def take_journals(write: Write, journals: Sequence[Journals]) -> Taken:
+    """What is new in these journals. A change that is told of again, now with its end, replaces what was there."""
+    known = {
+        key.removeprefix(JOURNAL_REMEMBERED): value
+        for key, value in write.manifest.inputs.items()
+        if key.startswith(JOURNAL_REMEMBERED)
+    }
+    rows, bad, now = read_journals([each.path for each in journals], known)
+    for cluster_id in rows.column("cluster_id").unique().to_pylist():
+        _merge_lines(write, rows.filter(pc.equal(rows.column("cluster_id"), cluster_id)))
+    quarantined = quarantine_arrow(write, bad)
+    write.remember({f"{JOURNAL_REMEMBERED}{path}": value for path, value in now.items()})
+    unchanged = sum(known.get(path) == value for path, value in now.items())
+    return Taken("journal", "lines", rows.num_rows, quarantined, unchanged)
+
+
+def _merge_lines(write: Write, rows: pa.Table) -> None:
+    """rows: of one cluster, which is one partition."""
+    files = write.lake.filesystem
+    fitted = parquet_files.fitted(JOURNAL, rows, write.run_id)
+    ((partition, _),) = parquet_files.split(JOURNAL, fitted)
+    paths = write.lake.files(write.draft, JOURNAL, [partition])
+    merged = merge_journal(parquet_files.read(files, paths, JOURNAL), fitted)
+    write.replace(JOURNAL.name, write.put_arrow(JOURNAL.name, merged))
+
+
+# Takes in metadata logs: what came after the offset that was read to the last time.
+
+
+def take_metadata_logs(spark: SparkSession, write: Write, logs: Sequence[MetadataLog]) -> Taken:
+    """What is new in these logs; several folders of one cluster, as of its controllers, are one log.
+
+    UnreadableInput: a folder is no metadata log. OSError.
+    """
+    spark.dataSource.register(KraftLog)
+    spark.dataSource.register(KraftLogQuarantine)
+    key = write.lake.key()
+    plans = plan_metadata_logs(write, logs)
+    new = [each for each in plans if each.plan.splits]
+    bad = quarantine_arrow(write, _damaged(plans))
+    rows, unknown = _write(write, [_read(spark, each, SOURCE, key) for each in new]) if new else (0, 0)
+    if unknown:
+        bad += quarantine(spark, write, _united([_read(spark, each, f"{SOURCE}_quarantine", key) for each in new]))
+    write.remember(remembered(plans))
+    notes = tuple(
+        f"The metadata log of {cluster_id} ends within a transaction, from offset {offset} on: what follows is taken "
+        "in once that has ended."
+        for each in plans
+        for cluster_id, offset in each.plan.open_at.items()
+    )
+    return Taken(SOURCE, "records and batches", rows, bad, len(plans) - len(new), notes)
+
+
+def _read(spark: SparkSession, log: NewOfLog, source: str, key: bytes) -> DataFrame:
+    """Up to where the plan has seen it: what the broker writes meanwhile is for the next time."""
+    options = {
+        "paths": json_text(log.folders),
+        "cluster_id": log.cluster_id,
+        "start_offset": str(log.start),
+        "end_offset": str(log.next_offset),
+        "hmac_secret": key.hex(),
+    }
+    return spark.read.format(source).options(**options).load()
+
+
+def _damaged(plans: Sequence[NewOfLog]) -> pa.Table:
+    """Damaged batches; those of former runs are among them as long as the log has them."""
+    troubles = [{"source": SOURCE, **asdict(trouble)} for each in plans for trouble in each.plan.troubles]
+    schema = arrow_schema(QUARANTINE)
+    return pa.Table.from_pylist(troubles, schema=schema.remove(schema.get_field_index("run_id")))
+
+
+def _write(write: Write, read: list[DataFrame]) -> tuple[int, int]:
+    """Gives the rows written, and how many of them are of records that may be damaged."""
+    seen = Observation("records")
+    unknown = F.count_if(F.col("record_type").startswith("UNKNOWN")).alias("unknown")
+    rows = _united(read).observe(seen, F.count(F.lit(1)).alias("rows"), unknown)
+    for partition, folders in write_partitions(write, KRAFT_RECORD, rows).items():
+        for folder in folders:
+            write.append(KRAFT_RECORD.name, partition, folder)
+    counted = seen.get
+    return int(counted["rows"]), int(counted["unknown"])
+
+
+def _united(read: list[DataFrame]) -> DataFrame:
+    made = read[0]
+    for each in read[1:]:
+        made = made.unionByName(each)
+    return made
+
+
+# Takes in request logs: lines after those that were read before, whatever their files are called by now.
+#
+# Requests by the second add up, so lines that come late change the hours that they are of, and no other.
+
+
+def take_request_logs(spark: SparkSession, write: Write, logs: Sequence[RequestLog]) -> Taken:
+    """What is new in these logs. UnreadableInput: no file is found, a file is cut or of two brokers, a zone is unknown.
+    LogChangedError: a file was rotated away while it was read, and is not found; OSError."""
+    planned = plan_request_logs(write.manifest.inputs, logs)
+    write.remember(planned.remember)
+    if not planned.logs:
+        return Taken(REQUEST_LOG, "lines", unchanged=planned.unchanged)
+    seen = Observation("lines")
+    with _changes_told():
+        _merge_seconds(spark, write, _seconds(spark, planned.logs, seen))
+        counted = {name: count or 0 for name, count in seen.get.items()}
+        _append(write, ALTER_REQUEST, alter_request(request_lines(spark, planned.logs, alters_only=True)))
+        if counted["damaged"]:
+            quarantine(spark, write, damaged_request(request_lines(spark, planned.logs)))
+    bad = int(counted["damaged"])
+    return Taken(REQUEST_LOG, "lines", int(counted["lines"]) - bad, bad, planned.unchanged)
+
+
+@contextmanager
+def _changes_told() -> Iterator[None]:
+    """An executor's LogChangedError as itself, which Spark wraps in errors of its own; AmbiguousHourError as
+    UnreadableInput."""
+    try:
+        yield
+    except LogChangedError:
+        raise
+    except AmbiguousHourError as wrong:
+        raise UnreadableInput(f"{wrong}.") from wrong
+    except Exception as wrong:
+        changed = LogChangedError.within(str(wrong))
+        if changed is None:
+            raise
+        raise changed from wrong
+
+
+def _seconds(spark: SparkSession, brokers: Sequence[BrokerLog], seen: Observation) -> DataFrame:
+    """REQUEST_1S; seen: learns of `lines` and `damaged` when it is written."""
+    if executors_have_duckdb(spark):
+        counted = counted_seconds(spark, brokers)
+        return request_1s_of(counted.observe(seen, *(F.sum(name).alias(name) for name in ("lines", "damaged"))))
+    damaged = F.count_if(is_damaged()).alias("damaged")
+    return request_1s(request_lines(spark, brokers).observe(seen, F.count(F.lit(1)).alias("lines"), damaged))
+
+
+def _merge_seconds(spark: SparkSession, write: Write, rows: DataFrame) -> None:
+    """Adds to the hours that are there, and puts the others beside them."""
+    known = write.draft.table(REQUEST_1S).partitions
+    written = write_partitions(write, REQUEST_1S, rows)
+    both = [partition for partition in written if partition in known]
+    for partition, folders in written.items():
+        if partition not in known:
+            write.append(REQUEST_1S.name, partition, folders[0])
+    if not both:
+        return
+    old = read_table(spark, write.lake, write.draft, REQUEST_1S, both)
+    new = spark.read.schema(REQUEST_1S.ddl).parquet(*(written[partition][0] for partition in both))
+    write.replace(REQUEST_1S.name, write_partitions(write, REQUEST_1S, merge_request_1s(old, new)))
+    for partition in both:
+        write.lake.filesystem.remove(written[partition][0])
+
+
+def _append(write: Write, table: Table, rows: DataFrame) -> None:
+    for partition, folders in write_partitions(write, table, rows).items():
+        for folder in folders:
+            write.append(table.name, partition, folder)
