@@ -58,9 +58,9 @@ check: dev-venv  ## format, lint, types, and who may import whom
 	$(BIN)/lint-imports
 
 docs: dev-venv  ## the pages made from the registry of verbs, the keymap, the parsers and the tables
-	$(BIN)/python -m console.cli.manual.pages > docs/commands.md
+	$(BIN)/python -m console.cli.manual.pages commands > docs/commands.md
 	$(BIN)/python -m console.tui.key_help > docs/keys.md
-	$(BIN)/python -m console.cli.manual.pages > docs/kac.1
+	$(BIN)/python -m console.cli.manual.pages man > docs/kac.1
 	$(BIN)/python -m console.history.schema_page > docs/lake-tables.md
 
 pictures: dev-venv  ## the pictures in screenshots/, from the running console

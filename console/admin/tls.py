@@ -1,4 +1,6 @@
-"""TLS of a client: trust stores and key stores (JKS, PKCS12, PEM) read as PEM, and an SSL context of at least TLS 1.2 that checks the broker's certificate and host name."""
+"""TLS of a client: trust stores and key stores (JKS, PKCS12, PEM) read as PEM, and an SSL context of at least TLS
+1.2 that checks the broker's certificate and host name.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,6 @@ from console.admin.errors import TlsFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
 from console.model.failure import Failure
 from console.model.secret import Secret
-
-# Trust stores and key stores of all three kinds, JKS, PKCS12 and PEM, read as PEM.
 
 # PEM, read as leniently as Kafka's DefaultSslEngineFactory does: blanks are ignored.
 

@@ -1,4 +1,6 @@
-"""A noun's command: its actions and options as a parser, their meaning as statements, which are answered, or staged, checked and applied in one go."""
+"""A noun's command: its actions and options as a parser, their meaning as statements, which are answered, or
+staged, checked and applied in one go.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from console.plan.settle import ApplyReport
     from console.session.script_runner import Closing
 
-
-# A noun's command: its actions and options as a parser, and their meaning as statements of the command language.
 
 Statements = tuple[str, ...]
 

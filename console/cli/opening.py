@@ -1,4 +1,6 @@
-"""From options to a context, a client and a session, with which every command that talks to a cluster begins; and ``kac contexts``, which lists the contexts found."""
+"""From options to a context, a client and a session, with which every command that talks to a cluster begins; and
+``kac contexts``, which lists the contexts found.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.session.session import Session
 
-
-# From options to a context, a client and a session: what every command that talks to a cluster begins with.
 
 __all__ = ["DONE", "FAILED", "USAGE", "client_of", "complain", "context_of", "open_log_file"]
 
@@ -98,9 +98,6 @@ def with_session(options: argparse.Namespace, door: str, work: Callable[[Session
         return FAILED
     finally:
         client.close()
-
-
-# ``kac contexts``: prints the contexts found on this machine, where each is configured, and what is wrong with it.
 
 
 def contexts_options(parser: argparse.ArgumentParser) -> None:

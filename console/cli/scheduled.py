@@ -1,4 +1,6 @@
-"""What runs from cron as well as by hand: ``kac due`` takes back what was set for a time, ``kac leftovers`` finds replication throttles that no reassignment uses."""
+"""What runs from cron as well as by hand: ``kac due`` takes back what was set for a time, ``kac leftovers`` finds
+replication throttles that no reassignment uses.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +71,6 @@ def run_due(options: argparse.Namespace) -> int:
         return DONE
 
     return with_session(options, "due", work)
-
-
-# ``kac leftovers``: finds replication throttles that no reassignment uses any more.
 
 
 def leftovers_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""What an apply is asked to do and what it did, and what becomes of edits once their requests are answered, or no answer comes."""
+"""What an apply is asked to do and what it did, and what becomes of edits once their requests are answered, or no
+answer comes.
+"""
 
 from __future__ import annotations
 

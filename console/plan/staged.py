@@ -1,4 +1,6 @@
-"""Staged edits: an edit with what was read in its place, the draft of a plan while edits are put into it, and what else may become of an edit."""
+"""Staged edits: an edit with what was read in its place, the draft of a plan while edits are put into it, and what
+else may become of an edit.
+"""
 
 from __future__ import annotations
 

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from widgets.command_bar import CommandBar
 
 
-# What the command bar knows of the language: completion, colours, and what has to be read for a completion.
-
 # What the lexer's tokens are to the command bar.
 
 _NAMES: tuple[tuple[_TokenType, str], ...] = (
@@ -73,10 +71,10 @@ class BarLanguage:
 
     def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Offsets and the bar's names for them, by the language's Pygments lexer."""
-        for start, token, piece in self._lexer.get_tokens_unprocessed(text):
+        for offset, token, piece in self._lexer.get_tokens_unprocessed(text):
             name = bar_name(token)
             if name:
-                yield start, start + len(piece), name
+                yield offset, offset + len(piece), name
 
     def lacks(self, text: str) -> Needs:
         """What to read for a half-typed text, so that its keys, values and names can be completed."""
@@ -106,8 +104,6 @@ def palette_choice(keys: Sequence[Key], text: str, reason: Callable[[Key], str])
     first = next(iter(palette_candidates(keys, text, reason)), None)
     return None if first is None else next(key for key in keys if key.label == first.text)
 
-
-# The command bar of the console: commands and filters, their history, and where both go.
 
 COMMAND, FILTER, SECRET, PALETTE = "command", "filter", "secret", "palette"
 """The names of the line's modes."""

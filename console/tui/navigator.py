@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from console.tui.panes.view import View
 
 
-# Where the operator is: a view, what it is about, and the places visited before. Pure.
-
 # Where the operator is, where they came from, and how that is written.
 
 PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")

@@ -1,8 +1,12 @@
-"""The pages made from the parsers and the registry of verbs: the man page, and docs/commands.md."""
+"""The pages made from the parsers and the registry of verbs.
+
+``python -m console.cli.manual.pages commands > docs/commands.md``, and ``… man > docs/kac.1``.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +17,7 @@ from console.model.quota import CLIENT_KEYS, IP_KEYS
 from console.present.columns import COLUMNS
 from console.terminal import put
 
-# Writes docs/commands.md from the registry of verbs: ``python -m console.cli.manual.pages``.
+# docs/commands.md.
 
 _INTRODUCTION = """\
 # Commands
@@ -95,11 +99,7 @@ def _codes(words: tuple[str, ...]) -> str:
     return ", ".join(f"`{word}`" for word in words)
 
 
-if __name__ == "__main__":
-    put(reference())
-
-
-# The man page, from the commands' parsers: ``python -m console.cli.manual.pages > docs/kac.1``.
+# The man page.
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +173,6 @@ def _plain(action: argparse.Action) -> str:
     text = action.help or ""
     return text.replace("%(default)s", str(action.default)).replace("%%", "%")
 
-
-# The man page, from the commands' parsers: ``python -m console.cli.manual.pages > docs/kac.1``.
 
 _FILES = (
     ("~/.config/kac/config.toml", "contexts: which clusters there are; kac contexts lists them"),
@@ -263,4 +261,4 @@ def _text(text: str) -> str:
 
 
 if __name__ == "__main__":
-    put(page())
+    put({"commands": reference, "man": page}[sys.argv[1]]())

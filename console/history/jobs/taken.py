@@ -1,4 +1,6 @@
-"""What was taken from inputs: counts, whether too much was unreadable, and the table `quarantine`, which keeps each unreadable thing once."""
+"""What was taken from inputs: counts, whether too much was unreadable, and the table `quarantine`, which keeps
+each unreadable thing once.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,6 @@ from console.history.jobs.tables import read_table, write_partitions
 from console.history.schema import QUARANTINE
 from console.history.store import LakeError, parquet_files
 from console.history.store.write import Write
-
-# What was taken from inputs, and whether too much of it could not be read.
 
 MAX_BAD_RATIO = 0.01
 """How much of an input may be unreadable where nobody says."""
