@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec import Struct
 from textual import events
 from textual.message import Message
 
@@ -21,8 +21,7 @@ MORE_SIGN = 2
 """Cells kept free at the right edge for the sign that there are more columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One column of a table.
 
     `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of what is left over.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from console.admin.connections import BREADTH, Connections
 from console.admin.errors import (
@@ -36,8 +37,7 @@ _LOOK_FIRST = "It may have been applied: look before repeating it."
 Build = Callable[[ModuleType], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Nodes:
+class Nodes(Struct, frozen=True):
     """What Metadata told of the brokers: id -> (host, port), and the controller's id (-1: none)."""
 
     brokers: Mapping[int, tuple[str, int]]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from console.model.secret import Secret
 
@@ -24,8 +25,7 @@ CONNECT_TIMEOUT = 10.0
 """Seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Store:
+class Store(Struct, frozen=True):
     """A key or trust store: ``PEM``, ``JKS`` or ``PKCS12``, at a path or given inline (PEM only)."""
 
     kind: str
@@ -34,8 +34,7 @@ class Store:
     password: Secret | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
+class TlsSettings(Struct, frozen=True):
     """TLS. trust None: the system's authorities. verify_host False only where the file says so
     (``ssl.endpoint.identification.algorithm=``), verify_chain False only where another tool's file does (``insecure``):
     then any certificate is taken. key_store: certificate chain and private key for mTLS; key_file: the private key
@@ -49,8 +48,7 @@ class TlsSettings:
     verify_chain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SaslSettings:
+class SaslSettings(Struct, frozen=True):
     """SASL. mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI. options: what the mechanism needs
     beyond a user and a password, not secret.
 
@@ -67,8 +65,7 @@ class SaslSettings:
     endpoint_tls: TlsSettings | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionSettings:
+class ConnectionSettings(Struct, frozen=True):
     """Everything that a client needs to connect. Times in seconds; request_timeout is for a call with its retries.
     read_only: the link refuses to send what changes the cluster."""
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from console.admin.errors import TlsFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
 from console.model.failure import Failure
@@ -103,8 +105,7 @@ class JksKey:
     chain: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JksStore:
+class JksStore(Struct, frozen=True):
     """What a store holds, in its order: trusted certificates (DER) and keys."""
 
     trusted: tuple[bytes, ...]

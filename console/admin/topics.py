@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
 from uuid import UUID
+
+from msgspec import Struct
 
 from console.admin.delivery import Answer, DescribeAgain, deliver, refuse_duplicates
 from console.admin.errors import (
@@ -128,8 +130,7 @@ def reassignments(response: Any) -> tuple[Reassignment, ...]:
     return tuple(sorted(found, key=lambda move: (move.topic, move.partition)))
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderWait:
+class LeaderWait(Struct, frozen=True):
     """How a wait for leaders ended. missing: topic -> how many of its partitions have no leader yet."""
 
     ready: frozenset[str]

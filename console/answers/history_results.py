@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+
+from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_reasons, conflict_row, side_data, with_source
 from console.answers.results import Column, Data, Row, Table

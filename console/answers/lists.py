@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from console.answers.quotas import entity_table, scram_table, sorted_entities
 from console.answers.results import Column, Data, Row, Table

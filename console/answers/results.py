@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from console.model.snapshot import ReadFailure
@@ -27,8 +28,7 @@ class Row(NamedTuple):
     data: Mapping[str, Data]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows under columns. name: what they are called in JSON; empty: said where there are none; notes: said below;
     problems: what could not be read."""
 
@@ -41,8 +41,7 @@ class Table:
     problems: tuple[ReadFailure, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
+class Detail(Struct, frozen=True):
     """One entity or one key: a title, lines of text, then tables and details of its own.
 
     data: its own JSON fields. parts: by their names in JSON; a tuple of details is a list there.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import gc
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from console.cli.opening import DONE, FAILED, USAGE, with_session
 from console.safe_files import PRIVATE

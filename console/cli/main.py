@@ -6,18 +6,16 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 USAGE = 2
 FAILED = 1
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """A command of `kac`.
 
     module, function: imported and called when the command is given. The function adds the command's options to the

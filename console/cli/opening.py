@@ -30,7 +30,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 
 def context_of(options: argparse.Namespace) -> Context | None:
     """The context that flags, environment and files name; None after saying why there is none."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from console.contexts import ContextError, load, resolve
 
@@ -56,7 +56,7 @@ def context_of(options: argparse.Namespace) -> Context | None:
 
 def client_of(context: Context) -> AdminClient:
     """A client of the context's cluster, started on its own thread; the caller closes it."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from console.admin.client import AdminClient
 

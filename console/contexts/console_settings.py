@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 PANES = ("brokers", "topics", "configs", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
 THEMES = ("dark", "light", "ansi")
@@ -13,16 +14,14 @@ SHORTEST_REFRESH = 1.0
 LONGEST_REFRESH = 3600.0
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRemap:
+class KeyRemap(Struct, frozen=True):
     """Keys for one action, as Textual names them (``ctrl+r``); place is where they were set, for complaints."""
 
     keys: tuple[str, ...]
     place: str
 
 
-@dataclass(frozen=True, slots=True)
-class ConsoleSettings:
+class ConsoleSettings(Struct, frozen=True):
     """start_pane: one of PANES. theme: one of THEMES, None: chosen by the terminal. refresh: seconds between looks,
     0: only when asked. keys: action -> its keys instead of the built-in ones; whether the action exists is not checked
     here. editing_mode: of the command bar and the shell."""

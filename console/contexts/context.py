@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from console.admin.settings import ConnectionSettings
 from widgets.cells import clean
@@ -60,8 +61,7 @@ class Place(NamedTuple):
         return f"{self.file}:{self.line}" if self.line else str(self.file)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """A usable context.
 
     origin: where it was found, for people. tool: ``kac``, ``command line``, or the tool whose file it stands in.
@@ -93,8 +93,7 @@ class Context:
         return "ANONYMOUS"
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenContext:
+class BrokenContext(Struct, frozen=True):
     """A context that is named somewhere but can't be used; `problem` is one line that says why and what to do."""
 
     name: str
@@ -103,8 +102,7 @@ class BrokenContext:
     tool: str = OWN
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """What one file gave, in its order. current: the name of the context that it says is the current one."""
 
     items: tuple[Context | BrokenContext, ...] = ()

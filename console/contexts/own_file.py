@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from console.contexts.client_files import read_entries, read_file
 from console.contexts.console_settings import ConsoleSettings, read_settings, unknown_key
@@ -93,8 +94,7 @@ _TOP = ("current_context", "contexts", "settings")
 _OWN_KEYS = ("properties", "color", "read_only", "confirm", "cluster_id", "lake")
 
 
-@dataclass(frozen=True, slots=True)
-class OwnFile:
+class OwnFile(Struct, frozen=True):
     """What our own file holds; where there is none, nothing."""
 
     found: Found = field(default_factory=Found)

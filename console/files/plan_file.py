@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.journal.codes import edit_json, edit_of, was_json, was_of
@@ -24,8 +24,7 @@ VERSION = 1
 _BY_HAND = "take that edit out of the file and set it by hand, as KEY=?"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanFile:
+class PlanFile(Struct, frozen=True):
     """What a plan file holds. made: when, UTC."""
 
     cluster_id: str

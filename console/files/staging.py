@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from console.files.reading import Read
 from console.files.wanted import HIDDEN, Value, Wanted, WantedTopic, wanted_of
@@ -59,8 +60,7 @@ class Obstacle(NamedTuple):
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdits:
+class FileEdits(Struct, frozen=True):
     """edits: what to stage. obstacles: what stands in the way."""
 
     edits: tuple[Edit, ...]
@@ -165,8 +165,7 @@ def _goes(name: str, prune: Prune) -> bool:
 # Files staged in a session: the edits that they ask for, and what of them can't be.
 
 
-@dataclass(frozen=True, slots=True)
-class Staging:
+class Staging(Struct, frozen=True):
     """report: what was staged. problems: what can't be, each with its place; secrets: those among the wanted that are
     not set and that no file holds, likewise; unread: parts of the cluster that could not be read, a line each."""
 

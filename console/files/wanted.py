@@ -6,9 +6,10 @@ Inherited values are no part of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
+
+from msgspec import Struct, field
 
 from console.model.acl import Acl
 from console.model.codes import BROKER, CLIENT_METRICS, GROUP
@@ -31,8 +32,7 @@ HIDDEN: Final = Hidden.HIDDEN
 Value = str | Hidden
 
 
-@dataclass(frozen=True, slots=True)
-class WantedTopic:
+class WantedTopic(Struct, frozen=True):
     """A topic. partitions, replication: None where the file leaves them open. configs: None where it says nothing of
     them; else all of the topic's overrides."""
 
@@ -41,8 +41,7 @@ class WantedTopic:
     configs: Mapping[str, Value] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """A wanted state. configs: brokers, groups and client metrics, with all overrides of each that is listed; quotas:
     all limits of each entity that is listed."""
 

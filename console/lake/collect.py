@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import structs
+
 from console.history.cluster_ids import id_problem
 from console.lake.last_state import LastStates, Owner, changed_rows
 from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, snapshot_table
@@ -200,7 +202,7 @@ async def poll_context(
     from console.admin.errors import AdminError
     from console.session.session import Refused, Session
 
-    client = AdminClient(replace(context.settings, read_only=True))
+    client = AdminClient(structs.replace(context.settings, read_only=True))
     client.start()
     begun = time.monotonic()
     try:

@@ -13,9 +13,11 @@ Keywords are unquoted. A statement is one function, here or in `change_grammar`;
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from console.language import change_grammar
 from console.language.arguments import assign, entity, key_of, list_filter, named
@@ -54,8 +56,7 @@ from console.plan.amounts import parse_duration
 from console.plan.risks import NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class StatementReading:
+class StatementReading(Struct, frozen=True):
     """One statement of a script: what it means, or why it means nothing.
 
     expected: what could have stood at the word of an index; the index after the last word is the end.
@@ -69,8 +70,7 @@ class StatementReading:
     expected: tuple[tuple[int, Expected], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A whole script, right or wrong. marks: what each stretch is, in order; unmarked is white space, or not read."""
 
     text: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
 from typing import Any
+
+from msgspec import Struct
 
 from console.language.statements import (
     Access,
@@ -27,8 +28,7 @@ from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import CLIENT_ID, IP, USER, QuotaEntity, QuotaFilter, filter_for_entity, filter_for_name
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(Struct, frozen=True):
     """Parts of a snapshot.
 
     parts: whole parts, by the names of `Snapshot.read_at`. topics: by name, where not all of them. resources: whose
@@ -51,7 +51,7 @@ class Needs:
     documentation: bool = False
 
     def __or__(self, other: Needs) -> Needs:
-        return Needs(*(getattr(self, field.name) | getattr(other, field.name) for field in fields(Needs)))
+        return Needs(*(getattr(self, name) | getattr(other, name) for name in Needs.__struct_fields__))
 
 
 NOTHING = Needs()
@@ -92,7 +92,7 @@ def needs_of_script(statements: Iterable[Statement]) -> Needs:
         default = getattr(NOTHING, name)
         return any(values) if isinstance(default, bool) else default.union(*values)
 
-    return Needs(*(together(field.name) for field in fields(Needs)))
+    return Needs(*map(together, Needs.__struct_fields__))
 
 
 def _parts(*parts: str) -> Needs:

@@ -6,9 +6,10 @@ completion are one grammar.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple, NoReturn
+
+from msgspec import Struct
 
 from console.language.errors import ParseError, did_you_mean
 from console.language.sensitive import looks_sensitive
@@ -78,8 +79,7 @@ class What(Enum):
     VERB_NAME = "verb name"
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(Struct, frozen=True):
     """What can stand at a place. label: as the help writes it; words: the fixed ones; subject: whose keys;
     detail: the kind of a list, the type of an ACL's resource."""
 

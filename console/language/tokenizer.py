@@ -12,6 +12,8 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from console.language.quoting import ESCAPES
 
 _CODE_POINT = re.compile(r"u\{([0-9A-Fa-f]{1,6})\}")
@@ -38,8 +40,7 @@ class Piece(NamedTuple):
     quote: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """Adjacent pieces. A word of no pieces is the empty value of ``k=``."""
 
     pieces: tuple[Piece, ...]
@@ -98,8 +99,7 @@ class Flaw(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class RawStatement:
+class RawStatement(Struct, frozen=True):
     """The words of one statement. end: where it ends (its separator, or the end of the text)."""
 
     words: tuple[Word, ...]
@@ -107,8 +107,7 @@ class RawStatement:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """A script in words. statements holds empty ones too (between two separators); flaws are in order."""
 
     text: str

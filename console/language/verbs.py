@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Flag
 from functools import cache
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from console.present.text import Line
 
@@ -59,8 +60,7 @@ ENTITY_USAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """A verb. summary: one line without a full stop; about: what else to know, in plain sentences."""
 
     name: str

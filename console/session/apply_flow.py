@@ -11,9 +11,10 @@ import asyncio
 import signal
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
@@ -27,8 +28,7 @@ ACCEPT = "accept"
 """What is typed to go on in spite of warnings."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(Struct, frozen=True):
     """How a front end's own flags are written, for what it says where nobody can be asked.
 
     yes: does not ask. accept: takes names of warnings. force: what to do to go over what another client changed.
@@ -41,8 +41,7 @@ class Flags:
     confirm: str = "use a context without confirm for scripts"
 
 
-@dataclass(frozen=True, slots=True)
-class Asks:
+class Asks(Struct, frozen=True):
     """Which questions an apply asks.
 
     plan: whether the plan is to be sent at all. name: the context's name, where the context wants it typed. topics: the
@@ -60,16 +59,14 @@ class Asks:
     signals: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """What has to be typed: `text`, which is `what` (``the context's name``)."""
 
     what: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What is about to be sent.
 
     effects: who else is changed. risks: warnings to accept. yes: whether a plain yes is asked for. typed: what has to

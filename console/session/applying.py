@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from console.model.changes import Outcome, Status, Target
 from console.model.codes import BROKER, BROKER_LOGGER
 from console.model.config import ConfigResource, ConfigSet
@@ -187,8 +189,7 @@ class Delivery:
 # Check and apply a plan: the one way by which anything changes a cluster.
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
+class Applied(Struct, frozen=True):
     """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC."""
 
     groups: tuple[DiffGroup, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model import snapshot as refresh
@@ -40,8 +40,7 @@ SINGLY = 50
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """What edits touch, each in the order in which it first comes. homes: the other topics that have to be there."""
 
     resources: tuple[ConfigResource, ...]

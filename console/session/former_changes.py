@@ -6,9 +6,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from console.log_file import state_directory
 from console.model.changes import Status
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class FormerChanges:
+class FormerChanges(Struct, frozen=True):
     """lines: what to tell, a line each. expiring: what is to be taken back, now or later. past: the changes that are
     open, None if there are none."""
 

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from console.journal.file import Contents, JournalFile
 from console.journal.history import Change, Due, History, State, history, latest_changes
@@ -97,8 +97,7 @@ async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
         raise Refused(error.failure) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """A change that had edits of unknown outcome, as it stands now, and for each such edit, by its place, what a look
     at the cluster says: APPLIED if the cluster has what the edit wants, else UNKNOWN."""
 
@@ -251,8 +250,7 @@ class Back(NamedTuple):
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class RevertReport:
+class RevertReport(Struct, frozen=True):
     """What became of a revert: the staging, what it could not take back or not whole, and what another client changed
     since, which an apply is going to stop at."""
 

@@ -6,9 +6,10 @@ The lake tells of the past: what the cluster has now is read first, and every di
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from console.history import entities
 from console.history.reader.rows import Change, Drifted, Usage
@@ -202,8 +203,7 @@ UNKNOWN = Unknown.UNKNOWN
 Value = str | None | Unknown
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """An edit, or why there is none, and what the lake says is there now: None for nothing of its own. note: what else
     whoever stages it has to know. effective: it is about what counts, of its own or not: the lake's value is that, and
     what would be inherited anyway is not set but inherited."""
@@ -214,8 +214,7 @@ class Wish:
     effective: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wished:
+class Wished(Struct, frozen=True):
     """What was staged, None for nothing; notes: what can't be, and where the cluster is not as the lake says."""
 
     report: StageReport | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from console.contexts.context import Context
 from console.model.cluster import LogDir
@@ -33,8 +34,7 @@ RISKS_GOOD_FOR = 30.0
 """Seconds after which it is read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RiskReading:
+class RiskReading(Struct, frozen=True):
     """What was read for a plan. at: by the monotonic clock."""
 
     staged: tuple[Staged, ...]
@@ -178,8 +178,7 @@ RETENTION_GOOD_FOR = 30.0
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionReading:
+class RetentionReading(Struct, frozen=True):
     """What was found of each cut, for these edits. at: by the monotonic clock."""
 
     staged: tuple[Staged, ...]

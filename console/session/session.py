@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model import snapshot as refresh
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from console.session.plan_facts import RetentionReading, RiskReading
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotChanged:
+class SnapshotChanged(Struct, frozen=True):
     """The session knows more, or something else, than before. parts: which ("topics", "configs", …)."""
 
     parts: frozenset[str]
@@ -40,16 +39,14 @@ class SnapshotChanged:
     new: Snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class PlanChanged:
+class PlanChanged(Struct, frozen=True):
     """Edits were staged, taken back, checked or settled."""
 
     old: Plan
     new: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Long work goes on: `done` of `total` (0 where it is not known) of what `what` says."""
 
     what: str

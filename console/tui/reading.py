@@ -9,10 +9,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.message import Message
 
 from console.log_file import INTERNAL
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 # Whether the cluster answers: what the header, the message line and the panes say about it. Pure.
 
 
-@dataclass(frozen=True, slots=True)
-class Contact:
+class Contact(Struct, frozen=True):
     """How the last looks at the cluster went.
 
     answered_at: UTC of the last answer, None before the first. lost: why no broker answers, None while one does. final:

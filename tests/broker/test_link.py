@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.client import AdminClient
 from console.admin.errors import (

@@ -11,11 +11,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.cluster import describe_cluster
 from console.admin.errors import AdminError, AuthenticationFailed, TlsFailed

@@ -5,6 +5,7 @@ from dataclasses import fields, is_dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from console.language.arguments import COMPARISONS
 from console.language.change_grammar import OPERATIONS
@@ -196,6 +197,9 @@ def spans(value):
     elif is_dataclass(value):
         for field in fields(value):
             yield from spans(getattr(value, field.name))
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from spans(getattr(value, name))
     elif isinstance(value, tuple):
         for item in value:
             yield from spans(item)

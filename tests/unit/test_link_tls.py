@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from console.admin.connect_errors import connect_error
 from console.admin.errors import TlsFailed

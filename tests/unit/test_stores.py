@@ -6,7 +6,6 @@ import hashlib
 import os
 import ssl
 import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from console.admin.errors import TlsFailed
 from console.admin.settings import ConnectionSettings, Store, TlsSettings
