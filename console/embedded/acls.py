@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 from uuid import UUID
 
 from console.embedded.tables import PastTable, Source, Table, frozen
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-
-if TYPE_CHECKING:
-    from console.embedded.state import View
-
 
 # ACLs, found by whom they are for and by what they are on: nobody looks through 100,000.
 
@@ -228,6 +224,20 @@ _PRINCIPALS = 1000
 """How many principals' ACLs are kept at hand."""
 
 
+class AclView(Protocol):
+    """What the authorizer needs of a broker's view: its ACLs, and the end of the log that it has applied."""
+
+    @property
+    def acls(self) -> Mapping[Acl, UUID]:
+        """ACLs with their ids."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """The end of the log."""
+        ...
+
+
 class StandardAuthorizer:
     """Looks at the ACLs. super_users: principals that may do everything; open_by_default: what nobody has an ACL for
     is open to all (allow.everyone.if.no.acl.found)."""
@@ -238,7 +248,7 @@ class StandardAuthorizer:
         self._known: dict[str, tuple[tuple[bool, int], Permissions]] = {}
 
     def allows(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: AclView
     ) -> bool:
         """Whether the principal may do it from this address. Whatever denies wins."""
         if principal in self._super_users:
@@ -249,14 +259,14 @@ class StandardAuthorizer:
         return decision
 
     def allows_somewhere(
-        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
+        self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: AclView
     ) -> bool:
         """Whether there could be a resource of this type that the principal may do it to (authorizeByResourceType)."""
         if self.allows(principal, host, operation, resource, "hardcode", view):  # as Kafka asks first
             return True
         return self._permissions(principal, view).allow_somewhere(host, operation, resource)
 
-    def _permissions(self, principal: str, view: View) -> Permissions:
+    def _permissions(self, principal: str, view: AclView) -> Permissions:
         acls = view.acls
         version = (True, acls.version) if isinstance(acls, AclTable) else (False, view.offset)
         known = self._known.get(principal)
@@ -330,7 +340,7 @@ def _wider(pattern: Pattern) -> Iterator[Pattern]:
             yield Pattern(pattern.resource_type, PREFIXED, pattern.name[:length])
 
 
-def _is_on_anything(view: View, type_: AclResourceType, name: str) -> bool:
+def _is_on_anything(view: AclView, type_: AclResourceType, name: str) -> bool:
     """Whether anybody has an ACL that is about this resource."""
     patterns = (Pattern(type_, LITERAL, name), *covering(type_, name))
     return any(acls_on(view.acls, pattern) for pattern in patterns)

@@ -11,29 +11,23 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
 
-from console.embedded.acls import StandardAuthorizer
 from console.embedded.clock import Clock, SystemClock
 from console.embedded.config_alter import begin_configs
-from console.embedded.config_changes import AlterConfigPolicy, Loggers
-from console.embedded.context import Authorizer, CloseConnection, Session
+from console.embedded.context import CloseConnection, Cluster, Session
 from console.embedded.faults import Fault, Faults
-from console.embedded.group_coordinator import forget_topics
-from console.embedded.recording import Recording
+from console.embedded.group_coordinator import drop_offsets_of_deleted_topics
 from console.embedded.replicas import broker_back, broker_lost, resume_moves
 from console.embedded.request_pipeline import Counters, Dispatcher, RequestPipeline, advertised
-from console.embedded.sasl import ScramHash, credential_of, enabled_mechanisms
-from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec, release, scenario
-from console.embedded.state import ClusterState, Propagation, View
+from console.embedded.sasl import ScramHash, credential_of
+from console.embedded.scenarios.seed import Scenario
+from console.embedded.spec import AlterConfigPolicy, ClusterSpec, release, scenario_module
 from console.embedded.state_file import StateKeeper, read_state, restore_state
 from console.embedded.tables import BrokerNode, ScramKey
-from console.embedded.throttling import Throttling
-
-# One client's connection: frames in, one at a time, and answers out in the same order.
 
 log = logging.getLogger("console.embedded")
 
@@ -42,8 +36,14 @@ MAX_REQUEST = 100 * 1024 * 1024
 MAX_EARLY_REQUEST = 512 * 1024
 """Bytes of a request before authentication (sasl.server.max.receive.size)."""
 LOGIN_SECONDS = 30.0
-"""How long a client has for authentication."""
+"""Seconds that a client has to authenticate."""
 _SIZE = struct.Struct(">i")
+_IDLE_MS = 600_000
+"""Default of connections.max.idle.ms."""
+_MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
+"""Of one broker."""
+
+T = TypeVar("T")
 
 
 async def serve(
@@ -54,10 +54,10 @@ async def serve(
     *,
     idle_seconds: float,
 ) -> None:
-    """Answer requests until the client leaves or has to. While one is worked on, the next ones wait unread, as Kafka
-    mutes a channel; so answers come in the order of their requests.
+    """Answer one connection's requests, one at a time and in their order, until it ends.
 
-    idle_seconds: how long a whole request may take to come, and an answer to be read (connections.max.idle.ms).
+    While a request is handled no further one is read, as Kafka mutes a channel. idle_seconds: the limit for receiving
+    one whole request, and for sending one answer (connections.max.idle.ms).
     """
     login_by = asyncio.get_running_loop().time() + LOGIN_SECONDS
     try:
@@ -76,7 +76,7 @@ async def serve(
                 raise CloseConnection(session.ending)
     except asyncio.IncompleteReadError as end:
         if end.partial:
-            log.info("%s left in the middle of a frame", session)
+            log.info("%s closed the connection within a frame", session)
     except CloseConnection as reason:
         log.warning("closed the connection of %s: %s", session, reason)
     except (ConnectionError, TimeoutError) as error:
@@ -86,7 +86,7 @@ async def serve(
 
 
 async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float, idle_seconds: float) -> bytes:
-    """The next request. Raises CloseConnection if it is too long or does not come in time."""
+    """The next request. Raises CloseConnection if it is too long, or not complete in time."""
     most = MAX_REQUEST if session.authenticated else MAX_EARLY_REQUEST
     end = asyncio.get_running_loop().time() + idle_seconds
     try:
@@ -96,17 +96,15 @@ async def _frame(reader: asyncio.StreamReader, session: Session, login_by: float
                 raise CloseConnection(f"a frame of {size} bytes is not between 0 and {most}")
             return await reader.readexactly(size)
     except TimeoutError as error:
-        why = f"no request for {idle_seconds:g} s" if session.authenticated else "it did not authenticate in time"
+        why = f"no request for {idle_seconds:g} s" if session.authenticated else "not authenticated in time"
         raise CloseConnection(why) from error
 
 
-# One broker's socket: it listens, is taken down, and comes back at the same port.
-
-
 class Listener:
-    """A broker's listening socket and the connections that it took: `most` at once, further ones are closed unheard.
+    """A broker's listening socket and its open connections.
 
-    idle_seconds: after which a connection without requests is closed.
+    most: open connections at once; further ones are closed without an answer. idle_seconds: after this time without a
+    request a connection is closed.
     """
 
     def __init__(
@@ -136,12 +134,12 @@ class Listener:
         return len(self._open)
 
     async def start(self) -> None:
-        """Listen. Port 0 takes any free one, and keeps it. Raises OSError where the port is taken."""
+        """Listen. Port 0 is replaced by a free one, which is kept. Raises OSError if the port is in use."""
         self._server = await asyncio.start_server(self._accepted, self.host, self.port, backlog=512)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Stop listening and cut every connection."""
+        """Stop listening and close every connection."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -155,7 +153,7 @@ class Listener:
         host, port = writer.get_extra_info("peername")[:2]
         session = Session(self._broker_id, host, port)
         if len(self._open) >= self._most:
-            log.warning("closed the connection of %s: there are %d already", session, self._most)
+            log.warning("closed the connection of %s: %d are open already", session, self._most)
             writer.transport.abort()
             return
         if self._authenticate:
@@ -174,98 +172,66 @@ class Listener:
             )
 
 
-# The embedded cluster: brokers on sockets of their own around one state.
+class EmbeddedCluster(Cluster):
+    """A cluster whose brokers listen on sockets. It runs on the event loop that starts it.
 
-_IDLE_MS = 600_000
-"""connections.max.idle.ms of Kafka."""
-_MOST_CONNECTIONS, _FEWEST_CONNECTIONS = 2_000, 16
-"""Of one broker."""
-
-
-class EmbeddedCluster:
-    """A cluster that runs on the event loop which starts it. An asynchronous context manager.
-
-    state: everything it knows; counters: what was asked of it. All of it belongs to that loop.
+    An asynchronous context manager. counters: requests so far. faults: what goes wrong on purpose.
     """
 
     def __init__(self, spec: ClusterSpec | None = None, clock: Clock | None = None) -> None:
-        """Raises ValueError for a release or scenario that there is not, StateFileError for a file that is no state."""
-        self.spec = spec or ClusterSpec()
-        self.clock: Clock = clock or SystemClock()
-        self.release = release(self.spec.versions)
-        self.state = ClusterState(self.spec.cluster_id or _cluster_id(), self.release, self.clock)
+        """Raises ValueError for an unknown release or scenario, and StateFileError for an unreadable state file."""
+        spec = spec or ClusterSpec()
+        apis = advertised(release(spec.versions), proposals=spec.proposals)
+        super().__init__(spec, clock or SystemClock(), spec.cluster_id or _cluster_id(), apis)
         self.counters = Counters()
         self.faults = Faults()
-        self.recording: Recording | None = None
-        self.forwarding = self.release.kraft if self.spec.forwarding is None else self.spec.forwarding
-        self.propagation = Propagation(self.state, self.spec.propagation_delay)
-        self.advertised = advertised(self.release, proposals=self.spec.proposals)
-        self.listener_name = SASL_LISTENER if self.spec.sasl else BROKER_LISTENER
-        self.authorizer = self._authorizer()
-        self.producer_ids = count(1000)
-        self.throttling = Throttling()
-        self.loggers = Loggers.of(self.release.name)
-        self.reconfigured: set[int] = set()
-        self.gate = RequestPipeline(self)
+        self.pipeline = RequestPipeline(self, self.faults, self.counters)
         self._listeners: dict[int, Listener] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        for broker_id in range(1, self.spec.brokers + 1):
-            port = self.spec.port + broker_id - 1 if self.spec.port else 0
-            self.state.put_broker(BrokerNode(broker_id, self.spec.host, port, self.spec.racks.get(broker_id)))
+        for broker_id in range(1, spec.brokers + 1):
+            port = spec.port + broker_id - 1 if spec.port else 0
+            self.state.put_broker(BrokerNode(broker_id, spec.host, port, spec.racks.get(broker_id)))
             self._listeners[broker_id] = Listener(
-                Dispatcher(self, broker_id),
+                Dispatcher(self, self.pipeline, broker_id),
                 broker_id,
-                self.spec.host,
+                spec.host,
                 port,
-                authenticate=self.spec.sasl is not None,
-                most=_most_connections(self.spec),
-                idle_seconds=int(self.spec.static_configs.get("connections.max.idle.ms", _IDLE_MS)) / 1000,
+                authenticate=spec.sasl is not None,
+                most=_most_connections(spec),
+                idle_seconds=int(spec.static_configs.get("connections.max.idle.ms", _IDLE_MS)) / 1000,
             )
         self.state.move_controller(1)
-        self.mechanisms = enabled_mechanisms(self.spec.sasl)
-        for user, password in (self.spec.sasl.scram if self.spec.sasl else {}).items():
+        for user, password in (spec.sasl.scram if spec.sasl else {}).items():
             for mechanism in ScramHash:
                 self.state.put_scram(ScramKey(user, mechanism), credential_of(password.reveal(), mechanism))
         for name, level in self.release.finalized.items():
             self.state.set_feature(name, level)
-        forget_topics(self)
-        self._scenario = scenario(self.spec.scenario) if self.spec.scenario else None
+        drop_offsets_of_deleted_topics(self.state)
+        self._scenario = scenario(spec.scenario) if spec.scenario else None
         self._keeper: StateKeeper | None = None
         self._policy: AlterConfigPolicy | None = None
-        self._furnish()
+        self._seed()
 
-    def _authorizer(self) -> Authorizer | None:
-        if not self.spec.authorizer:
-            return None
-        configs = self.spec.static_configs
-        named = filter(None, configs.get("super.users", "").split(";"))
-        return StandardAuthorizer(
-            self.spec.super_users.union(named),
-            open_by_default=configs.get("allow.everyone.if.no.acl.found", "false").lower() == "true",
-        )
-
-    def _furnish(self) -> None:
-        """Put in what the state file holds, else what the scenario begins with."""
+    def _seed(self) -> None:
+        """Fill the state from the state file, or from the scenario where there is none."""
         path = self.spec.state_file
         kept = read_state(path, self.spec.scenario) if path else None
-        if self._scenario is not None and self._scenario.lay is not None:
-            self._scenario.lay(self)
+        if self._scenario is not None and self._scenario.sources is not None:
+            self._scenario.sources(self.state)
         begin_configs(self)
         if path and kept is not None:
             restore_state(self.state, kept, path)
         elif self._scenario is not None:
-            self._scenario.fill(self)
+            self._scenario.seed(self)
 
     async def start(self) -> None:
-        """Listen on every broker's socket. Raises OSError where one can't be had, and StateFileError; then none is
-        left open."""
+        """Listen on every broker's socket. Raises OSError and StateFileError; then no socket stays open."""
         if self.spec.alter_config_policy is not None:
             self._policy = self.spec.alter_config_policy
             self._policy.configure(self.spec.static_configs)
         try:
             for broker_id, listener in self._listeners.items():
                 await listener.start()
-                self._listens(broker_id)
+                self._register_port(broker_id, listener.port)
             if self.spec.state_file:
                 self._keeper = StateKeeper(self.state, self.spec.state_file, self.spec.scenario)
                 self._keeper.write()
@@ -277,17 +243,14 @@ class EmbeddedCluster:
         if self.spec.live and self._scenario is not None and self._scenario.live is not None:
             self.run(self._scenario.live(self))
 
-    def _listens(self, broker_id: int) -> None:
+    def _register_port(self, broker_id: int, port: int) -> None:
         broker = self.state.brokers[broker_id]
-        port = self._listeners[broker_id].port
         if broker.port != port:
             self.state.put_broker(replace(broker, port=port))
 
     async def stop(self) -> None:
-        """Close every socket and connection, and write the state. Raises StateFileError."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Close every socket and connection, and write the state file. Raises StateFileError."""
+        await self.cancel_tasks()
         for listener in self._listeners.values():
             await listener.stop()
         policy, self._policy = self._policy, None
@@ -308,35 +271,11 @@ class EmbeddedCluster:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…`` of all brokers; once started."""
-        return ",".join(f"{listener.host}:{listener.port}" for listener in self._listeners.values())
-
-    @property
-    def addresses(self) -> dict[int, tuple[str, int]]:
-        """Host and port of each broker, by id."""
-        return {broker_id: (listener.host, listener.port) for broker_id, listener in self._listeners.items()}
-
-    @property
-    def auto_create_topics(self) -> bool:
-        """Whether brokers make topics that are asked for (auto.create.topics.enable)."""
-        return self.spec.static_configs.get("auto.create.topics.enable", "true") == "true"
-
-    @property
-    def topic_defaults(self) -> tuple[int, int]:
-        """Partitions and replicas of a topic that names none (num.partitions, default.replication.factor)."""
-        configs = self.spec.static_configs
-        return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
-
-    def view_of(self, broker_id: int) -> View:
-        """What a broker knows now."""
-        return self.propagation.view(broker_id)
-
-    async def visible(self, offset: int, within: float | None = None) -> bool:
-        """Wait until all live brokers know the log up to an offset; False where `within` seconds are not enough."""
-        return await self.propagation.visible(offset, within)
+        """``host:port,…`` of all brokers, once started."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     async def broker_down(self, broker_id: int) -> None:
-        """A broker crashes: its connections end, and others lead in its place. Nothing happens if it is down."""
+        """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
         if not self.state.brokers[broker_id].alive:
             return
         self.propagation.stopped(broker_id)
@@ -346,41 +285,22 @@ class EmbeddedCluster:
         await self._listeners[broker_id].stop()
 
     async def broker_up(self, broker_id: int) -> None:
-        """A broker that was down comes back at its port, with what it missed."""
+        """Restart a broker that is down, at its old port. Does nothing if it is up."""
         if self.state.brokers[broker_id].alive:
             return
         await self._listeners[broker_id].start()
         broker_back(self.state, broker_id)
         self.propagation.resumed(broker_id)
 
-    def down_for(self, broker_id: int, seconds: float) -> None:
-        """Take a broker down now, and bring it back later."""
 
-        async def down_and_up() -> None:
-            await self.broker_down(broker_id)
-            await self.clock.sleep(seconds)
-            await self.broker_up(broker_id)
-
-        self.run(down_and_up())
-
-    def run(self, coroutine: Coroutine[None, None, None]) -> None:
-        """Have something done beside, until it ends or the cluster does."""
-        task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-
-    async def settled(self) -> None:
-        """Wait until everything that is done beside has ended."""
-        await asyncio.gather(*self._tasks)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("something beside the requests failed", exc_info=error)
+def scenario(name: str) -> Scenario:
+    """The scenario of one cluster. Raises ValueError for an unknown name."""
+    found: Scenario = import_module(f"console.embedded.scenarios.{scenario_module(name)}").SCENARIO
+    return found
 
 
 def _most_connections(spec: ClusterSpec) -> int:
-    """How many connections a broker takes (max.connections): its part of the files that the process may open."""
+    """How many connections a broker accepts (max.connections): its share of the files that the process may open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = _MOST_CONNECTIONS * spec.brokers if soft == resource.RLIM_INFINITY else soft // 2
     allowed = max(files // spec.brokers, _FEWEST_CONNECTIONS)
@@ -388,13 +308,8 @@ def _most_connections(spec: ClusterSpec) -> int:
 
 
 def _cluster_id() -> str:
-    """22 characters, as Kafka's random ids are (Uuid.toString)."""
+    """A random id of 22 characters, like Kafka's (Uuid.toString)."""
     return urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
-
-
-# A cluster in a thread of its own, for whoever has no event loop, or needs it for itself.
-
-T = TypeVar("T")
 
 
 class ThreadedCluster:
@@ -406,7 +321,10 @@ class ThreadedCluster:
         self.bootstrap = cluster.bootstrap
 
     def call(self, function: Callable[[EmbeddedCluster], T], timeout: float = 30.0) -> T:
-        """What the function gives for the cluster, called on its loop: the only way to look at it or change it."""
+        """Call a function with the cluster, on the cluster's loop, and return its result.
+
+        No other thread may read or change the cluster in another way. timeout: seconds.
+        """
 
         async def called() -> T:
             return function(self._cluster)
@@ -414,13 +332,13 @@ class ThreadedCluster:
         return asyncio.run_coroutine_threadsafe(called(), self._loop).result(timeout)
 
     def run(self, function: Callable[[EmbeddedCluster], Coroutine[Any, Any, T]], timeout: float = 30.0) -> T:
-        """The same with a coroutine."""
+        """The same with a coroutine function."""
         return asyncio.run_coroutine_threadsafe(function(self._cluster), self._loop).result(timeout)
 
 
 @contextmanager
 def run_in_thread(spec: ClusterSpec | None = None, faults: Iterable[Fault] = ()) -> Iterator[ThreadedCluster]:
-    """Start a cluster, with faults, in a thread and stop it at the end. Raises what its start raises."""
+    """Start a cluster in a thread of its own, and stop it at the end. Raises what its start raises."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="embedded cluster", daemon=True)
     thread.start()

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
-from console.embedded.spec import LOOPBACK, NAMES, RELEASE_NAMES, ClusterSpec, members
+from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, members
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import OneLineEach, complain, put
 
@@ -45,7 +45,9 @@ def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> Non
     parser.add_argument(
         "--brokers", type=option(natural_number), default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)"
     )
-    parser.add_argument("--scenario", choices=NAMES, default=scenario, help=f"what is in it (default: {scenario})")
+    parser.add_argument(
+        "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what is in it (default: {scenario})"
+    )
     parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="which Kafka to be like")
     parser.add_argument("--state", type=Path, metavar="FILE", help="keep the state over restarts")
     parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help="as api=create_topics,cut=after")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 
@@ -43,15 +42,11 @@ from console.embedded.config_rules import (
     check_topic,
     inherited_configs,
 )
-from console.embedded.context import RequestContext
+from console.embedded.context import Cluster, RequestContext
 from console.embedded.tables import Change
 from console.embedded.topics import is_legal, name_refusal
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 # Config changes as KRaft brokers take them: looked at by the broker that was asked, then by the controller.
 #
@@ -331,7 +326,7 @@ def _check_path(topic: str) -> None:
 # The configs that a cluster has from its first moment on.
 
 
-def begin_configs(cluster: EmbeddedCluster) -> None:
+def begin_configs(cluster: Cluster) -> None:
     """Look at what is in the brokers' files. Raises ValueError for what a broker would not start with.
 
     With eligible leader replicas the least number of in-sync replicas has to stand in the metadata (KIP-966).
@@ -347,7 +342,7 @@ def begin_configs(cluster: EmbeddedCluster) -> None:
         cluster.state.alter_config(CLUSTER_DEFAULT, {MIN_ISR: cluster.spec.static_configs.get(MIN_ISR, "1")})
 
 
-def _note_reconfigured(cluster: EmbeddedCluster, change: Change) -> None:
+def _note_reconfigured(cluster: Cluster, change: Change) -> None:
     """Keep which brokers' own values were changed since they started."""
     if change.table != "configs" or not isinstance(change.key, ConfigResource) or change.key.type != BROKER:
         return

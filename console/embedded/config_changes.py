@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -37,22 +37,6 @@ class PolicyViolation(ConfigProblem):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.policy_violation, message)
-
-
-class AlterConfigPolicy(Protocol):
-    """Looks at each resource's change after everything else was found good."""
-
-    def configure(self, configs: Mapping[str, str]) -> None:
-        """Called once before the cluster starts, with what is in the brokers' files."""
-        ...
-
-    def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
-        """configs: the keys that change, None for one that is deleted. Raises PolicyViolation."""
-        ...
-
-    def close(self) -> None:
-        """Called once when the cluster has stopped."""
-        ...
 
 
 # What brokers of each release say to config requests, where they don't say the same. Measured on 2.8.2, 3.9.1 and

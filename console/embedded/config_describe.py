@@ -19,7 +19,7 @@ from console.embedded.config_definitions import (
     canonical_value,
     release_configs,
 )
-from console.embedded.context import RequestContext
+from console.embedded.context import Cluster, RequestContext
 from console.embedded.java import whole_number
 from console.embedded.topics import is_legal, name_refusal
 from console.model.codes import (
@@ -41,7 +41,6 @@ from console.wire.frames import encode_body, varint
 from console.wire.schemas import for_version
 
 if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
     from console.embedded.state import View
 
 
@@ -54,7 +53,7 @@ _KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
 
-def broker_file(cluster: EmbeddedCluster, broker_id: int) -> dict[str, str]:
+def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
     """The keys of a broker's file: what makes it this broker, and what the cluster's specification says."""
     spec, broker = cluster.spec, cluster.state.brokers[broker_id]
     own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
@@ -90,7 +89,7 @@ def _controller_port(port: int) -> int:
     return port + _CONTROLLER_PORT if port + _CONTROLLER_PORT < 65536 else port - _CONTROLLER_PORT
 
 
-def layers_of(cluster: EmbeddedCluster, broker_id: int, view: View) -> BrokerLayers:
+def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
     """What a broker goes by, as this view has it."""
     return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
 
@@ -104,7 +103,7 @@ UNDOCUMENTED = ""
 """Told even where no documentation is asked for."""
 
 
-def described_entries(cluster: EmbeddedCluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
+def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
     """All entries of a resource, as this broker sees them, with their synonyms. Raises ConfigProblem."""
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
@@ -149,7 +148,7 @@ def describable(release: str) -> Collection[ResourceType]:
     return known
 
 
-def check_topic_is_known(cluster: EmbeddedCluster, view: View, name: str) -> None:
+def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
     """Raises ConfigProblem."""
     if name in view.topics:
         return
@@ -210,7 +209,7 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
         yield _entry(name, text, layers.definition(name), synonyms, read_only=read_only)
 
 
-def _metrics_entries(cluster: EmbeddedCluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
+def _metrics_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
     """What a subscription sets; since 4.0 the defaults too, with types and synonyms."""
     for name, definition in release_configs(cluster.release.name).client_metrics.items():
         text = own.get(name)

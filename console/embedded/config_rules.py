@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING
 
 from kio.schema.errors import ErrorCode
 
@@ -21,13 +20,10 @@ from console.embedded.config_definitions import (
     release_configs,
     without_listener,
 )
+from console.embedded.context import Cluster
 from console.embedded.java import trimmed, whole_number
 from console.embedded.spec import Release
 from console.model.config import topic_resource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 # Which changes a broker takes for itself, and for all brokers (DynamicBrokerConfig, DynamicThreadPool).
 
@@ -320,7 +316,7 @@ def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str
     return {name: value for name, value in values.items() if value is not None}
 
 
-def topic_config(cluster: EmbeddedCluster, broker_id: int, name: str, key: str) -> str:
+def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
     """What a topic's key is for a broker: the topic's own value, else what that broker goes by (min.insync.replicas,
     retention.ms, max.message.bytes). KeyError for a key that topics of this release don't have."""
     configs = release_configs(cluster.release.name)

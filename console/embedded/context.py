@@ -1,37 +1,39 @@
-"""What a handler knows: the request in hand, its connection, and the cluster."""
+"""What a handler works with: the request's context, the client's session, and the cluster without its sockets."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
+from console.embedded.acls import StandardAuthorizer
+from console.embedded.clock import Clock
+from console.embedded.config_changes import Loggers
+from console.embedded.sasl import Exchange, enabled_mechanisms
+from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
+from console.embedded.state import ClusterState, Propagation, View
+from console.embedded.throttling import Throttling
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import AclOperation, AclResourceType
 
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-    from console.embedded.clock import Clock
-    from console.embedded.state import ClusterState, View
+log = logging.getLogger("console.embedded")
 
-
-# Why a broker ends a connection.
+ANONYMOUS = "User:ANONYMOUS"
+_FIRST_PRODUCER_ID = 1000
+_operation = cache(AclOperation.parse)
+_resource = cache(AclResourceType.parse)
+_session_numbers = count(1)
 
 
 class CloseConnection(Exception):
-    """The connection is to end now, without an answer; the text is the line for the log.
-
-    Raises nothing further: it is how Kafka treats requests that it can't read or won't have (Processor.close).
-    """
-
-
-# What a handler knows of the request in hand, beside its payload.
-
-ANONYMOUS = "User:ANONYMOUS"
-_operation = cache(AclOperation.parse)
-_resource = cache(AclResourceType.parse)
+    """The broker closes the connection without an answer, as Kafka does for a request that it can't read or refuses
+    (Processor.close). The text is the log line."""
 
 
 class Authorizer(Protocol):
@@ -40,23 +42,168 @@ class Authorizer(Protocol):
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: View
     ) -> bool:
-        """Whether the ACLs of this view let the principal (``User:alice``) do it from this address."""
+        """Whether the ACLs of this view allow the operation to the principal (``User:alice``) from this address."""
         ...
 
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: View
     ) -> bool:
-        """Whether there could be a resource of this type that they let it do it to."""
+        """Whether they allow it on any resource of this type, existing or not."""
         ...
+
+
+@dataclass(slots=True, eq=False)
+class Session:
+    """One client's connection to one broker.
+
+    principal: ``User:name``, None until the client has authenticated. mechanism: the one chosen by SaslHandshake.
+    exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a request header
+    (SaslHandshake v0). ending: why the connection closes after the current answer, ``""`` while it stays open.
+    mute: seconds for which no more requests are read. software: client name and version from ApiVersions.
+    """
+
+    broker_id: int
+    host: str
+    port: int
+    principal: str | None = ANONYMOUS
+    mechanism: str | None = None
+    exchange: Exchange | None = None
+    raw_tokens: bool = False
+    ending: str = ""
+    mute: float = 0.0
+    software: tuple[str, str] = ("", "")
+    number: int = field(default_factory=lambda: next(_session_numbers))
+
+    @property
+    def authenticated(self) -> bool:
+        """Whether the client may send any request."""
+        return self.principal is not None
+
+    def authenticate(self, view: View, token: bytes) -> bytes:
+        """Take the client's next token and return the broker's. When the exchange is complete, set the principal.
+
+        Raises SaslFailure.
+        """
+        assert self.exchange is not None
+        answer = self.exchange.step(view, token)
+        if self.exchange.user is not None:
+            self.principal = f"User:{self.exchange.user}"
+            self.exchange = None
+        return answer
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port} to broker {self.broker_id}"
+
+
+class Cluster(ABC):
+    """A cluster without its sockets: what handlers, scenarios and the request pipeline work with.
+
+    spec: how it was asked for. state: the controller's state. propagation: which changes each broker knows.
+    forwarding: whether brokers forward requests to the controller. advertised: API key -> versions in ApiVersions.
+    authorizer: None without ACLs. loggers: log levels by broker. reconfigured: brokers whose own configs changed since
+    they started. mechanisms: enabled SASL mechanisms. Everything belongs to the event loop that starts the cluster.
+    """
+
+    def __init__(self, spec: ClusterSpec, clock: Clock, cluster_id: str, advertised: Mapping[int, Range]) -> None:
+        """Raises ValueError for an unknown release."""
+        self.spec = spec
+        self.clock = clock
+        self.release = release(spec.versions)
+        self.state = ClusterState(cluster_id, self.release, clock)
+        self.propagation = Propagation(self.state, spec.propagation_delay)
+        self.forwarding = self.release.kraft if spec.forwarding is None else spec.forwarding
+        self.advertised = advertised
+        self.listener_name = SASL_LISTENER if spec.sasl else BROKER_LISTENER
+        self.mechanisms = enabled_mechanisms(spec.sasl)
+        self.authorizer = _authorizer(spec)
+        self.throttling = Throttling()
+        self.loggers = Loggers.of(self.release.name)
+        self.producer_ids = count(_FIRST_PRODUCER_ID)
+        self.reconfigured: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """Host and port of each broker, by id."""
+        return {broker.id: (broker.host, broker.port) for broker in self.state.brokers.values()}
+
+    @property
+    def auto_create_topics(self) -> bool:
+        """Whether a Metadata request creates missing topics (auto.create.topics.enable)."""
+        return self.spec.static_configs.get("auto.create.topics.enable", "true") == "true"
+
+    @property
+    def topic_defaults(self) -> tuple[int, int]:
+        """Default partitions and replicas of a topic (num.partitions, default.replication.factor)."""
+        configs = self.spec.static_configs
+        return int(configs.get("num.partitions", "1")), int(configs.get("default.replication.factor", "1"))
+
+    def view_of(self, broker_id: int) -> View:
+        """The state as a broker knows it now."""
+        return self.propagation.view(broker_id)
+
+    async def visible(self, offset: int, within: float | None = None) -> bool:
+        """Wait until all live brokers have applied the log up to an offset. False if `within` seconds are too few."""
+        return await self.propagation.visible(offset, within)
+
+    @abstractmethod
+    async def broker_down(self, broker_id: int) -> None:
+        """Crash a broker: its connections end and other replicas lead. Does nothing if it is down."""
+
+    @abstractmethod
+    async def broker_up(self, broker_id: int) -> None:
+        """Restart a broker that is down, at its old port. Does nothing if it is up."""
+
+    def down_for(self, broker_id: int, seconds: float) -> None:
+        """Crash a broker now and restart it later."""
+
+        async def down_and_up() -> None:
+            await self.broker_down(broker_id)
+            await self.clock.sleep(seconds)
+            await self.broker_up(broker_id)
+
+        self.run(down_and_up())
+
+    def run(self, coroutine: Coroutine[None, None, None]) -> None:
+        """Run as a background task, until it ends or the cluster stops."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def settled(self) -> None:
+        """Wait until all background tasks have ended."""
+        await asyncio.gather(*self._tasks)
+
+    async def cancel_tasks(self) -> None:
+        """Cancel all background tasks."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a background task failed", exc_info=error)
+
+
+def _authorizer(spec: ClusterSpec) -> Authorizer | None:
+    if not spec.authorizer:
+        return None
+    configs = spec.static_configs
+    named = filter(None, configs.get("super.users", "").split(";"))
+    return StandardAuthorizer(
+        spec.super_users.union(named),
+        open_by_default=configs.get("allow.everyone.if.no.acl.found", "false").lower() == "true",
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request's surroundings.
+    """Where a request came from, and what its handler may use.
 
-    view: what the broker that was asked knows now; answers to reads come from it. state: the controller's truth, and
-    the only way to change anything. schema: kio's module with the response of this version and its parts.
-    principal: ``User:name``; client_host: the client's address.
+    principal: ``User:name``. client_host: the client's address. schema: kio's module with the response of this version.
+    view: the state as the broker that was asked knows it; answers to reads come from it. state: the controller's state,
+    and the only way to change anything.
     """
 
     broker_id: int
@@ -67,7 +214,7 @@ class RequestContext:
     version: int
     schema: ModuleType
     session: Session
-    cluster: EmbeddedCluster
+    cluster: Cluster
 
     @property
     def state(self) -> ClusterState:
@@ -76,36 +223,36 @@ class RequestContext:
 
     @property
     def view(self) -> View:
-        """What this broker knows."""
+        """The state as this broker knows it."""
         return self.cluster.view_of(self.broker_id)
 
     @property
     def clock(self) -> Clock:
-        """The cluster's time."""
+        """The cluster's clock."""
         return self.cluster.clock
 
     @property
     def unrestricted(self) -> bool:
-        """Whether the principal may do everything: there is no authorizer, or it is a super user."""
+        """Whether the principal may do everything: it is a super user, or there is no authorizer."""
         cluster = self.cluster
         return cluster.authorizer is None or self.principal in cluster.spec.super_users
 
     def allowed(self, operation: str, resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> bool:
-        """Whether the principal may do it; True without an authorizer. Kafka's names: ``ALTER_CONFIGS``."""
+        """Whether the principal may do it; True without an authorizer. Names are Kafka's: ``ALTER_CONFIGS``."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows(
             self.principal, self.client_host, _operation(operation), _resource(resource), name, self.view
         )
 
     def allowed_somewhere(self, operation: str, resource: str) -> bool:
-        """Whether there could be a resource of this type that the principal may do it to (KIP-679)."""
+        """Whether the principal may do it on any resource of this type (KIP-679)."""
         authorizer = self.cluster.authorizer
         return authorizer is None or authorizer.allows_somewhere(
             self.principal, self.client_host, _operation(operation), _resource(resource), self.view
         )
 
     def operations(self, candidates: tuple[str, ...], resource: str = "CLUSTER", name: str = CLUSTER_NAME) -> int:
-        """The candidates that are allowed, as the bit field of ``…_authorized_operations`` (KIP-430)."""
+        """The allowed ones of the candidates, as the bit field of ``…_authorized_operations`` (KIP-430)."""
         bits = 0
         for operation in candidates:
             if self.allowed(operation, resource, name):
@@ -113,42 +260,5 @@ class RequestContext:
         return bits
 
     async def visible(self, within: float | None = None) -> bool:
-        """Wait until all live brokers know all changes so far; False where `within` seconds are not enough."""
+        """Wait until all live brokers know all changes so far. False if `within` seconds are too few."""
         return await self.cluster.visible(self.state.log.end, within)
-
-
-# What a broker remembers of one connection.
-
-_numbers = count(1)
-
-
-@dataclass(slots=True, eq=False)
-class Session:
-    """One connection to one broker.
-
-    principal: who it is, None until it has authenticated where that is needed. mechanism: what a handshake chose.
-    exchange: the SASL exchange under way. raw_tokens: the next frame is a token without a header (SaslHandshake v0).
-    ending: why the connection closes once the answer in hand is out, ``""`` while it stays.
-    mute: seconds to take no more requests.
-    software: name and version that the client gave in ApiVersions.
-    """
-
-    broker_id: int
-    host: str
-    port: int
-    principal: str | None = ANONYMOUS
-    mechanism: str | None = None
-    exchange: Any = None
-    raw_tokens: bool = False
-    ending: str = ""
-    mute: float = 0.0
-    software: tuple[str, str] = ("", "")
-    number: int = field(default_factory=lambda: next(_numbers))
-
-    @property
-    def authenticated(self) -> bool:
-        """Whether it may send ordinary requests."""
-        return self.principal is not None
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port} to broker {self.broker_id}"

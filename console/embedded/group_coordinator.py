@@ -5,23 +5,18 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.clock import event_or_time
+from console.embedded.context import Cluster, RequestContext
 from console.embedded.groups import Group
 from console.embedded.java import java_hash
 from console.embedded.replicas import new_topic, striped
 from console.embedded.state import ClusterState
-from console.embedded.tables import NO_LEADER, Topic
+from console.embedded.tables import ABSENT, NO_LEADER, Change, Topic
 from console.model.config import topic_resource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-    from console.embedded.context import RequestContext
-    from console.embedded.tables import Change
-
 
 # Which broker coordinates a group or a transaction, by the leaders of the internal topics (GroupCoordinator).
 
@@ -96,14 +91,14 @@ def visible_group(context: RequestContext, group_id: str) -> Group | None:
     return group
 
 
-def watch(cluster: EmbeddedCluster, group: Group) -> None:
+def watch(cluster: Cluster, group: Group) -> None:
     """See to it that its members' sessions and its rebalances end in time."""
     if not group.watched:
         group.watched = True
         cluster.run(_pass_time(cluster, group))
 
 
-async def _pass_time(cluster: EmbeddedCluster, group: Group) -> None:
+async def _pass_time(cluster: Cluster, group: Group) -> None:
     try:
         while (deadline := group.next_deadline) is not None:
             group.changed.clear()
@@ -137,16 +132,15 @@ def refused_topic(context: RequestContext, name: str | None, operation: str) -> 
     return 0 if name in context.view.topics else ErrorCode.unknown_topic_or_partition
 
 
-def forget_topics(cluster: EmbeddedCluster) -> None:
+def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
     """From now on, a deleted topic's offsets go from all groups (GroupCoordinator.onPartitionsDeleted)."""
-    from console.embedded.tables import ABSENT
 
     def changed(change: Change) -> None:
         if change.table == "topics" and change.after is ABSENT:
-            for group in cluster.state.groups.values():
+            for group in state.groups.values():
                 group.offsets = {key: value for key, value in group.offsets.items() if key[0] != change.key}
 
-    cluster.state.subscribe(changed)
+    state.subscribe(changed)
 
 
 # What consumers say when they join: the topics that they read (ConsumerProtocolSubscription).

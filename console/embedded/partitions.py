@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -14,10 +14,6 @@ from console.embedded.partition_log import PartitionLog
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 # Which partitions a broker leads, and why it refuses others (ReplicaManager.getPartitionOrError, KIP-951).
 
@@ -153,9 +149,9 @@ def make_room(state: ClusterState) -> None:
 # How large partitions are on disk, as DescribeLogDirs tells it.
 
 
-def partition_size(cluster: EmbeddedCluster, topic: str, partition: int) -> int:
+def partition_size(state: ClusterState, topic: str, partition: int) -> int:
     """Bytes of one replica of a partition; 0 for one that has no records."""
-    log = cluster.state.logs.get((topic, partition))
+    log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 
 
@@ -183,20 +179,20 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
     return smallest + (mixed >> 40) % smallest
 
 
-def replica_bytes(cluster: EmbeddedCluster, topic: Topic, partition: int) -> int:
+def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
     """What DescribeLogDirs tells of one replica of a partition, in bytes.
 
     A log that has older records, or has lost some, says itself how large it is.
     """
-    log = cluster.state.logs.get((topic.name, partition))
+    log = state.logs.get((topic.name, partition))
     if log is None:
         return scenario_bytes(topic, partition)
-    told = partition_size(cluster, topic.name, partition)
+    told = partition_size(state, topic.name, partition)
     return told if log.older_bytes or log.start else told + scenario_bytes(topic, partition)
 
 
-def disk_bytes(cluster: EmbeddedCluster) -> tuple[int, int]:
+def disk_bytes(state: ClusterState) -> tuple[int, int]:
     """The size of a log directory's volume, and what is left of it; an estimate, without a look at each topic."""
-    topics = len(cluster.state.topics)
+    topics = len(state.topics)
     total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
     return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

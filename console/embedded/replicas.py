@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.context import Cluster
 from console.embedded.partitions import replica_bytes
 from console.embedded.refusals import DONE, Refusal, topic_messages
 from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 # Where the replicas of a new topic go (StripedReplicaPlacer without racks).
 
@@ -371,9 +367,7 @@ _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 _THROTTLED_RATE = "follower.replication.throttled.rate"
 
 
-def move(
-    cluster: EmbeddedCluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
-) -> Refusal:
+def move(cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True) -> Refusal:
     """Begin to move a partition to these replicas, or with None go back; DONE, or why not.
 
     any_replication: whether it may have more or fewer replicas then.
@@ -401,23 +395,23 @@ def move(
     return DONE
 
 
-def resume_moves(cluster: EmbeddedCluster) -> None:
+def resume_moves(cluster: Cluster) -> None:
     """Go on with the moves that a state which was kept has in it."""
     for topic in list(cluster.state.tables.topics.own.values()):
         for index, partition in enumerate(topic.partitions):
             _copy(cluster, topic, index, partition)
 
 
-def _copy(cluster: EmbeddedCluster, topic: Topic, index: int, partition: Partition) -> None:
+def _copy(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
     if any(replica not in partition.isr for replica in partition.adding):
         cluster.run(_copied(cluster, topic.name, topic.id, index, partition.adding))
 
 
-async def _copied(cluster: EmbeddedCluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
+async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
     """Bring the new replicas into sync, unless the move became another one meanwhile. A broker that is down comes into
     sync when it is back (see state.liveness)."""
     state = cluster.state
-    size = replica_bytes(cluster, state.topics[name], index)
+    size = replica_bytes(state, state.topics[name], index)
     await cluster.clock.sleep(max(_seconds(cluster, name, size, replica) for replica in adding))
     topic = state.topics.get(name)
     if topic is None or topic.id != topic_id or topic.partitions[index].adding != adding:
@@ -431,7 +425,7 @@ async def _copied(cluster: EmbeddedCluster, name: str, topic_id: UUID, index: in
         _put(state, topic, index, partition)
 
 
-def _seconds(cluster: EmbeddedCluster, name: str, size: int, replica: int) -> float:
+def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
     """How long a broker copies so many bytes of a topic; a throttle of its replication is kept to (KIP-73)."""
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)

@@ -12,14 +12,14 @@ from datetime import timedelta
 from functools import cache
 from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map
 
 from console.embedded import handlers
 from console.embedded.answers import CONTROLLER_APIS, answer_partly, error_answer, not_controller
-from console.embedded.context import CloseConnection, RequestContext, Session
+from console.embedded.context import CloseConnection, Cluster, RequestContext, Session
 from console.embedded.faults import (
     BrokerDown,
     Cut,
@@ -27,6 +27,7 @@ from console.embedded.faults import (
     Effect,
     Fail,
     FailSome,
+    Faults,
     Garbage,
     HalfFrame,
     Meanwhile,
@@ -34,6 +35,7 @@ from console.embedded.faults import (
     MoveController,
     Throttle,
 )
+from console.embedded.sasl import SaslFailure
 from console.embedded.spec import Range, Release
 from console.embedded.throttling import Timed
 from console.wire.bounds_check import MalformedFrame
@@ -49,18 +51,27 @@ from console.wire.frames import (
 )
 from console.wire.schemas import Messages, api_name, messages, readable_versions
 
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
-
-# How many requests and bytes there were, by API, broker and client.
+log = logging.getLogger("console.embedded")
 
 MAX_CLIENTS = 1000
 OTHERS = "…others"
+API_VERSIONS = 18
+_PRODUCE, _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 0, 17, 36
+_BEFORE_AUTHENTICATION = (API_VERSIONS, _SASL_HANDSHAKE)
+_OLDEST_ADVERTISED = frozenset({_PRODUCE})
+"""APIs whose lowest versions are advertised though they are not answered, as in Kafka 4: librdkafka compresses only if
+Produce v0 is advertised (KAFKA-18659)."""
+_BY_A_FAULT = "a declared fault"
+_HEADER = 8
+"""Bytes of length and correlation id at the start of a response frame."""
+_THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
+
+Handle = Callable[[Any, RequestContext], Awaitable[Any]]
+Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
 
 
 class CountedKey(NamedTuple):
-    """What is counted apart. api: kio's name; client: the client id."""
+    """What requests are counted by. api: kio's name. client: the client id."""
 
     api: str
     broker: int
@@ -68,7 +79,7 @@ class CountedKey(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Requests, and bytes with lengths and headers."""
+    """Requests, and bytes including lengths and headers."""
 
     requests: int = 0
     bytes_in: int = 0
@@ -76,14 +87,14 @@ class Count(NamedTuple):
 
 
 class Counters:
-    """Counts since the start or the last `reset`. Clients choose their ids, so the rarest beyond 1,000 are one."""
+    """Counts since the start or the last `reset`. After the first 1,000 client ids all others share one count."""
 
     def __init__(self) -> None:
         self._counts: dict[CountedKey, Count] = {}
         self._clients: set[str] = set()
 
     def add(self, api: str, broker: int, client: str, bytes_in: int, bytes_out: int) -> None:
-        """Count one request and its answer; bytes_out is 0 where there was none."""
+        """Count one request and its answer. bytes_out: 0 without an answer."""
         if client not in self._clients:
             if len(self._clients) < MAX_CLIENTS:
                 self._clients.add(client)
@@ -94,7 +105,7 @@ class Counters:
         self._counts[key] = Count(was.requests + 1, was.bytes_in + bytes_in, was.bytes_out + bytes_out)
 
     def total(self, api: str | None = None, broker: int | None = None, client: str | None = None) -> Count:
-        """The sum over everything that matches; None matches all."""
+        """The sum of all counts that match; None matches all."""
         requests = bytes_in = bytes_out = 0
         for key, count in self._counts.items():
             if api in (None, key.api) and broker in (None, key.broker) and client in (None, key.client):
@@ -104,7 +115,7 @@ class Counters:
         return Count(requests, bytes_in, bytes_out)
 
     def by_api(self, client: str | None = None) -> Counter[str]:
-        """Requests by API, of one client or of all."""
+        """Requests by API, of one client or of all clients."""
         result: Counter[str] = Counter()
         for key, count in self._counts.items():
             if client in (None, key.client):
@@ -115,19 +126,9 @@ class Counters:
         return iter(tuple(self._counts.items()))
 
     def reset(self) -> None:
-        """Start from nothing."""
+        """Set all counts to zero."""
         self._counts.clear()
         self._clients.clear()
-
-
-# Which APIs the cluster answers: a module for each, found by its name.
-
-_PRODUCE = 0
-_TOLD_FROM_THE_FIRST = frozenset({_PRODUCE})
-"""Whose lowest versions are told though they are not answered, as Kafka 4 does: librdkafka compresses only where it
-sees Produce v0 (KAFKA-18659)."""
-
-Handle = Callable[[Any, RequestContext], Awaitable[Any]]
 
 
 @cache
@@ -139,13 +140,14 @@ def handled_apis() -> frozenset[str]:
 
 @cache
 def handler(api: str, proposed: bool) -> Handle:
-    """The function that answers an API: `handle` of the API's module, or the function of a proposal's module."""
-    module, function = f"handlers.{api}", "handle"
-    if proposed:
-        proposal, _, rest = api.partition("_")
-        own = proposal.startswith("kip")
-        module, function = ("proposals." + proposal, rest) if own else ("proposals.batched_describes", api)
-    handle: Handle = getattr(import_module(f"console.embedded.{module}"), function)
+    """The function that answers an API: `handle` of the API's module, or a function of its proposal's module."""
+    handle: Handle
+    if not proposed:
+        handle = import_module(f"console.embedded.handlers.{api}").handle
+        return handle
+    proposal, _, name = api.partition("_")
+    module, function = (proposal, name) if proposal.startswith("kip") else ("batched_describes", api)
+    handle = getattr(import_module(f"console.embedded.proposals.{module}"), function)
     return handle
 
 
@@ -155,14 +157,14 @@ def handler_of(messages: Messages) -> Handle:
 
 
 def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
-    """The APIs and versions to tell of: the release's, as far as they are answered here, and the proposals' own."""
+    """API key -> versions for ApiVersions: those of the release that are implemented here, and the proposals' own."""
     result: dict[int, Range] = {}
     for key, (low, high) in release.apis.items():
         readable = readable_versions(key)
         if readable is not None and api_key_map[key] in handled_apis():
             first, high = max(low, readable[0]), min(high, readable[1])
             if first <= high:
-                result[key] = (low if key in _TOLD_FROM_THE_FIRST else first, high)
+                result[key] = (low if key in _OLDEST_ADVERTISED else first, high)
     if proposals:
         from console.wire.proposals.table import PROPOSED
 
@@ -172,123 +174,26 @@ def advertised(release: Release, *, proposals: bool) -> dict[int, Range]:
     return result
 
 
-# From the bytes of a request to the bytes of its answer.
+class Recorder(Protocol):
+    """Keeps requests and their answers as they were on the wire."""
 
-log = logging.getLogger("console.embedded")
-
-API_VERSIONS = 18
-_SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
-_TO_BEGIN_WITH = (API_VERSIONS, _SASL_HANDSHAKE)
-
-
-class Dispatcher:
-    """Answers the requests of one broker's connections."""
-
-    def __init__(self, cluster: EmbeddedCluster, broker_id: int) -> None:
-        self._cluster = cluster
-        self._broker_id = broker_id
-        self.clock = cluster.clock
-
-    async def answer(self, session: Session, frame: bytes) -> bytes | None:
-        """The response frame, None where the request wants none. Raises CloseConnection."""
-        if session.raw_tokens:
-            return self._raw_token(session, frame)
-        try:
-            head = read_head(frame)
-            if head.key == API_VERSIONS and not self._tells_versions_in(head.version):
-                return await self._unknown_api_versions(head.correlation_id, frame)
-            found = self._known(head.key, head.version)
-            if not session.authenticated and session.mechanism is None and head.key not in _TO_BEGIN_WITH:
-                raise CloseConnection(f"{found.api} came before authentication")
-            client_id, offset = read_client_id(frame, flexible=is_flexible(found.request))
-            request = decode_request(found.request, frame[offset:])
-        except MalformedFrame as error:
-            raise CloseConnection(f"can't read a request: {error}") from error
-        context = self._context(session, client_id, found)
-        return await self._cluster.gate.answer(request, context, found, frame, head.correlation_id, self._handled)
-
-    def _tells_versions_in(self, version: int) -> bool:
-        low, high = self._cluster.advertised[API_VERSIONS]
-        return low <= version <= high
-
-    def _known(self, key: int, version: int) -> Messages:
-        versions = self._cluster.advertised.get(key)
-        if versions is None:
-            raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
-        found = messages(key, version) if versions[0] <= version <= versions[1] else None
-        if found is None:
-            low, high = versions
-            raise CloseConnection(f"{api_name(key) or key} version {version} is not served, {low} to {high} are")
-        return found
-
-    def _context(self, session: Session, client_id: str, found: Messages) -> RequestContext:
-        return RequestContext(
-            self._broker_id,
-            session.principal or "",
-            client_id,
-            session.host,
-            self._cluster.listener_name,
-            found.version,
-            found.schema,
-            session,
-            self._cluster,
-        )
-
-    async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
-        """The handler's response; a handler that fails is the cluster's own fault, and told as Kafka tells its own."""
-        session = context.session
-        if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
-            session.ending = f"{found.api} came in the middle of authentication"
-            return error_answer(request, found, ErrorCode.illegal_sasl_state)
-        try:
-            return await handler_of(found)(request, context)
-        except CloseConnection:
-            raise
-        except Exception:
-            log.exception("broker %d failed to answer %s v%d", self._broker_id, found.api, found.version)
-            answer = error_answer(request, found, ErrorCode.unknown_server_error)
-            if answer is None:
-                raise CloseConnection(f"no answer to {found.api}") from None
-            return answer
-
-    async def _unknown_api_versions(self, correlation_id: int, frame: bytes) -> bytes:
-        """A version that this release does not have: version 0 says so, and which versions there are (KIP-511)."""
-        found = messages(API_VERSIONS, 0)
-        assert found is not None
-        low, high = self._cluster.advertised[API_VERSIONS]
-        own = found.schema.ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)
-        response = found.response(error_code=ErrorCode.unsupported_version, api_keys=(own,))
-        data = response_frame(found.response, correlation_id, encode_body(found.response, response))
-        self._cluster.counters.add("api_versions", self._broker_id, "", len(frame) + 4, len(data))
-        return data
-
-    def _raw_token(self, session: Session, frame: bytes) -> bytes:
-        """A SASL token without a header, answered alike (SaslHandshake v0)."""
-        from console.embedded.sasl import SaslFailure, step
-
-        try:
-            token: bytes = step(self._cluster.view_of(self._broker_id), session, frame)
-        except SaslFailure as failure:
-            raise CloseConnection(f"authentication failed: {failure}") from failure
-        session.raw_tokens = not session.authenticated
-        return len(token).to_bytes(4, "big") + token
-
-
-# What every request passes on its way to its handler and back: faults, forwarding, quotas, counting, recording.
-
-_BY_A_FAULT = "a declared fault"
-_HEADER = 8
-_THROTTLE_TIMES = ("throttle_time", "throttle_time_ms")
-
-Handled = Callable[[Any, RequestContext, Messages], Awaitable[Any]]
+    def add(self, context: RequestContext, messages: Messages, frame: bytes, answer: bytes | None) -> None:
+        """Keep one request, and its answer with its length; None without an answer."""
+        ...
 
 
 class RequestPipeline:
-    """Lets requests through to their handlers."""
+    """What every request passes before and after its handler: faults, forwarding, quotas, counting, recording.
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
+    recorder: None to record nothing.
+    """
+
+    def __init__(self, cluster: Cluster, faults: Faults, counters: Counters) -> None:
+        self.recorder: Recorder | None = None
         self._cluster = cluster
-        self._random = Random(cluster.faults.seed)  # noqa: S311 - garbage that can be repeated
+        self._faults = faults
+        self._counters = counters
+        self._random = Random(faults.seed)  # noqa: S311 - the same garbage in every run
 
     async def answer(
         self,
@@ -299,21 +204,23 @@ class RequestPipeline:
         correlation_id: int,
         handled: Handled,
     ) -> bytes | None:
-        """The response frame, None where the request wants none. Raises CloseConnection."""
-        effects = self._cluster.faults.meet(found.api, context.broker_id, context.client_id)
+        """The response frame, or None for a request without a response. Raises CloseConnection."""
+        effects = self._faults.meet(found.api, context.broker_id, context.client_id)
         data = None
         try:
             payload = await self._payload(request, context, found, frame, handled, effects)
             if payload is not None:
                 body = encode_body(found.response, payload)
-                data = self._spoiled(response_frame(found.response, correlation_id, body), context, effects)
+                data = self._damaged(response_frame(found.response, correlation_id, body), context, effects)
             return data
         finally:
-            self._cluster.counters.add(
-                found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b"")
-            )
-            if self._cluster.recording is not None:
-                self._cluster.recording.add(context, found, frame, data)
+            self._counters.add(found.api, context.broker_id, context.client_id, len(frame) + 4, len(data or b""))
+            if self.recorder is not None:
+                self.recorder.add(context, found, frame, data)
+
+    def count(self, api: str, broker_id: int, client_id: str, bytes_in: int, bytes_out: int) -> None:
+        """Count a request that no handler sees."""
+        self._counters.add(api, broker_id, client_id, bytes_in, bytes_out)
 
     async def _payload(
         self,
@@ -345,17 +252,17 @@ class RequestPipeline:
     ) -> Any:
         for effect in effects:
             if isinstance(effect, Fail):
-                return _failed(request, found, effect.code, effect.message)
+                return _error(request, found, effect.code, effect.message)
         cluster = self._cluster
         if not cluster.forwarding and found.api in CONTROLLER_APIS and context.broker_id != cluster.state.controller_id:
             return not_controller(request, found)
 
-        async def opened(rest: Any) -> Any:
-            return _opened(await handled(rest, context, found), found)
+        async def decoded(rest: Any) -> Any:
+            return _decoded(await handled(rest, context, found), found)
 
         for effect in effects:
             if isinstance(effect, FailSome):
-                return await answer_partly(request, found, effect, opened)
+                return await answer_partly(request, found, effect, decoded)
         return await handled(request, context, found)
 
     async def _before(self, effect: Effect, context: RequestContext) -> None:
@@ -379,7 +286,7 @@ class RequestPipeline:
                 await cluster.broker_down(gone)
                 cluster.down_for(gone, seconds)
 
-    def _spoiled(self, data: bytes, context: RequestContext, effects: tuple[Effect, ...]) -> bytes:
+    def _damaged(self, data: bytes, context: RequestContext, effects: tuple[Effect, ...]) -> bytes:
         for effect in effects:
             if isinstance(effect, HalfFrame):
                 context.session.ending = _BY_A_FAULT
@@ -390,26 +297,118 @@ class RequestPipeline:
         return data
 
 
-def _failed(request: Any, found: Messages, code: int, message: str | None = None) -> Any:
+def _error(request: Any, found: Messages, code: int, message: str | None = None) -> Any:
     answer = error_answer(request, found, code, message)
     if answer is None:
-        raise CloseConnection(f"{found.api} has no answer with an error in it")
+        raise CloseConnection(f"{found.api} has no response with an error code")
     return answer
 
 
-def _opened(payload: Any, found: Messages) -> Any:
-    """The response as kio's, where the handler gave bytes."""
+def _decoded(payload: Any, found: Messages) -> Any:
+    """The response as kio's entity, also if the handler returned bytes."""
     return decode_body(found.response, payload.data) if isinstance(payload, EncodedBody) else payload
 
 
 def _throttled(payload: Any, found: Messages, seconds: float) -> Any:
     first = fields(found.response)[0].name
-    if isinstance(payload, EncodedBody) and first in _THROTTLE_TIMES:  # opening a long answer takes a minute
+    if isinstance(payload, EncodedBody) and first in _THROTTLE_TIMES:  # decoding a long answer takes a minute
         return EncodedBody(struct.pack(">i", int(seconds * 1000)) + payload.data[4:])
-    payload = _opened(payload, found)
+    payload = _decoded(payload, found)
     names = {field.name: field for field in fields(payload)} if hasattr(payload, "__dataclass_fields__") else {}
     if "throttle_time" in names:
         return replace(payload, throttle_time=timedelta(seconds=seconds))
     if "throttle_time_ms" in names:
         return replace(payload, throttle_time_ms=int(seconds * 1000))
     return payload
+
+
+class Dispatcher:
+    """Decodes the requests of one broker's connections, and answers them through the pipeline."""
+
+    def __init__(self, cluster: Cluster, pipeline: RequestPipeline, broker_id: int) -> None:
+        self._cluster = cluster
+        self._pipeline = pipeline
+        self._broker_id = broker_id
+        self.clock = cluster.clock
+
+    async def answer(self, session: Session, frame: bytes) -> bytes | None:
+        """The response frame, or None for a request without a response. Raises CloseConnection."""
+        if session.raw_tokens:
+            return self._raw_token(session, frame)
+        try:
+            head = read_head(frame)
+            if head.key == API_VERSIONS and not self._answers_api_versions(head.version):
+                return await self._unknown_api_versions(head.correlation_id, frame)
+            found = self._known(head.key, head.version)
+            if not session.authenticated and session.mechanism is None and head.key not in _BEFORE_AUTHENTICATION:
+                raise CloseConnection(f"{found.api} came before authentication")
+            client_id, offset = read_client_id(frame, flexible=is_flexible(found.request))
+            request = decode_request(found.request, frame[offset:])
+        except MalformedFrame as error:
+            raise CloseConnection(f"can't read a request: {error}") from error
+        context = self._context(session, client_id, found)
+        return await self._pipeline.answer(request, context, found, frame, head.correlation_id, self._handled)
+
+    def _answers_api_versions(self, version: int) -> bool:
+        low, high = self._cluster.advertised[API_VERSIONS]
+        return low <= version <= high
+
+    def _known(self, key: int, version: int) -> Messages:
+        versions = self._cluster.advertised.get(key)
+        if versions is None:
+            raise CloseConnection(f"API key {key} ({api_name(key) or 'unknown'}) is not served")
+        found = messages(key, version) if versions[0] <= version <= versions[1] else None
+        if found is None:
+            low, high = versions
+            raise CloseConnection(f"{api_name(key) or key} version {version} is not served, {low} to {high} are")
+        return found
+
+    def _context(self, session: Session, client_id: str, found: Messages) -> RequestContext:
+        return RequestContext(
+            self._broker_id,
+            session.principal or "",
+            client_id,
+            session.host,
+            self._cluster.listener_name,
+            found.version,
+            found.schema,
+            session,
+            self._cluster,
+        )
+
+    async def _handled(self, request: Any, context: RequestContext, found: Messages) -> Any:
+        """The handler's response. A handler that raises is answered with UNKNOWN_SERVER_ERROR, as in Kafka."""
+        session = context.session
+        if not session.authenticated and session.mechanism is not None and found.key != _SASL_AUTHENTICATE:
+            session.ending = f"{found.api} came during authentication"
+            return error_answer(request, found, ErrorCode.illegal_sasl_state)
+        try:
+            return await handler_of(found)(request, context)
+        except CloseConnection:
+            raise
+        except Exception:
+            log.exception("broker %d failed to answer %s v%d", self._broker_id, found.api, found.version)
+            answer = error_answer(request, found, ErrorCode.unknown_server_error)
+            if answer is None:
+                raise CloseConnection(f"no answer to {found.api}") from None
+            return answer
+
+    async def _unknown_api_versions(self, correlation_id: int, frame: bytes) -> bytes:
+        """Answer an unsupported version of ApiVersions: with version 0 and the supported versions (KIP-511)."""
+        found = messages(API_VERSIONS, 0)
+        assert found is not None
+        low, high = self._cluster.advertised[API_VERSIONS]
+        own = found.schema.ApiVersion(api_key=API_VERSIONS, min_version=low, max_version=high)
+        response = found.response(error_code=ErrorCode.unsupported_version, api_keys=(own,))
+        data = response_frame(found.response, correlation_id, encode_body(found.response, response))
+        self._pipeline.count("api_versions", self._broker_id, "", len(frame) + 4, len(data))
+        return data
+
+    def _raw_token(self, session: Session, frame: bytes) -> bytes:
+        """Answer a SASL token without a request header (SaslHandshake v0) in the same form."""
+        try:
+            token = session.authenticate(self._cluster.view_of(self._broker_id), frame)
+        except SaslFailure as failure:
+            raise CloseConnection(f"authentication failed: {failure}") from failure
+        session.raw_tokens = not session.authenticated
+        return len(token).to_bytes(4, "big") + token

@@ -9,8 +9,8 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Protocol
 
-from console.embedded.context import Session
 from console.embedded.spec import SaslSpec
 from console.embedded.state import View
 from console.embedded.tables import ScramCredential, ScramKey
@@ -78,25 +78,21 @@ def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
 
 
-def begin(spec: SaslSpec, mechanism: str) -> PlainExchange | ScramExchange:
+class Exchange(Protocol):
+    """The broker's side of one authentication. user: who the client is, once the exchange is complete."""
+
+    user: str | None
+
+    def step(self, view: View, token: bytes) -> bytes:
+        """Take the client's next token and return the broker's. Raises SaslFailure."""
+        ...
+
+
+def begin(spec: SaslSpec, mechanism: str) -> Exchange:
     """The exchange of an enabled mechanism."""
     if mechanism == PLAIN:
         return PlainExchange(spec.plain)
     return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
-
-
-def step(view: View, session: Session, token: bytes) -> bytes:
-    """The broker's token after the client's. At the end of an exchange that went well the session has its principal.
-
-    Raises SaslFailure.
-    """
-    if len(token) > MAX_TOKEN:
-        raise SaslFailure("Authentication failed: the token is too long")
-    answer: bytes = session.exchange.step(view, token)
-    if session.exchange.user is not None:
-        session.principal = f"User:{session.exchange.user}"
-        session.exchange = None
-    return answer
 
 
 class PlainExchange:
@@ -106,8 +102,9 @@ class PlainExchange:
         self._users = users
         self.user: str | None = None
 
-    def step(self, _view: View, token: bytes) -> bytes:
-        """Takes the token. Raises SaslFailure."""
+    def step(self, view: View, token: bytes) -> bytes:  # noqa: ARG002 - PLAIN needs no stored credential
+        """Take the token. Raises SaslFailure."""
+        _check_size(token)
         try:
             parts = token.decode().split("\x00")
         except UnicodeDecodeError as error:
@@ -143,7 +140,8 @@ class ScramExchange:
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:
-        """Takes the next token. Raises SaslFailure."""
+        """Take the next token. Raises SaslFailure."""
+        _check_size(token)
         try:
             text = token.decode()
             return self._proof(text) if self._credential else self._first(view, text)
@@ -188,6 +186,11 @@ class ScramExchange:
             "Authentication failed during authentication due to invalid credentials with SASL mechanism "
             + self._mechanism.label
         )
+
+
+def _check_size(token: bytes) -> None:
+    if len(token) > MAX_TOKEN:
+        raise SaslFailure("Authentication failed: the token is too long")
 
 
 def _attributes(text: str) -> dict[str, str]:

@@ -1,34 +1,65 @@
-"""What an embedded cluster is to be like: its specification, the Kafka release, the scenario."""
+"""What an embedded cluster is to be like: its specification, the Kafka release, the names of the scenarios."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from console.model.secret import Secret
 
 if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-    from console.embedded.config_changes import AlterConfigPolicy
-
-
-# What an embedded cluster is to be like.
+    from console.model.config import ConfigResource
 
 LOOPBACK = "127.0.0.1"
 BROKER_LISTENER = "PLAINTEXT"
 SASL_LISTENER = "SASL_PLAINTEXT"
+ANONYMOUS = "User:ANONYMOUS"
+
+RELEASE_NAMES = ("2.8", "3.9", "4.3")
+SCENARIO_NAMES = ("quiet", "incident", "fleet", "large")
+_SCENARIO_MODULES: Mapping[str, str] = {
+    "quiet": "quiet",
+    "incident": "incident",
+    "large": "large",
+    "fleet-production": "incident",
+    "fleet-staging": "quiet",
+    "fleet-old": "quiet",
+}
+_PORTS_EACH = 100
+RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
+"""Broker id -> rack, in the scenarios."""
+
+Range = tuple[int, int]
+"""Lowest and highest."""
+
+
+class AlterConfigPolicy(Protocol):
+    """Refuses config changes by rules of its own (org.apache.kafka.server.policy.AlterConfigPolicy)."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        """Called once before the cluster starts, with the configs of the brokers' files."""
+        ...
+
+    def validate(self, resource: ConfigResource, configs: Mapping[str, str | None]) -> None:
+        """Called with the changed keys of a resource, None for a deleted one, after all other checks have passed.
+
+        Raises PolicyViolation.
+        """
+        ...
+
+    def close(self) -> None:
+        """Called once when the cluster has stopped."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class SaslSpec:
-    """Who may log in: user -> password. plain: for PLAIN; scram: SCRAM-SHA-256 and -512 credentials at the start, to
-    which AlterUserScramCredentials adds."""
+    """Users and their passwords. plain: for PLAIN. scram: for SCRAM-SHA-256 and -512, as credentials in the state that
+    AlterUserScramCredentials can change."""
 
     plain: Mapping[str, Secret] = field(default_factory=dict)
     scram: Mapping[str, Secret] = field(default_factory=dict)
@@ -38,13 +69,13 @@ class SaslSpec:
 class ClusterSpec:
     """How to make a cluster.
 
-    brokers: how many, with ids from 1. versions: the Kafka release to be like: 2.8 (with ZooKeeper), 3.9 or 4.3.
-    proposals: whether the proposals' own formats are advertised beside. port: that of the first broker, the others
-    follow; 0 takes free ones. authorizer: whether ACLs are kept and looked at. super_users: principals that may do
-    everything. sasl: None lets everybody in as ANONYMOUS. propagation_delay: seconds until a change reaches brokers
-    other than the controller. forwarding: whether they forward to it; None as the release does. racks: by broker id.
-    static_configs: what is in each broker's file. alter_config_policy: has a say in config changes. scenario: what is
-    in it at the start; live: whether others change it then. state_file: keeps the state over restarts.
+    brokers: how many, with ids from 1. versions: the Kafka release: 2.8 (with ZooKeeper), 3.9 or 4.3. proposals:
+    whether the proposals' own formats are advertised too. port: of the first broker, the others follow; 0 for free
+    ones. authorizer: whether ACLs are kept and enforced. super_users: principals that may do everything. sasl: None for
+    no authentication, then everybody is ANONYMOUS. propagation_delay: seconds until a change reaches the brokers that
+    are not the controller. forwarding: whether these forward requests to the controller; None as the release does.
+    racks: by broker id. static_configs: configs of each broker's file. scenario: what the cluster holds at the start.
+    live: whether the scenario's other clients work in it. state_file: where the state is kept over restarts.
     """
 
     brokers: int = 3
@@ -54,7 +85,7 @@ class ClusterSpec:
     host: str = LOOPBACK
     port: int = 0
     authorizer: bool = True
-    super_users: frozenset[str] = frozenset({"User:ANONYMOUS"})
+    super_users: frozenset[str] = frozenset({ANONYMOUS})
     sasl: SaslSpec | None = None
     scenario: str | None = None
     live: bool = False
@@ -66,7 +97,7 @@ class ClusterSpec:
     alter_config_policy: AlterConfigPolicy | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError for what can't be."""
+        """Raises ValueError for a number out of range."""
         if not 1 <= self.brokers <= 100:
             raise ValueError(f"a cluster has 1 to 100 brokers, not {self.brokers}")
         if self.port and not 0 < self.port <= 65536 - self.brokers:
@@ -75,40 +106,34 @@ class ClusterSpec:
             raise ValueError("a propagation delay is not negative")
 
 
-# A Kafka release as clients see it: which APIs in which versions, which features, KRaft or ZooKeeper.
-
-Range = tuple[int, int]
-
-
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What brokers of a release tell of themselves in ApiVersions.
+    """A Kafka release as clients see it (ApiVersions).
 
-    name: as in ``4.3``; kraft: whether a quorum controls it, ZooKeeper otherwise; apis: key -> lowest and highest
-    version; supported: feature -> lowest and highest level; finalized: the levels of a cluster made anew.
+    name: ``4.3``. kraft: whether a quorum is the controller, else ZooKeeper. apis: API key -> versions. supported:
+    feature -> levels. finalized: the feature levels of a new cluster.
     """
 
     name: str
     kraft: bool
     apis: Mapping[int, Range]
-    supported: Mapping[str, Range] = field(default_factory=dict)
-    finalized: Mapping[str, int] = field(default_factory=dict)
+    supported: Mapping[str, Range]
+    finalized: Mapping[str, int]
 
     @property
     def number(self) -> tuple[int, int]:
-        """The name as numbers, to compare by: ``(4, 3)``."""
+        """The name as numbers, for comparing: ``(4, 3)``."""
         major, _, minor = self.name.partition(".")
         return int(major), int(minor)
 
 
-RELEASE_NAMES = ("2.8", "3.9", "4.3")
-
-
 @cache
 def release(name: str) -> Release:
-    """The release of a name; ValueError for one that is not of RELEASE_NAMES."""
+    """The release of this name, from data/releases.json. Raises ValueError for a name not in RELEASE_NAMES."""
+    from importlib.resources import files
+
     if name not in RELEASE_NAMES:
-        raise ValueError(f"there is no Kafka {name} here, only {', '.join(RELEASE_NAMES)}")
+        raise ValueError(f"unknown Kafka release {name}; known: {', '.join(RELEASE_NAMES)}")
     data = json.loads((files("console.embedded") / "data" / "releases.json").read_text(encoding="utf-8"))[name]
     return Release(
         name,
@@ -119,57 +144,24 @@ def release(name: str) -> Release:
     )
 
 
-# What a scenario is, and which there are.
-
-_PORTS_EACH = 100
-RACKS = {1: "zone-a", 2: "zone-b", 3: "zone-c"}
-
-
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """A cluster to begin with.
-
-    lay: puts sources under the tables, which are never stored. fill: puts in what is stored. live: what others do in it
-    while it runs, until it is cancelled; None for nothing.
-    """
-
-    fill: Callable[[EmbeddedCluster], None]
-    lay: Callable[[EmbeddedCluster], None] | None = None
-    live: Callable[[EmbeddedCluster], Coroutine[None, None, None]] | None = None
-
-
-NAMES = ("quiet", "incident", "fleet", "large")
-
-
-def scenario(name: str) -> Scenario:
-    """The scenario of one cluster. Raises ValueError for a name that there is not."""
-    module = _MODULES.get(name)
+def scenario_module(name: str) -> str:
+    """The module in `scenarios` for one cluster's scenario. Raises ValueError for an unknown name."""
+    module = _SCENARIO_MODULES.get(name)
     if module is None:
-        raise ValueError(f"there is no scenario {name}, only {', '.join(NAMES)}")
-    found: Scenario = import_module(f"console.embedded.scenarios.{module}").SCENARIO
-    return found
-
-
-_MODULES: Mapping[str, str] = {
-    "quiet": "quiet",
-    "incident": "incident",
-    "large": "large",
-    "fleet-production": "incident",
-    "fleet-staging": "quiet",
-    "fleet-old": "quiet",
-}
+        raise ValueError(f"unknown scenario {name}; known: {', '.join(SCENARIO_NAMES)}")
+    return module
 
 
 def members(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
-    """The clusters that a scenario consists of, by name, like this specification. Raises ValueError.
+    """The clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown name.
 
-    Of a fleet, each differs: one has an incident, one is quiet and like Kafka 3.9, and the old one has ZooKeeper's
-    ways and one broker. Their first ports are 100 apart.
+    The clusters of `fleet` differ: production has an incident, staging is like Kafka 3.9, and old is like 2.8 with one
+    broker. Their first ports are 100 apart, and each has a state file of its own.
     """
-    if name != "fleet":
-        scenario(name)
-        return {name: replace(spec, scenario=name, racks=spec.racks or RACKS)}
     racks = spec.racks or RACKS
+    if name != "fleet":
+        scenario_module(name)
+        return {name: replace(spec, scenario=name, racks=racks)}
     fleet = {
         "production": replace(spec, scenario="fleet-production", racks=racks),
         "staging": replace(spec, scenario="fleet-staging", racks=racks, versions="3.9"),
@@ -179,7 +171,6 @@ def members(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
 
 
 def _apart(spec: ClusterSpec, place: int, name: str) -> ClusterSpec:
-    """With ports and a state file of its own."""
     port = spec.port + place * _PORTS_EACH if spec.port else 0
     path = spec.state_file
     return replace(spec, port=port, state_file=path and path.with_name(f"{path.stem}-{name}{path.suffix}"))

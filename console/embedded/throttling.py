@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from console.embedded.clock import Clock
 from console.model.quota import (
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
     REQUEST_PERCENTAGE,
     Effective,
+    QuotaEntity,
+    QuotaValues,
     effective,
 )
-
-if TYPE_CHECKING:
-    from console.embedded.context import RequestContext
-
 
 # Rates over eleven windows of a second (org.apache.kafka.common.metrics.stats.Rate with quota.window.num=11).
 
@@ -147,6 +146,49 @@ _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
+class QuotaView(Protocol):
+    """What throttling needs of a broker's view: its quotas, and the end of the log that it has applied."""
+
+    @property
+    def quotas(self) -> Mapping[QuotaEntity, QuotaValues]:
+        """Quotas by entity."""
+        ...
+
+    @property
+    def offset(self) -> int:
+        """The end of the log."""
+        ...
+
+
+class Request(Protocol):
+    """What throttling needs of a request: who sent it to which broker, what that broker knows, and the time."""
+
+    @property
+    def broker_id(self) -> int:
+        """The broker that was asked."""
+        ...
+
+    @property
+    def principal(self) -> str:
+        """``User:name``."""
+        ...
+
+    @property
+    def client_id(self) -> str:
+        """The client id."""
+        ...
+
+    @property
+    def view(self) -> QuotaView:
+        """What the broker knows."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The cluster's clock."""
+        ...
+
+
 class _Sharers(NamedTuple):
     """Whose requests count together: one broker's, under one quota key."""
 
@@ -165,7 +207,7 @@ class Throttling:
         self._limits: dict[tuple[str, str, str], Effective | None] = {}
         self._limits_of = -1
 
-    def limit(self, context: RequestContext, key: str) -> Effective | None:
+    def limit(self, context: Request, key: str) -> Effective | None:
         """The quota that the client is under, as the broker that was asked knows it; None for none."""
         view = context.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
@@ -176,7 +218,7 @@ class Throttling:
             self._limits[wanted] = effective(view.quotas, *wanted)
         return self._limits[wanted]
 
-    def charge(self, context: RequestContext, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
+    def charge(self, context: Request, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
         """Count a request and its answer. size: the request's bytes; ran: seconds of work.
 
         The answer as it is to be sent, and the seconds that the client is to be held back.
@@ -195,17 +237,17 @@ class Throttling:
                 payload = replace(payload, responses=())
         return payload, wait
 
-    def most_to_fetch(self, context: RequestContext) -> int | None:
+    def most_to_fetch(self, context: Request) -> int | None:
         """Bytes that a client may have at once, so that it gets anything at all; None for any number."""
         found = self.limit(context, CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
-    def mutations_allowed(self, context: RequestContext) -> float:
+    def mutations_allowed(self, context: Request) -> float:
         """Seconds to wait before more changes of partitions are taken (THROTTLING_QUOTA_EXCEEDED); 0 for none."""
         bucket = self._bucket(context)
         return 0.0 if bucket is None else bucket.wait()
 
-    def count_mutations(self, context: RequestContext, partitions: int) -> float:
+    def count_mutations(self, context: Request, partitions: int) -> float:
         """Count changes of so many partitions; the seconds that the client is to be held back."""
         bucket = self._bucket(context)
         if bucket is None:
@@ -213,7 +255,7 @@ class Throttling:
         bucket.take(partitions)
         return bucket.wait()
 
-    def _bucket(self, context: RequestContext) -> TokenBucket | None:
+    def _bucket(self, context: Request) -> TokenBucket | None:
         found, now = self.limit(context, CONTROLLER_MUTATION_RATE), context.clock.time()
         if found is None:
             return None
@@ -223,7 +265,7 @@ class Throttling:
         bucket.fill(found.value, now)
         return bucket
 
-    def _record(self, context: RequestContext, key: str, amount: float) -> float:
+    def _record(self, context: Request, key: str, amount: float) -> float:
         found = self.limit(context, key)
         if found is None:
             return 0.0
@@ -240,11 +282,11 @@ class Throttling:
         self._rates = dict(newest[len(newest) // 2 :])
 
 
-def _user(context: RequestContext) -> str:
+def _user(context: Request) -> str:
     return context.principal.partition(":")[2]
 
 
-def _sharers(context: RequestContext, found: Effective) -> _Sharers:
+def _sharers(context: Request, found: Effective) -> _Sharers:
     user, client = _user(context), context.client_id
     return _Sharers(
         context.broker_id,

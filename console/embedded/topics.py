@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -16,17 +15,13 @@ from kio.schema.errors import ErrorCode
 from console.embedded.clock import Clock
 from console.embedded.config_definitions import BrokerLayers, release_configs
 from console.embedded.config_rules import inherited_configs, topic_config_error
-from console.embedded.context import RequestContext
+from console.embedded.context import Cluster, RequestContext
 from console.embedded.group_coordinator import INTERNAL_TOPICS
 from console.embedded.refusals import Refusal, topic_messages
 from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, placed
 from console.embedded.state import ClusterState, unified
 from console.embedded.tables import NO_LEADER, Change
 from console.model.config import topic_resource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 # What a topic may be called (org.apache.kafka.common.internals.Topic).
 
@@ -104,7 +99,7 @@ class PlannedTopic:
 class Planner:
     """Plans the topics of one request. Nothing is changed by it."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._state = cluster.state
         self._said = topic_messages(cluster.release)

@@ -16,7 +16,6 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Fault, Meanwhile
-from console.embedded.recording import Recording
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
@@ -28,6 +27,7 @@ from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, Uns
 from console.plan.settle import ApplyReport
 from console.session.describe_again import read_again
 from console.session.session import Session
+from tests.support.recorded_requests import Recording
 
 TOPICS = ("topic-a", "topic-b", "topic-c")
 USERS = tuple(QuotaEntity.of({"user": name}) for name in ("user-alice", "user-bob"))
@@ -111,7 +111,7 @@ def _value(value: object, slot: Slot) -> object:
 @pytest.fixture
 async def cluster() -> AsyncIterator[EmbeddedCluster]:
     async with EmbeddedCluster(ClusterSpec(brokers=2)) as running:
-        running.recording = Recording()
+        running.pipeline.recorder = Recording()
         yield running
 
 
@@ -183,7 +183,7 @@ async def one_round(cluster: EmbeddedCluster, client: AdminClient, number: int, 
     if not staging.added:
         seen["nothing to do"] += 1
         return
-    cluster.recording = recording = Recording()
+    cluster.pipeline.recorder = recording = Recording()
     watch = Watch(cluster, recording)
     stop = state.subscribe(watch.changed)
     victims = rng.sample(staging.added, rng.randint(1, min(2, len(staging.added))))

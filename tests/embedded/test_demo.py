@@ -19,7 +19,7 @@ from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.context import ContextError
 from console.embedded.command import add_options, argv_of
-from console.embedded.spec import NAMES, RELEASE_NAMES
+from console.embedded.spec import RELEASE_NAMES, SCENARIO_NAMES
 from tests.support.terminal import Terminal
 
 HERE = Path(__file__).parents[2]
@@ -110,7 +110,7 @@ def test_the_contexts_of_a_fleet_differ_and_there_are_no_others() -> None:
         optional={
             "--port": st.integers(0, 60_000).map(str),
             "--brokers": st.integers(1, 9).map(str),
-            "--scenario": st.sampled_from(NAMES),
+            "--scenario": st.sampled_from(SCENARIO_NAMES),
             "--versions": st.sampled_from(RELEASE_NAMES),
             "--state": st.sampled_from(["a b", "/x/y"]),
             "--propagation-delay": st.floats(0, 9).map(str),

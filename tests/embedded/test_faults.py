@@ -35,13 +35,13 @@ from console.embedded.faults import (
     Throttle,
     parse_fault,
 )
-from console.embedded.recording import Recording, load, replay
 from console.embedded.request_pipeline import handled_apis
 from console.model.config import topic_resource
 from console.wire.frames import decode_body, encode_body
 from console.wire.schemas import messages
 from tests.embedded.raw_client import RawClient, framed, header
 from tests.embedded.test_cluster_clients import add_topic
+from tests.support.recorded_requests import Recording, load, replay
 from tests.wire.samples import sample
 
 ERRORS_OF_DIRECTORIES_ONLY = {("describe_log_dirs", 1), ("describe_log_dirs", 2)}
@@ -258,17 +258,17 @@ def _key(api: str) -> int:
 
 
 async def test_a_recording_is_saved_and_replayed(cluster: EmbeddedCluster, tmp_path: Path) -> None:
-    cluster.recording = Recording()
+    cluster.pipeline.recorder = recording = Recording()
     async with RawClient(cluster, 1) as client, RawClient(cluster, 3) as other:
         await client.ask("update_features", 1, share_on)
         client.send(framed(header(18, 0)))
         await client.frame()
         await other.ask("metadata", 1, all_topics)
     path = tmp_path / "recording"
-    cluster.recording.save(path)
+    recording.save(path)
     assert path.stat().st_mode & 0o777 == 0o600
     entries = load(path)
-    assert entries == tuple(cluster.recording)
+    assert entries == tuple(recording)
     assert [(entry.api, entry.broker) for entry in entries] == [
         ("update_features", 1),
         ("api_versions", 1),

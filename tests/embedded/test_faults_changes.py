@@ -35,7 +35,6 @@ from console.embedded.faults import (
     Throttle,
     parse_fault,
 )
-from console.embedded.recording import Recording, load, replay
 from console.embedded.replicas import new_topic
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
@@ -67,6 +66,7 @@ from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut as Lose
 from tests.support.cutting_proxy import CuttingProxy
+from tests.support.recorded_requests import Recording, load, replay
 
 ALIVE = (1, 2, 3)
 ALICE = QuotaEntity.of({"user": "alice"})
@@ -431,14 +431,14 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
 
 async def test_a_session_is_replayed_on_another_cluster(running: EmbeddedCluster, tmp_path: Any) -> None:
     """The real client's requests, recorded, saved, and sent again, leave the same behind."""
-    running.recording = Recording()
+    running.pipeline.recorder = recording = Recording()
     async with linked(running) as link:
         for case in CASES:
             if case.api != "delete_topics":
                 assert (await single(link, case.change)).ok, case.api
         assert (await single(link, DeleteTopics(("u",)))).ok
     path = tmp_path / "recording"
-    running.recording.save(path)
+    recording.save(path)
     async with EmbeddedCluster() as other:
         for name in ("t", "u", "v"):
             other.state.put_topic(new_topic(name, [(1, 2)], ALIVE))

@@ -75,7 +75,7 @@ async def dispatched(dispatcher: Dispatcher, frame: bytes) -> None:
 
 def fuzz(examples: int, seen: Callable[[int], Awaitable[None]] | None = None) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario="quiet"))
-    dispatcher = Dispatcher(cluster, 1)
+    dispatcher = Dispatcher(cluster, cluster.pipeline, 1)
     loop = asyncio.new_event_loop()
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))

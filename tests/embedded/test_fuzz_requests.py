@@ -94,7 +94,7 @@ def requests(versions: str) -> Iterator[tuple[int, int]]:
 def test_no_request_makes_a_broker_fail(versions: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR, "console.embedded")
     cluster = EmbeddedCluster(ClusterSpec(scenario="quiet", versions=versions))
-    dispatchers = [Dispatcher(cluster, broker) for broker in cluster.state.alive()]
+    dispatchers = [Dispatcher(cluster, cluster.pipeline, broker) for broker in cluster.state.alive()]
     loop = asyncio.new_event_loop()
     kinds = sorted(requests(versions))
 

@@ -16,7 +16,6 @@ from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.faults import Fault, Meanwhile
-from console.embedded.recording import Recording
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
@@ -28,6 +27,7 @@ from console.session import journal_changes as past
 from console.session.journal_changes import settle_unfinished
 from console.session.session import Session
 from tests.support.forked_runs import ForkedRuns
+from tests.support.recorded_requests import Recording
 from tests.support.whole_history import read_history
 
 KILLS, CLUSTERS = 50, 4
@@ -109,14 +109,14 @@ async def measured(cluster: EmbeddedCluster, runs: ForkedRuns) -> Moments:
     """Run one to its end."""
     began: list[float] = []
     clock = asyncio.get_running_loop().time
-    cluster.recording = Recording()
+    cluster.pipeline.recorder = recording = Recording()
     cluster.faults.add(Fault(Meanwhile(lambda _state: began.append(clock())), api=FIRST, nth=1))
     await runs.start("run", "-b", cluster.bootstrap, "-e", script(1))
     assert await runs.ended() == 0, runs.output
     taken = clock() - began[0]
     cluster.faults.clear()
-    apis = [entry.api for entry in cluster.recording]
-    cluster.recording = None
+    apis = [entry.api for entry in recording]
+    cluster.pipeline.recorder = None
     return Moments(len(apis) - apis.index(FIRST), taken)
 
 

@@ -255,7 +255,7 @@ async def test_old_records_go_and_the_log_starts_later(
     assert (got.log_start_offset, values(got.records)) == (1, [b"b"])
     assert (await fetch(client, 0)).error_code == 1
     assert await offset_at(client, -2) == (0, -1, 1)
-    assert partition_size(cluster, "orders", 0) == len(batch(b"b"))
+    assert partition_size(cluster.state, "orders", 0) == len(batch(b"b"))
 
 
 async def test_too_many_records_go(cluster: EmbeddedCluster, client: RawClient, clock: ManualClock) -> None:
@@ -266,7 +266,7 @@ async def test_too_many_records_go(cluster: EmbeddedCluster, client: RawClient, 
     clock.advance(1)
     got = await fetch(client, 2)
     assert (got.log_start_offset, got.high_watermark) == (2, 5)
-    assert partition_size(cluster, "orders", 0) == 3 * size
+    assert partition_size(cluster.state, "orders", 0) == 3 * size
 
 
 async def test_retention_is_seen_to_now_and_then(clock: ManualClock) -> None:

@@ -49,7 +49,7 @@ async def test_the_last_records_of_a_scenario_can_be_read_and_its_logs_have_size
             assert (
                 await produce(client, batch(b"a", times=[int(cluster.clock.time() * 1000)]), LOADED)
             ).base_offset == (got.high_watermark)
-        assert partition_size(cluster, LOADED, 0) > 10**6
+        assert partition_size(cluster.state, LOADED, 0) > 10**6
 
 
 async def test_a_client_is_held_back_while_a_group_falls_behind() -> None:
@@ -79,11 +79,11 @@ async def test_groups_and_the_newest_records_are_there_after_a_restart(tmp_path:
             for place in range(100):
                 await produce(client, batch(b"%d" % place * 1000, times=[now]), "small")
         groups, was = dict(cluster.state.groups), cluster.state.logs[LOADED, 0]
-        end, size = was.end, partition_size(cluster, LOADED, 0)
+        end, size = was.end, partition_size(cluster.state, LOADED, 0)
     assert (tmp_path / "state").stat().st_size < 500_000
     async with EmbeddedCluster(spec) as again:
         log = again.state.logs[LOADED, 0]
-        assert (log.start, log.end, partition_size(again, LOADED, 0)) == (was.start, end, size)
+        assert (log.start, log.end, partition_size(again.state, LOADED, 0)) == (was.start, end, size)
         assert end - 100 < log.batches[0].base_offset < end
         small = again.state.logs["small", 0]
         assert 0 < small.start == small.batches[0].base_offset < small.end == 100

@@ -17,6 +17,7 @@ CLEAN = frozenset(
         "answers",
         "cli",
         "contexts",
+        "embedded",
         "files",
         "journal",
         "lake",

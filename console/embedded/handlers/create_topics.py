@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, canonical_value, release_configs
-from console.embedded.context import RequestContext
+from console.embedded.context import Cluster, RequestContext
 from console.embedded.refusals import EXPIRED, Refusal, topic_messages
 from console.embedded.topics import (
     METADATA_TOPIC,
@@ -33,9 +33,6 @@ from console.model.codes import (
 )
 from console.wire.schemas import for_version
 
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
 
 class NewTopicConfig(NamedTuple):
     """One key. source: as in DescribeConfigs."""
@@ -48,7 +45,7 @@ class NewTopicConfig(NamedTuple):
 class NewTopicConfigs:
     """Of the topics of one request: what they inherit is the same for all."""
 
-    def __init__(self, cluster: EmbeddedCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         state, configs = cluster.state, release_configs(cluster.release.name)
         self._layers = BrokerLayers.of(configs, state.view, state.controller_id, cluster.spec.static_configs)
         self._definitions, self._synonyms = configs.topic, configs.topic_synonyms

@@ -66,7 +66,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         told = await _told([each for each in topics if each[0].id.int % len(folders) == place], context, form)
         parts += [struct.pack(">h", 0), form.text(folder), form.count(len(told)), *told]
         if version >= _VOLUME_FROM:
-            parts.append(struct.pack(">qq", *disk_bytes(context.cluster)))
+            parts.append(struct.pack(">qq", *disk_bytes(context.state)))
         if version >= _CORDONED_FROM:
             parts.append(b"\x00")
         parts.append(form.end)
@@ -85,7 +85,7 @@ async def _told(topics: list[Wanted], context: RequestContext, form: _Format) ->
 def _topic(topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: _Format) -> bytes:
     """A topic with those of its wanted partitions that are here; nothing for one of which none is."""
     replicas = [
-        _REPLICA.pack(index, replica_bytes(context.cluster, topic, index), 0, False) + form.end
+        _REPLICA.pack(index, replica_bytes(context.state, topic, index), 0, False) + form.end
         for index, partition in enumerate(topic.partitions)
         if context.broker_id in partition.replicas and (wanted is None or index in wanted)
     ]

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.sasl import SaslFailure, step
+from console.embedded.sasl import SaslFailure
 from console.wire.schemas import for_version
 
 
@@ -23,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             b"",
         )
     try:
-        return _answer(context, 0, None, step(context.view, session, request.auth_bytes))
+        return _answer(context, 0, None, session.authenticate(context.view, request.auth_bytes))
     except SaslFailure as failure:
         session.ending = "authentication failed"
         return _answer(context, ErrorCode.sasl_authentication_failed, str(failure), b"")

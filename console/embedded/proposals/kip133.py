@@ -13,8 +13,9 @@ from console.embedded.answers import CLUSTER_REFUSED, repeated
 from console.embedded.config_changes import ConfigProblem
 from console.embedded.config_describe import described_entries as describe
 from console.embedded.context import RequestContext
+from console.embedded.handlers.alter_configs import handle as handle_alter_configs
+from console.embedded.handlers.incremental_alter_configs import handle as handle_incremental_alter_configs
 from console.embedded.proposals.kip248 import READ_ONLY, described_quotas, parsed_quota
-from console.embedded.request_pipeline import handler
 from console.embedded.state import View
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG, SET, TOPIC, AlterOp
@@ -100,7 +101,7 @@ async def replaced(
         ),
         validate_only=validate_only,
     )
-    response = await handler("alter_configs", False)(
+    response = await handle_alter_configs(
         request, _delegated_context(context, "alter_configs", REPLACE_VERSION, resource)
     )
     return response.responses[0]
@@ -127,7 +128,7 @@ async def altered(
         validate_only=False,
     )
     inner = _delegated_context(context, "incremental_alter_configs", INCREMENTAL_VERSION, resource)
-    response = await handler("incremental_alter_configs", False)(request, inner)
+    response = await handle_incremental_alter_configs(request, inner)
     return response.responses[0]
 
 

@@ -6,10 +6,12 @@ import asyncio
 import logging
 import struct
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from console.embedded.context import Cluster
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.seed import (
+    Scenario,
     add_topic,
     batch_of,
     join_isr,
@@ -19,14 +21,10 @@ from console.embedded.scenarios.seed import (
     read_by,
     somebody_else,
 )
-from console.embedded.spec import Scenario
 from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
 from console.wire.frames import encode_header, encode_payload
 from console.wire.schemas import request_module
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
 
 log = logging.getLogger("console.embedded")
 
@@ -41,7 +39,7 @@ _RETRY = 2.0
 _LENGTH = struct.Struct(">i")
 
 
-async def load(cluster: EmbeddedCluster, client_id: str, topic: str, partition: int = 0) -> None:
+async def load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
     """Produce without end, 120 kB a second where no quota holds it back, until it is cancelled."""
     while True:
         leader = _leader(cluster, topic, partition)
@@ -53,12 +51,12 @@ async def load(cluster: EmbeddedCluster, client_id: str, topic: str, partition: 
         await cluster.clock.sleep(_RETRY)
 
 
-def _leader(cluster: EmbeddedCluster, topic: str, partition: int) -> int:
+def _leader(cluster: Cluster, topic: str, partition: int) -> int:
     found = cluster.state.topics.get(topic)
     return NO_LEADER if found is None else found.partitions[partition].leader
 
 
-async def _produce_to(cluster: EmbeddedCluster, leader: int, client_id: str, topic: str, partition: int) -> None:
+async def _produce_to(cluster: Cluster, leader: int, client_id: str, topic: str, partition: int) -> None:
     """Until another broker leads. Raises OSError or EOFError once the connection ends."""
     reader, writer = await asyncio.open_connection(*cluster.addresses[leader])
     try:
@@ -113,9 +111,9 @@ _READ_EVERY, _READ = 3.0, 60
 _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
 
 
-def fill(cluster: EmbeddedCluster) -> None:
+def seed(cluster: Cluster) -> None:
     """The quiet cluster, and what is wrong in it from the start."""
-    quiet.fill(cluster)
+    quiet.seed(cluster)
     state = cluster.state
     add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
     read_by(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
@@ -134,20 +132,20 @@ def fill(cluster: EmbeddedCluster) -> None:
         leave_isr(state, _LAGGING[0], SLOW)
 
 
-async def live(cluster: EmbeddedCluster) -> None:
+async def live(cluster: Cluster) -> None:
     """A broker flaps, in-sync replicas come and go, a client is held back, a group lags, and somebody works on."""
     await asyncio.gather(
         _flap(cluster), _shrink(cluster), load(cluster, THROTTLED, LOADED), _lag(cluster), somebody_else(cluster)
     )
 
 
-async def _lag(cluster: EmbeddedCluster) -> None:
+async def _lag(cluster: Cluster) -> None:
     while True:
         await cluster.clock.sleep(_READ_EVERY)
         move_on(cluster, BEHIND, LOADED, 0, _READ)
 
 
-async def _flap(cluster: EmbeddedCluster) -> None:
+async def _flap(cluster: Cluster) -> None:
     if FLAPPING not in cluster.state.brokers or len(cluster.state.brokers) < 2:
         return
     while True:
@@ -157,7 +155,7 @@ async def _flap(cluster: EmbeddedCluster) -> None:
         await cluster.broker_up(FLAPPING)
 
 
-async def _shrink(cluster: EmbeddedCluster) -> None:
+async def _shrink(cluster: Cluster) -> None:
     if SLOW not in cluster.state.brokers:
         return
     while True:
@@ -168,4 +166,4 @@ async def _shrink(cluster: EmbeddedCluster) -> None:
                     change(cluster.state, name, SLOW)
 
 
-SCENARIO = Scenario(fill, live=live)
+SCENARIO = Scenario(seed, live=live)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from console.embedded.acls import Pattern, pattern_of
+from console.embedded.context import Cluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.replicas import left_isr, new_partition, striped
-from console.embedded.scenarios.seed import DAY, HOUR, MIB, quota, somebody_else
-from console.embedded.spec import Scenario
-from console.embedded.state import unified
+from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, quota, somebody_else
+from console.embedded.state import ClusterState, unified
 from console.embedded.tables import Partition, Topic
 from console.model.acl import Acl
 from console.model.codes import TOPIC, AclOperation, AclResourceType, PatternType, Permission
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 from console.model.quota import CLIENT_ID, USER, QuotaEntity, QuotaPart, QuotaValues
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-    from console.embedded.state import ClusterState
 
 PARTITIONS = 3
 _REPLICATION = 3
@@ -308,18 +303,18 @@ QUOTA_ENTITIES = 1_000_000
 ACLS = 100_000
 
 
-def seed(cluster: EmbeddedCluster) -> None:
-    """Put the functions under the tables."""
-    tables = cluster.state.tables
-    topics = LargeTopics(cluster.state, TOPICS)
+def sources(state: ClusterState) -> None:
+    """Give the tables their computed values."""
+    tables = state.tables
+    topics = LargeTopics(state, TOPICS)
     tables.topics.source = topics
     tables.configs.source = LargeConfigs(topics)
     tables.quotas.source = LargeQuotas(QUOTA_ENTITIES // EACH)
     tables.acls.source = LargeAcls(ACLS)
 
 
-def fill(cluster: EmbeddedCluster) -> None:
-    """What is there beside them."""
+def seed(cluster: Cluster) -> None:
+    """What is stored: the group topic, cluster defaults, default quotas."""
     state = cluster.state
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY)})
@@ -327,4 +322,4 @@ def fill(cluster: EmbeddedCluster) -> None:
     quota(state, {"client-id": None}, request_percentage=100.0)
 
 
-SCENARIO = Scenario(fill, seed, somebody_else)
+SCENARIO = Scenario(seed, sources, somebody_else)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from console.embedded.config_definitions import release_configs
+from console.embedded.context import Cluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.scenarios.seed import (
     DAY,
     HOUR,
     MIB,
+    Scenario,
     add_topic,
     allow,
     quota,
@@ -18,13 +18,9 @@ from console.embedded.scenarios.seed import (
     seed_records,
     somebody_else,
 )
-from console.embedded.spec import Scenario
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
 
 TEAMS = {
     "checkout": ("orders", "orders-dlq", "payments", "refunds", "carts"),
@@ -56,7 +52,7 @@ GROUPS = (
 """Groups: what they read, who is in them, and how far they are behind. The last one runs once a year."""
 
 
-def fill(cluster: EmbeddedCluster) -> None:
+def seed(cluster: Cluster) -> None:
     """Everything of the scenario."""
     state = cluster.state
     for team, names in TEAMS.items():
@@ -95,4 +91,4 @@ def fill(cluster: EmbeddedCluster) -> None:
         scram_user(state, user, f"{user}-in-a-demo")
 
 
-SCENARIO = Scenario(fill, live=somebody_else)
+SCENARIO = Scenario(seed, live=somebody_else)

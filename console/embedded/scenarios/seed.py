@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from itertools import islice
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID, uuid5
 from zlib import crc32
 
+from console.embedded.context import Cluster
 from console.embedded.group_coordinator import CONSUMERS, assignment, subscription
 from console.embedded.groups import Committed, Group, GroupState, Member
 from console.embedded.partition_log import NO_PRODUCER, PartitionLog, read_batch
@@ -26,27 +27,34 @@ from console.model.config import topic_resource
 from console.model.numbers import json_text
 from console.model.quota import QuotaEntity
 
-if TYPE_CHECKING:
-    from console.embedded.brokers import EmbeddedCluster
-
-
-# Short words for what scenarios put into a cluster.
-
 MIB = 1_048_576.0
 HOUR = 3_600_000
 DAY = 24 * HOUR
 SCENARIO_IDS = UUID("6b616363-6c75-5374-8572-746f70696373")
 
 
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What a cluster holds at the start.
+
+    seed: fills the state. sources: gives tables values that are computed on request and never stored. live: what other
+    clients do while the cluster runs, until it is cancelled.
+    """
+
+    seed: Callable[[Cluster], None]
+    sources: Callable[[ClusterState], None] | None = None
+    live: Callable[[Cluster], Coroutine[None, None, None]] | None = None
+
+
 def topic_id(name: str) -> UUID:
-    """The id of a scenario's topic: the same in every run."""
+    """The id of a scenario's topic, the same in every run."""
     return uuid5(SCENARIO_IDS, name)
 
 
 def add_topic(
     state: ClusterState, name: str, partitions: int, replication: int = 3, configs: Mapping[str, str] | None = None
 ) -> None:
-    """A topic with its overrides; of as many replicas as there are brokers, if there are fewer."""
+    """Add a topic with overrides. It has fewer replicas where there are fewer brokers."""
     alive = state.alive()
     assignments = striped(alive, partitions, min(replication, len(alive)), len(state.topics))
     state.put_topic(new_topic(name, assignments, alive, topic_id=topic_id(name)))
@@ -55,12 +63,12 @@ def add_topic(
 
 
 def quota(state: ClusterState, parts: Mapping[str, str | None], **values: float) -> None:
-    """Limits of an entity; a None name is the default."""
+    """Set quotas of an entity; the name None is the default entity."""
     state.alter_quota(QuotaEntity.of(parts), values)
 
 
 def allow(state: ClusterState, principal: str, operation: str, type_: str, name: str, pattern: str = "LITERAL") -> None:
-    """An ACL that allows something from every host."""
+    """Add an ACL that allows an operation from every host."""
     state.add_acl(
         Acl(
             AclResourceType.parse(type_),
@@ -75,7 +83,7 @@ def allow(state: ClusterState, principal: str, operation: str, type_: str, name:
 
 
 def scram_user(state: ClusterState, user: str, password: str, *mechanisms: ScramHash) -> None:
-    """A user with a password, for both mechanisms or for these."""
+    """Add a user's SCRAM credentials, for both mechanisms or for these."""
     for mechanism in mechanisms or tuple(ScramHash):
         salt = uuid5(SCENARIO_IDS, f"{user} {mechanism.label}").bytes
         state.put_scram(ScramKey(user, mechanism), credential_of(password, mechanism, salt=salt))
@@ -97,17 +105,15 @@ def leave_isr(state: ClusterState, name: str, broker: int) -> None:
 
 
 def join_isr(state: ClusterState, name: str, broker: int) -> None:
-    """A replica has caught up in all partitions of a topic."""
+    """A replica is in sync again in all partitions of a topic."""
     topic = state.topics[name]
     state.put_topic(replace(topic, partitions=tuple(joined_isr(partition, broker) for partition in topic.partitions)))
 
 
-# Records and groups of a scenario: logs that seem to have gone on for long, readers that keep up and one that lags.
-
 _RECORD_BYTES = 400
-"""What a record takes on the average of such a cluster."""
+"""Average size of a record."""
 _READABLE = 3
-"""Records of a partition that can really be read: its newest."""
+"""The newest records of a partition, which can be read."""
 _LEAST, _MOST = 10_000, 4_000_000
 _EVERY = 250
 """Milliseconds between records."""
@@ -115,11 +121,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) -> bytes:
-    """A batch. moment: milliseconds since 1970, of its last record; offset: of its first one."""
+    """An encoded record batch. moment: timestamp of its last record, milliseconds since 1970. offset: of its first."""
     from kio.records.schema import NewRecordBatch, Record
     from kio.records.writers import write_new_batch
 
-    # kio's types are narrower than Python's numbers, and made from them alone.
+    # kio declares types of its own for numbers; Any lets plain ones through.
     record: Any = Record
     batch: Any = NewRecordBatch
     first = moment - _EVERY * (len(values) - 1)
@@ -147,8 +153,8 @@ def batch_of(values: Sequence[bytes], moment: int, key: bytes, offset: int = 0) 
     return buffer.getvalue()
 
 
-def seed_records(cluster: EmbeddedCluster, topic: str) -> None:
-    """Give every partition of a topic a past, of which the last records can be read."""
+def seed_records(cluster: Cluster, topic: str) -> None:
+    """Give every partition of a topic a log of which only the newest records can be read."""
     state, now = cluster.state, int(cluster.clock.time() * 1000)
     for partition in range(len(state.topics[topic].partitions)):
         end = _LEAST + crc32(f"{topic}-{partition}".encode()) % (_MOST - _LEAST)
@@ -164,10 +170,13 @@ def _value(topic: str, number: int) -> bytes:
 
 
 def read_by(
-    cluster: EmbeddedCluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int, *, turn: int = 0
+    cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int, *, turn: int = 0
 ) -> None:
-    """A group of consumers that share these topics' partitions, as the range assignor does; without clients it is
-    empty. lag: records of each partition that it has not read yet, more or less."""
+    """Add a group of consumers that share these topics' partitions as the range assignor does.
+
+    clients: the members' client ids; without any the group is empty. lag: roughly how many records of each partition
+    the group has not read. turn: the generation, by default the number of clients.
+    """
     state = cluster.state
     group = Group(name, generation=turn or len(clients), protocol_type=CONSUMERS, written=True)
     shares = _shares(state, topics, len(clients))
@@ -203,7 +212,7 @@ def _shares(state: ClusterState, topics: Sequence[str], members: int) -> list[di
 def _stand_in(
     group: str, client: str, place: int, topics: Sequence[str], share: Mapping[str, tuple[int, ...]]
 ) -> Member:
-    """A member that is there until a real one joins."""
+    """A member without a client, which leaves when a real one joins."""
     return Member(
         f"{client}-{uuid5(SCENARIO_IDS, f'{group} {client}')}",
         None,
@@ -216,8 +225,8 @@ def _stand_in(
     )
 
 
-def move_on(cluster: EmbeddedCluster, group: str, topic: str, partition: int, records: int) -> None:
-    """A scenario's group reads some more records of a partition, no further than there are."""
+def move_on(cluster: Cluster, group: str, topic: str, partition: int, records: int) -> None:
+    """Commit a later offset for a group, at most the end of the log."""
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, partition))
     if found is None or log is None:
         return
@@ -226,16 +235,14 @@ def move_on(cluster: EmbeddedCluster, group: str, topic: str, partition: int, re
     cluster.state.touch()
 
 
-# Somebody else at work: every few seconds a small change that this console did not make.
-
 PERIOD = 4.0
 """Seconds between changes."""
 BATCH = "batch.import-"
 _KEPT_BATCHES = 3
 
 
-async def somebody_else(cluster: EmbeddedCluster) -> None:
-    """Change something every few seconds, until it is cancelled."""
+async def somebody_else(cluster: Cluster) -> None:
+    """Make a small change every few seconds, as other clients would, until it is cancelled."""
     random = Random(4)  # noqa: S311 - the same in every run
     turn = 0
     while True:
