@@ -18,11 +18,12 @@ from console.model.codes import DEFAULT_CONFIG, ConfigType
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.compile import Facts, compile_plan
+from console.plan.compile import compile_plan
 from console.plan.diff import diff
 from console.plan.edits import Edit, SetConfig, SetQuota
 from console.plan.effects import effects
 from console.plan.plan import EMPTY, Plan, stage
+from console.plan.requests import Facts
 from console.plan.retention import retention_cuts
 from console.plan.risks import risks
 

@@ -16,7 +16,7 @@ from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
 from console.model.snapshot import Snapshot
-from console.plan.diff import DiffLine
+from console.plan.effective_values import DiffLine
 from console.plan.plan import Plan
 from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of
 from console.present.failures import failure_text

@@ -9,12 +9,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.journal.codes import edit_json, edit_of, was_json, was_of
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
 from console.model.yaml_places import FileProblem
 from console.plan.conflicts import Conflict, conflicts
-from console.plan.edits import AppendConfig, CreateTopic, SetConfig, SubtractConfig, UpsertScram
+from console.plan.edit_json import edit_json, edit_of, holds_secret, was_json, was_of
 from console.plan.plan import Plan
 from console.plan.staged import Staged
 from console.present import names
@@ -34,7 +33,7 @@ class PlanFile(Struct, frozen=True):
 
 def write_plan(plan: Plan, cluster_id: str) -> str:
     """The file's text. Raises ValueError for a plan with a secret: none is ever written."""
-    if any(map(_has_secret, plan.staged)):
+    if any(holds_secret(staged.edit) for staged in plan.staged):
         raise ValueError("the plan sets a secret, and no file may hold one: apply it from here")
     edits = [_edit(staged) for staged in plan.staged]
     document = {"format": FORMAT, "version": VERSION, "cluster_id": cluster_id, "made": datetime.now(UTC).isoformat()}
@@ -42,17 +41,8 @@ def write_plan(plan: Plan, cluster_id: str) -> str:
 
 
 def _edit(staged: Staged) -> dict[str, Any]:
-    data: dict[str, Any] = {"edit": edit_json(staged.edit), "was": was_json(staged.was)}
+    data: dict[str, Any] = {"edit": edit_json(staged.edit), "was": was_json(staged.edit, staged.was)}
     return data if staged.topic_id is None else {**data, "topic_id": staged.topic_id}
-
-
-def _has_secret(staged: Staged) -> bool:
-    edit = staged.edit
-    if isinstance(edit, UpsertScram):
-        return True
-    if isinstance(edit, SetConfig | AppendConfig | SubtractConfig):
-        return not isinstance(edit.value, str)
-    return isinstance(edit, CreateTopic) and any(not isinstance(v, str) for v in edit.topic.configs.values())
 
 
 def is_plan(text: str) -> bool:
@@ -68,7 +58,7 @@ def read_plan(text: str, source: str) -> PlanFile:
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise FileProblem(source, 1, "this is no plan of this version", "make it again with kac plan --out")
         staged = tuple(_staged(each) for each in document["edits"])
-        secret = next((each for each in staged if _has_secret(each)), None)
+        secret = next((each for each in staged if holds_secret(each.edit)), None)
         if secret is not None:
             what = f"{names.target(secret.edit.target)} {secret.edit.key}".strip()
             raise FileProblem(source, None, f"the plan sets a secret, and no file holds one: {what}", _BY_HAND)

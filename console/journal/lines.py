@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from console.journal.codes import edit_json, edit_of, was_json, was_of
 from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
 from console.model.changes import Status
 from console.model.failure import Failure
@@ -25,6 +24,7 @@ from console.model.journal_lines import (
     line_of,
     read_line,
 )
+from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.staged import Place, Staged
 
 
@@ -81,7 +81,7 @@ def _record(data: Json) -> Numbered | Note:
 
 def _edit_line(entry: Entry) -> EditLine:
     staged = entry.staged
-    edit, was = edit_json(staged.edit, entry.secret), was_json(staged.was)
+    edit, was = edit_json(staged.edit, entry.secret), was_json(staged.edit, staged.was)
     reverts = None if staged.reverts is None else (staged.reverts.change, staged.reverts.edit)
     return EditLine(
         edit, was, staged.lasts_ms, entry.until, reverts, staged.topic_id, entry.overridden, entry.overrides

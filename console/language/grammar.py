@@ -53,7 +53,7 @@ from console.language.statements import (
 from console.language.tokenizer import Places, RawStatement, Span, Word, scan
 from console.language.verbs import INTERACTIVE, KINDS, PANES, TAKES_AWAY, VERBS, Where, verbs_for
 from console.plan.amounts import parse_duration
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 
 
 class StatementReading(Struct, frozen=True):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from console.present.text import clean, is_harmless
 
 if TYPE_CHECKING:
-    from console.plan.runbook import Command
+    from console.plan.kafka_tools import Command
 
 
 # Quoting for the command language: a name, key, value or pattern as a word that reads back as exactly it.

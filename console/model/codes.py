@@ -3,11 +3,12 @@
 Sources: ConfigResource.Type, DescribeConfigsResponse.ConfigSource and ConfigType, AlterConfigOp.OpType, and
 org.apache.kafka.common.resource / .acl of Apache Kafka 3.9 to 4.3. kio has enumerations of none of them.
 
-The pipeline on Spark's executors uses them too: Python 3.10, no imports.
+The pipeline on Spark's executors uses them too: Python 3.10, standard library.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -37,6 +38,17 @@ class Code(int):
             if known == wanted:
                 return cls(number)
         raise ValueError(f"{name!r} is none of {', '.join(cls.NAMES.values())}")
+
+    @property
+    def json(self) -> str | int:
+        """Its form in files of ours: the name, or the number where it has no name."""
+        return self.NAMES.get(self, int(self))
+
+    @classmethod
+    @cache
+    def of_json(cls, value: str | int) -> Self:
+        """The code of such a form. Raises ValueError."""
+        return cls(value) if isinstance(value, int) else cls.parse(value)
 
     def __str__(self) -> str:
         return self.name

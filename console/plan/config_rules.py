@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from msgspec import structs
+
 from console.model.broker_keys import listener_base
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, is_override
@@ -22,20 +26,6 @@ LOG_LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 """LogLevelConfig.VALID_LOG_LEVELS."""
 
 _ENTITY_WORDS = {TOPIC: "a topic", GROUP: "a group"}
-
-
-def judge(edit: ConfigEdit, draft: Draft) -> Verdict:
-    """Whether a config edit is staged, is a no-op, or can't be."""
-    refused = _place(edit, draft) or _key(edit, draft)
-    if refused is not None:
-        return refused
-    match edit:
-        case SetConfig():
-            return _set(edit, draft)
-        case UnsetConfig():
-            return _unset(edit, draft)
-        case _:
-            return _relative(edit, draft)
 
 
 def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
@@ -66,16 +56,13 @@ def _place(edit: ConfigEdit, draft: Draft) -> Refused | None:
     return None
 
 
-def _key(edit: ConfigEdit, draft: Draft) -> Refused | None:
-    """Whether the key can be edited on this resource."""
+def _named(edit: ConfigEdit) -> Refused | None:
+    return None if edit.key else Refused(edit, "the key has no name", "Name the key.")
+
+
+def _known(edit: ConfigEdit, draft: Draft) -> Refused | None:
+    """Whether the resource can have the key."""
     resource, key = edit.resource, edit.key
-    if not key:
-        return Refused(edit, "the key has no name", "Name the key.")
-    if resource.type == BROKER_LOGGER:
-        if isinstance(edit, AppendConfig | SubtractConfig):
-            return Refused(edit, f"a logger has one level: {key} is no list", "Set the level.")
-        if isinstance(edit, UnsetConfig) and key == ROOT_LOGGER:
-            return Refused(edit, "the root logger always has a level", "Set it to another level.")
     configs = draft.snapshot.configs.get(resource)
     if configs is None and draft.creates(resource) is None:
         return None
@@ -104,7 +91,11 @@ def _was(edit: ConfigEdit, draft: Draft) -> Was:
     return draft.entry(edit.resource, edit.key) if edit.resource in draft.snapshot.configs else UNREAD
 
 
-def _set(edit: SetConfig, draft: Draft) -> Verdict:
+def judge_set(edit: SetConfig, draft: Draft) -> Verdict:
+    """Whether a value is staged, is there already, or can't be."""
+    refused = _place(edit, draft) or _named(edit) or _known(edit, draft)
+    if refused is not None:
+        return refused
     resource, key, value = edit.resource, edit.key, edit.value
     like = draft.like(resource, key)
     if isinstance(value, str):
@@ -156,8 +147,12 @@ def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     return canonical(was.type, own) == canonical(was.type, value)
 
 
-def _unset(edit: UnsetConfig, draft: Draft) -> Verdict:
+def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
+    """Whether the removal of a value is staged, would change nothing, or can't be."""
     resource, key = edit.resource, edit.key
+    refused = _place(edit, draft) or _named(edit) or _root_level(edit) or _known(edit, draft)
+    if refused is not None:
+        return refused
     creation = draft.creates(resource)
     if creation is not None:
         if key in creation.topic.configs:
@@ -173,9 +168,34 @@ def _unset(edit: UnsetConfig, draft: Draft) -> Verdict:
     return Staged(edit, was)
 
 
-def _relative(edit: AppendConfig | SubtractConfig, draft: Draft) -> Verdict:
+def _root_level(edit: UnsetConfig) -> Refused | None:
+    if edit.resource.type != BROKER_LOGGER or edit.key != ROOT_LOGGER:
+        return None
+    return Refused(edit, "the root logger always has a level", "Set it to another level.")
+
+
+def judge_append(edit: AppendConfig, draft: Draft) -> Verdict:
+    """Whether items to add to a list are staged, are in it already, or can't be."""
+    return _judge_items(edit, draft, appended, "append", "already")
+
+
+def judge_subtract(edit: SubtractConfig, draft: Draft) -> Verdict:
+    """Whether items to remove from a list are staged, are not in it, or can't be."""
+    return _judge_items(edit, draft, subtracted, "subtract", "not")
+
+
+def _judge_items(
+    edit: AppendConfig | SubtractConfig,
+    draft: Draft,
+    change: Callable[[str | None, str], str],
+    verb: str,
+    there: str,
+) -> Verdict:
+    """change: what it makes of a list; there: how items that it leaves as they are stand in the list."""
     resource, key = edit.resource, edit.key
-    verb = "append" if isinstance(edit, AppendConfig) else "subtract"
+    refused = _place(edit, draft) or _named(edit) or _level_is_no_list(edit) or _known(edit, draft)
+    if refused is not None:
+        return refused
     like = draft.like(resource, key)
     if like is not None and like.type not in (ConfigType(0), LIST):
         return Refused(edit, f"{key} is no list but {like.type.name}", f"Set {key} instead.")
@@ -186,20 +206,22 @@ def _relative(edit: AppendConfig | SubtractConfig, draft: Draft) -> Verdict:
         return Refused(edit, f"there is nothing to {verb}", "Name the items, parted by commas.")
     existing = draft.at(edit.slot)
     if existing is not None:
-        if type(existing.edit) is not type(edit):
+        if not isinstance(existing.edit, type(edit)):
             return Refused(
                 edit,
                 f"{key} is staged to be changed otherwise",
                 f"Set {key} to the whole list, or discard what is staged first.",
             )
-        assert isinstance(existing.edit, AppendConfig | SubtractConfig)
         items = list(dict.fromkeys([*existing.edit.value.split(","), *items]))
-    edit = type(edit)(resource, key, ",".join(items))
+    edit = structs.replace(edit, value=",".join(items))
     was = _was(edit, draft)
     own = own_text(was, resource) if isinstance(was, ConfigEntry) else None
-    if own is not None:
-        result = appended(own, edit.value) if isinstance(edit, AppendConfig) else subtracted(own, edit.value)
-        if result == ",".join(parts_of(own)):
-            there = "already" if isinstance(edit, AppendConfig) else "not"
-            return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
+    if own is not None and change(own, edit.value) == ",".join(parts_of(own)):
+        return Dropped(edit, f"{', '.join(items)}: {there} in {key}")
     return Staged(edit, was)
+
+
+def _level_is_no_list(edit: AppendConfig | SubtractConfig) -> Refused | None:
+    if edit.resource.type != BROKER_LOGGER:
+        return None
+    return Refused(edit, f"a logger has one level: {edit.key} is no list", "Set the level.")

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.model.config import topic_resource
-from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
 from console.plan.current_state import current_state, moved, own_moved, wanted
-from console.plan.diff import EffectiveValue, after, before
-from console.plan.edits import CreateTopic, Slot
+from console.plan.diff import after, before
+from console.plan.edits import Slot
+from console.plan.effective_values import EffectiveValue
 from console.plan.plan import Plan
-from console.plan.staged import UNREAD, Staged, Was, home, topic_id_of
+from console.plan.staged import UNREAD, Described, Staged, Was, topic_id_of
 
 
 class Conflict(Struct, frozen=True):
@@ -44,18 +43,18 @@ def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]
 
 
 def _conflicts(staged: Iterable[Staged], fresh: Snapshot) -> Iterator[Conflict]:
-    acls = frozenset(fresh.acls)
-    inheritance = Inheritance(fresh)
+    seen = Described(fresh)
+    inheritance = seen.inheritance
     all_ = tuple(staged)
-    new = {topic_resource(each.edit.topic.name) for each in all_ if isinstance(each.edit, CreateTopic)}
+    new = {name for each in all_ if (name := each.edit.new_topic) is not None}
     for each in all_:
         edit, was = each.edit, each.was
-        now = current_state(edit, fresh, acls)
-        if edit.target in new:
+        if edit.on_topic in new:
             continue
+        now = current_state(edit, seen)
         topic_id = topic_id_of(edit, fresh)
         another = each.topic_id is not None and topic_id is not None and each.topic_id != topic_id
-        why = f"topic {home(edit)} was deleted and created again since" if another else each.doubt
+        why = f"topic {edit.on_topic} was deleted and created again since" if another else each.doubt
         if was is UNREAD and not why:
             continue
         lost = now is UNREAD
@@ -97,10 +96,10 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
     """The same edits upon what is there now, where that was read, and for the topics that are there now: what a journal
     has to restore. Whatever was doubtful of them was gone over."""
-    acls = frozenset(fresh.acls)
+    seen = Described(fresh)
     made = []
     for each in staged:
-        now = current_state(each.edit, fresh, acls)
+        now = current_state(each.edit, seen)
         topic_id = topic_id_of(each.edit, fresh) or each.topic_id
         was = each.was if now is UNREAD else now
         made.append(replace(each, was=was, topic_id=topic_id, doubt=""))

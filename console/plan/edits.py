@@ -1,4 +1,7 @@
-"""Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends."""
+"""Edits: what an operator wants changed, one value each. A plan holds them; nothing here reads or sends.
+
+What the product knows of a kind of edit stands in its record: `console.plan.kinds`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from msgspec import Struct
 
 from console.model.acl import Acl
 from console.model.changes import NewTopic, ScramUser, Target
+from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
@@ -20,7 +24,36 @@ class Slot(NamedTuple):
     key: str
 
 
-class _ConfigEdit(Struct, frozen=True):
+class Edit(Struct, frozen=True):
+    """An edit of one place. Equal edits are of one kind and have equal fields."""
+
+    @property
+    def target(self) -> Target:
+        """What is changed."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        """The key of the target that is changed; ``""`` where the edit is of the target as a whole."""
+        return ""
+
+    @property
+    def slot(self) -> Slot:
+        """The target and the key."""
+        return Slot(self.target, self.key)
+
+    @property
+    def on_topic(self) -> str | None:
+        """The name of the topic that has to exist for the edit; None for edits of other things, and for a creation."""
+        return None
+
+    @property
+    def new_topic(self) -> str | None:
+        """The name of the topic that the edit creates."""
+        return None
+
+
+class _ConfigEdit(Edit, frozen=True):
     resource: ConfigResource
     key: str
 
@@ -30,43 +63,34 @@ class _ConfigEdit(Struct, frozen=True):
         return self.resource
 
     @property
-    def slot(self) -> Slot:
-        """The resource and the key."""
-        return Slot(self.resource, self.key)
+    def on_topic(self) -> str | None:
+        """The resource's name where it is a topic."""
+        return self.resource.name if self.resource.type == TOPIC else None
 
 
 class SetConfig(_ConfigEdit, frozen=True):
     """Give a key a value on this resource; a sensitive value is a Secret."""
 
-    resource: ConfigResource
-    key: str
     value: str | Secret
 
 
 class UnsetConfig(_ConfigEdit, frozen=True):
     """Delete the resource's own value of a key, so that it inherits again."""
 
-    resource: ConfigResource
-    key: str
-
 
 class AppendConfig(_ConfigEdit, frozen=True):
-    """Add items, parted by commas, to a LIST; those that are there stay as they are."""
+    """Add items, separated by commas, to a LIST; items that are in it stay as they are."""
 
-    resource: ConfigResource
-    key: str
     value: str
 
 
 class SubtractConfig(_ConfigEdit, frozen=True):
-    """Take items, parted by commas, out of a LIST."""
+    """Remove items, separated by commas, from a LIST."""
 
-    resource: ConfigResource
-    key: str
     value: str
 
 
-class _QuotaEdit(Struct, frozen=True):
+class _QuotaEdit(Edit, frozen=True):
     entity: QuotaEntity
     key: str
 
@@ -75,28 +99,18 @@ class _QuotaEdit(Struct, frozen=True):
         """The entity."""
         return self.entity
 
-    @property
-    def slot(self) -> Slot:
-        """The entity and the key."""
-        return Slot(self.entity, self.key)
-
 
 class SetQuota(_QuotaEdit, frozen=True):
     """Give an entity a quota: bytes/s, percent, mutations/s or connections/s by the key."""
 
-    entity: QuotaEntity
-    key: str
     value: float
 
 
 class UnsetQuota(_QuotaEdit, frozen=True):
     """Remove an entity's quota."""
 
-    entity: QuotaEntity
-    key: str
 
-
-class _AclEdit(Struct, frozen=True):
+class _AclEdit(Edit, frozen=True):
     acl: Acl
 
     @property
@@ -104,83 +118,56 @@ class _AclEdit(Struct, frozen=True):
         """The binding."""
         return self.acl
 
-    @property
-    def key(self) -> str:
-        """None: the binding is all."""
-        return ""
-
-    @property
-    def slot(self) -> Slot:
-        """The binding."""
-        return Slot(self.acl, "")
-
 
 class AddAcl(_AclEdit, frozen=True):
     """Create a binding."""
-
-    acl: Acl
 
 
 class RemoveAcl(_AclEdit, frozen=True):
     """Delete exactly this binding."""
 
-    acl: Acl
 
-
-class CreateTopic(Struct, frozen=True):
+class CreateTopic(Edit, frozen=True):
     """Create a topic; its configs may also be staged as edits of their own."""
 
     topic: NewTopic
 
     @property
     def target(self) -> str:
-        """The topic's name."""
+        """The topic."""
         return self.topic.name
 
     @property
-    def key(self) -> str:
-        """None: the topic is all."""
-        return ""
-
-    @property
-    def slot(self) -> Slot:
-        """The topic."""
-        return Slot(self.topic.name, "")
+    def new_topic(self) -> str:
+        """The topic's name."""
+        return self.topic.name
 
 
-class _TopicEdit(Struct, frozen=True):
+class _TopicEdit(Edit, frozen=True):
     name: str
 
     @property
     def target(self) -> str:
-        """The topic's name."""
+        """The topic."""
         return self.name
 
     @property
-    def key(self) -> str:
-        """None: the topic is all."""
-        return ""
-
-    @property
-    def slot(self) -> Slot:
-        """The topic."""
-        return Slot(self.name, "")
+    def on_topic(self) -> str:
+        """The topic's name."""
+        return self.name
 
 
 class DeleteTopic(_TopicEdit, frozen=True):
     """Delete a topic with all its records."""
 
-    name: str
-
 
 class GrowTopic(_TopicEdit, frozen=True):
     """Raise a topic's partition count to this total."""
 
-    name: str
     partitions: int
 
 
-class _ScramEdit(Struct, frozen=True):
+class _ScramEdit(Edit, frozen=True):
     user: ScramUser
 
     @property
@@ -188,21 +175,10 @@ class _ScramEdit(Struct, frozen=True):
         """The user and the mechanism."""
         return self.user
 
-    @property
-    def key(self) -> str:
-        """None: the credential is all."""
-        return ""
-
-    @property
-    def slot(self) -> Slot:
-        """The credential."""
-        return Slot(self.user, "")
-
 
 class UpsertScram(_ScramEdit, frozen=True):
     """Create or replace a SCRAM credential."""
 
-    user: ScramUser
     iterations: int
     password: Secret
 
@@ -210,12 +186,9 @@ class UpsertScram(_ScramEdit, frozen=True):
 class DeleteScram(_ScramEdit, frozen=True):
     """Delete a SCRAM credential."""
 
-    user: ScramUser
-
 
 ConfigEdit = SetConfig | UnsetConfig | AppendConfig | SubtractConfig
 QuotaEdit = SetQuota | UnsetQuota
 AclEdit = AddAcl | RemoveAcl
 TopicEdit = CreateTopic | DeleteTopic | GrowTopic
 ScramEdit = UpsertScram | DeleteScram
-Edit = ConfigEdit | QuotaEdit | AclEdit | TopicEdit | ScramEdit

@@ -12,9 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from console.model.changes import Outcome, Target
-from console.model.codes import TOPIC
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, CreateTopic, Edit, Slot
+from console.plan.edits import Edit, Slot
 from console.plan.staged import UNREAD, Dropped, Refused, Staged, Was, subject, topic_id_of
 
 __all__ = [
@@ -123,7 +122,7 @@ class Plan(Struct, frozen=True):
 
     def creates_topic(self, name: str) -> bool:
         """Whether the plan creates the topic."""
-        return any(isinstance(staged.edit, CreateTopic) and staged.edit.topic.name == name for staged in self.staged)
+        return any(staged.edit.new_topic == name for staged in self.staged)
 
 
 EMPTY = Plan()
@@ -170,7 +169,8 @@ class Staging:
 
     def creates_topic(self, name: str) -> bool:
         """Whether the plan creates the topic."""
-        return isinstance(self.draft.topic_edit(name), CreateTopic)
+        edit = self.draft.topic_edit(name)
+        return edit is not None and edit.new_topic == name
 
     def plan(self) -> Plan:
         """The plan as it is now."""
@@ -185,7 +185,7 @@ class Staging:
 
     def stage(self, edits: Iterable[Edit], lasts_ms: int | None = None) -> StageReport:
         """Put edits into the plan; as `stage` says."""
-        from console.plan.rules import judge
+        from console.plan.kinds.registry import kind_of
 
         draft, log = self.draft, self._log
         before = Moment(self._base.staged, self._base.outcomes, log, len(log))
@@ -195,7 +195,7 @@ class Staging:
         refused: list[Refused] = []
         touched: dict[Target, None] = {}
         for edit in edits:
-            verdict = judge(edit, draft)
+            verdict = kind_of(edit).judge(edit, draft)
             if isinstance(verdict, Refused):
                 refused.append(verdict)
                 continue
@@ -262,8 +262,8 @@ def discard(plan: Plan, target: Target | None = None, key: str | None = None) ->
 def without(plan: Plan, gone: Collection[Slot]) -> Plan:
     """Without the edits in these slots, and without the config edits on a topic whose creation is among them; can be
     undone. The same plan where none match."""
-    created = {s.edit.topic.name for s in plan.staged if isinstance(s.edit, CreateTopic) and s.edit.slot in gone}
-    kept = tuple(s for s in plan.staged if s.edit.slot not in gone and not _stands_on(s.edit, created))
+    created = {name for s in plan.staged if (name := s.edit.new_topic) is not None and s.edit.slot in gone}
+    kept = tuple(s for s in plan.staged if s.edit.slot not in gone and s.edit.on_topic not in created)
     if len(kept) == len(plan.staged):
         return plan
     slots = {staged.edit.slot for staged in kept}
@@ -274,10 +274,6 @@ def _matches(edit: Edit, target: Target | None, key: str | None) -> bool:
     if key is not None:
         return edit.key == key and target in (None, edit.target)
     return target is None or subject(edit.target) == subject(target)
-
-
-def _stands_on(edit: Edit, topics: set[str]) -> bool:
-    return isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC and edit.resource.name in topics
 
 
 def _now(plan: Plan) -> Moment:

@@ -7,7 +7,7 @@ fails with an error of its own and steps down. Kafka 3.9 was seen to end on a la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -101,3 +101,23 @@ def pack(groups: Iterable[tuple[Sequence[Staged], int]], limit: int, into: Seque
 def cut_note(place: int, count: int, limit: int, what: str = "records") -> str:
     """Why a request is one of several: ``""`` where it is the only one."""
     return f"{place + 1} of {count}: a controller takes at most {limit:,} {what} in one change" if count > 1 else ""
+
+
+Group = tuple[Sequence[Staged], int]
+"""Edits that stay in one request, and the records that they come to."""
+
+
+def singly(some: Iterable[Staged]) -> Iterable[Group]:
+    """Each edit by itself, as one record."""
+    return (([staged], 1) for staged in some)
+
+
+def steps_of(
+    groups: Iterable[Group], limit: int, request: Callable[[list[Staged]], ChangeRequest], what: str = "records"
+) -> list[Step]:
+    """The fewest requests for these groups, each within the limit."""
+    bins = pack(groups, limit)
+    return [
+        Step(request(each.staged), tuple(each.staged), cut_note(place, len(bins), limit, what))
+        for place, each in enumerate(bins)
+    ]

@@ -16,19 +16,17 @@ from console.model.cluster import LogSpan
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
-from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, Slot
 from console.plan.plan import Plan
 from console.plan.predict import predict
 from console.plan.staged import Staged
+from console.plan.topic_risks import BY_SIZE, BY_TIME, POLICY, Kept, config_number, kept
 
-POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 _KEYS = (POLICY, BY_TIME, BY_SIZE)
 _BROKER_KEYS = {broker_key.name: key for key in _KEYS for broker_key in TOPIC_SYNONYMS.get(key, ())}
 _SEGMENT_BYTES, _SEGMENT_MS = 2**30, 604_800_000
 """Kafka's defaults."""
-FOREVER = 2**63
 SOON_MS = 300_000
 """log.retention.check.interval.ms by default: how long a broker waits between looks at what is too old."""
 
@@ -75,14 +73,6 @@ class Deletion(NamedTuple):
             self.unknown + other.unknown,
             self.why or other.why,
         )
-
-
-class Kept(NamedTuple):
-    """What a topic keeps. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
-
-    deletes: bool
-    ms: int
-    size: int
 
 
 def shortens_default(staged: Iterable[Staged]) -> bool:
@@ -181,30 +171,16 @@ def _shorter(before: Kept, after: Kept) -> tuple[str, ...]:
     return tuple(key for key, old, new in zip(_KEYS[1:], before[1:], after[1:], strict=True) if new < old)
 
 
-def kept(configs: ConfigSet) -> Kept:
-    """What a topic of these configs keeps."""
-    entry = configs.get(POLICY)
-    policy = entry.value if entry is not None and entry.value is not None else "delete"
-    limits = (_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
-    return Kept("delete" in policy.split(","), *(FOREVER if limit < 0 else limit for limit in limits))
-
-
 def _cut(slot: Slot, topic: str, known: ConfigSet, wanted: ConfigSet) -> RetentionCut:
     return RetentionCut(
         slot,
         topic,
-        _number(wanted, BY_TIME, -1),
-        _number(wanted, BY_SIZE, -1),
+        config_number(wanted, BY_TIME, -1),
+        config_number(wanted, BY_SIZE, -1),
         # The segments that are there were cut by what holds now.
-        max(_number(configs, "segment.bytes", _SEGMENT_BYTES) for configs in (known, wanted)),
-        max(_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
+        max(config_number(configs, "segment.bytes", _SEGMENT_BYTES) for configs in (known, wanted)),
+        max(config_number(configs, "segment.ms", _SEGMENT_MS) for configs in (known, wanted)),
     )
-
-
-def _number(configs: ConfigSet, key: str, otherwise: int) -> int:
-    entry = configs.get(key)
-    number = long_number(entry.value) if entry is not None else None
-    return otherwise if number is None else number  # what is no number the brokers are going to refuse
 
 
 def _topic_key(staged: Staged) -> bool:

@@ -1,17 +1,41 @@
-"""What a warning is judged by: what has to be read before, what was found, and the cluster before and after. Pure."""
+"""Warnings: their names, and what each is judged by: what has to be read, and the cluster before and after. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
 from console.model.config import ConfigResource
 from console.model.snapshot import Snapshot
-from console.plan.plan import Plan
-from console.plan.predict import predict
-from console.plan.staged import Staged
+from console.plan.edits import Edit, Slot
+from console.plan.staged import Staged, Was
+
+ISR_ABOVE_REPLICATION = "isr-above-replication"
+UNCLEAN_ELECTION = "unclean-election"
+RETENTION_ZERO = "retention-zero"
+RETENTION_TINY = "retention-tiny"
+MESSAGE_SIZE_LOWERED = "message-size-lowered"
+THROTTLES_EVERYONE = "throttles-everyone"
+QUOTA_NEAR_ZERO = "quota-near-zero"
+NEEDS_RESTART = "needs-restart"
+ACL_LOCKS_OUT = "acl-locks-out"
+FIRST_ACL = "first-acl"
+NAMES = (
+    ISR_ABOVE_REPLICATION,
+    UNCLEAN_ELECTION,
+    RETENTION_ZERO,
+    RETENTION_TINY,
+    MESSAGE_SIZE_LOWERED,
+    THROTTLES_EVERYONE,
+    QUOTA_NEAR_ZERO,
+    NEEDS_RESTART,
+    ACL_LOCKS_OUT,
+    FIRST_ACL,
+)
+"""The names by which an operator accepts warnings, in the order in which those of one edit are shown."""
 
 READ_TOPICS = 2_000
 """Topics whose configs are read to find out whether they inherit a default; with more the texts say so."""
@@ -39,6 +63,14 @@ class RiskNeeds(Struct, frozen=True):
 NOTHING = RiskNeeds()
 
 
+class Risk(NamedTuple):
+    """A warning about one edit. name: one of NAMES; text: what will happen, in a line."""
+
+    slot: Slot
+    name: str
+    text: str
+
+
 class RiskFacts(Struct, frozen=True):
     """What was read for the warnings alone.
 
@@ -51,16 +83,25 @@ class RiskFacts(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True, dict=True):
-    """A plan on a cluster. before: as it was read; staged: the edits."""
+    """A plan on a cluster. before: as it was read; staged: the edits; predict: the cluster once all are applied."""
 
     before: Snapshot
     staged: tuple[Staged, ...]
     facts: RiskFacts
+    predict: Callable[[], Snapshot]
 
     @cached_property
     def after(self) -> Snapshot:
         """The cluster once all edits are applied."""
-        return predict(self.before, Plan(self.staged))
+        return self.predict()
+
+    @cached_property
+    def _was(self) -> Mapping[Slot, Was]:
+        return {each.edit.slot: each.was for each in self.staged}
+
+    def was(self, edit: Edit) -> Was:
+        """What was read in an edit's place when it was staged."""
+        return self._was[edit.slot]
 
     def own(self, resource: ConfigResource, key: str) -> str | None:
         """What a resource has for a key before, inherited or not; None if that is unknown."""
@@ -79,3 +120,16 @@ def _value(snapshot: Snapshot, resource: ConfigResource, key: str) -> str | None
     configs = snapshot.configs.get(resource)
     entry = configs.get(key) if configs is not None else None
     return None if entry is None else entry.value
+
+
+def _no_needs(_edit: Edit) -> RiskNeeds:
+    return NOTHING
+
+
+class RiskRule(NamedTuple):
+    """A warning of a kind of edit. name: one of NAMES. judge: a line for each thing that is wrong with an edit of that
+    kind. needs: what has to be read to judge it."""
+
+    name: str
+    judge: Callable[[Any, Judged], Iterator[str]]
+    needs: Callable[[Any], RiskNeeds] = _no_needs

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from console.model.changes import Outcome, Status, Target
-from console.model.cluster import ScramCredential, Topic
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
-from console.plan.current_state import current_state, moved, wanted
-from console.plan.edits import DeleteTopic, Edit, Slot, UpsertScram
+from console.plan.current_state import current_state, verdict
+from console.plan.edits import Slot
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Step
-from console.plan.risks import Risk
-from console.plan.staged import Staged, Was, subject
+from console.plan.risk_rules import Risk
+from console.plan.staged import Described, Staged, subject
 
 # What becomes of edits once their requests are answered, or once it is clear that no answer comes.
 
@@ -82,9 +81,9 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
     """For the edits of one request: APPLIED where the cluster has what they want and had not before, NOT_APPLIED where
     it has what was there before, UNKNOWN where that does not tell. All keys of an entity are applied or none, so that
     one that can be seen speaks for those that can't."""
-    acls = frozenset(now.acls)
+    seen = Described(now)
     edits = tuple(request)
-    alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, now, acls)) for each in edits}
+    alone = {each.edit.slot: verdict(each.edit, each.was, current_state(each.edit, seen)) for each in edits}
     of_subject: dict[Target, set[Status]] = {}
     for slot, status in alone.items():
         of_subject.setdefault(subject(slot.target), set()).add(status)
@@ -94,24 +93,6 @@ def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
 def _with_its_kin(status: Status, kin: set[Status]) -> Status:
     seen = kin - {Status.UNKNOWN}
     return next(iter(seen)) if status is Status.UNKNOWN and len(seen) == 1 else status
-
-
-def verdict(edit: Edit, was: Was, now: Was) -> Status:
-    """The same for one edit, of which `was` stood in its place before and `now` does."""
-    changed = moved(edit, was, now)
-    if isinstance(edit, DeleteTopic) and isinstance(now, Topic):
-        return Status.APPLIED if changed and _made_anew(was, now) else Status.NOT_APPLIED
-    if isinstance(edit, UpsertScram) and isinstance(now, ScramCredential):
-        return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
-    as_wanted = wanted(edit, now)
-    if as_wanted is None or as_wanted is not changed:
-        # As wanted and as before: it changed nothing. Neither the one nor the other: somebody else was there.
-        return Status.UNKNOWN
-    return Status.APPLIED if as_wanted else Status.NOT_APPLIED
-
-
-def _made_anew(was: Was, now: Topic) -> bool:
-    return isinstance(was, Topic) and was.topic_id != now.topic_id
 
 
 # What an apply is asked to do, what it is waiting for, and what it did.

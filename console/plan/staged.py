@@ -4,10 +4,10 @@ else may become of an edit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from enum import Enum
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -18,9 +18,9 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edits import ConfigEdit, CreateTopic, DeleteTopic, Edit, GrowTopic, Slot
+from console.plan.edits import CreateTopic, Edit, Slot
 
-# A staged edit with what was read in its place, and the other two things that may become of an edit.
+T = TypeVar("T")
 
 
 class Unread(Enum):
@@ -30,7 +30,7 @@ class Unread(Enum):
 
 
 UNREAD: Final = Unread.UNREAD
-"""That part of the cluster had not been read when the edit was staged: no word on what was there."""
+"""That part of the cluster was not read when the edit was staged: what was there is unknown."""
 
 Was = ConfigEntry | float | Acl | Topic | ScramCredential | None | Unread
 """What stood in an edit's place when it was staged, by the kind of edit: the key's whole entry (value, source, whether
@@ -48,9 +48,9 @@ class Staged(Struct, frozen=True):
     """An edit, and what was read in its place when it was staged.
 
     lasts_ms: how long it is to hold once it is applied, in milliseconds; None for good. reverts: the edit of an applied
-    change that it takes back. topic_id: of the topic that it is meant for, None if unknown or of another kind; one of
-    the same name may have taken its place. doubt: why its place may not be what it is meant for, in words; ``""`` where
-    nothing speaks for that. It is not sent before an operator goes over the doubt.
+    change that it takes back. topic_id: of the topic that it is meant for, None if unknown or of another kind; another
+    topic of the same name may have taken its place. doubt: why its place may not be what it is meant for; ``""`` for no
+    doubt. An edit in doubt is not sent before an operator accepts it.
     """
 
     edit: Edit
@@ -69,7 +69,7 @@ class Dropped(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """An edit that can't be staged: why, and what the operator can do instead. Both plain words, untrusted text."""
+    """An edit that can't be staged: why, and what the operator can do instead. Both are untrusted text."""
 
     edit: Edit
     reason: str
@@ -79,16 +79,9 @@ class Refused(NamedTuple):
 Verdict = Staged | Dropped | Refused
 
 
-def home(edit: Edit) -> str | None:
-    """The name of the topic that has to be there for an edit; None for edits of other things, and for its creation."""
-    if isinstance(edit, DeleteTopic | GrowTopic):
-        return edit.name
-    return edit.resource.name if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC else None
-
-
 def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
-    """The id of that topic in a snapshot; None if unknown."""
-    name = home(edit)
+    """The id in a snapshot of the topic that an edit is on; None if unknown."""
+    name = edit.on_topic
     topic = snapshot.topics.get(name) if name is not None else None
     return topic.topic_id if topic is not None else None
 
@@ -99,19 +92,56 @@ def subject(target: Target) -> Target:
 
 
 def shown(value: str) -> str:
-    """A value for a line of words: cut where it is long."""
+    """A value in a sentence: cut where it is long."""
     return value if len(value) <= 60 else f"{value[:57]}…"
 
 
-# The plan while edits are put into it: by slot, and what else a rule has to look up for each edit.
+# -- drafts -----------------------------------------------------------------------------------------------------------
 
 
-class Draft:
+class Described:
+    """A snapshot, with what is looked up in it for many edits and computed once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.inheritance = Inheritance(snapshot)
+        self._computed: dict[Hashable, Any] = {}
+
+    @cached_property
+    def acls(self) -> frozenset[Acl]:
+        """The bindings of the cluster."""
+        return frozenset(self.snapshot.acls)
+
+    def read(self, part: str) -> bool:
+        """Whether a part of the cluster was read as a whole, so that what is missing in it does not exist."""
+        return part in self.snapshot.read_at
+
+    def found(self, there: Was, part: str) -> Was:
+        """What was looked up in a part of the snapshot; UNREAD for nothing in a part that was not read as a whole."""
+        return there if there is not None or self.read(part) else UNREAD
+
+    def once(self, what: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` returns, computed for the first edit that asks for `what`."""
+        if what not in self._computed:
+            self._computed[what] = compute()
+        found: T = self._computed[what]
+        return found
+
+    def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+        """The key as it was described for the resource."""
+        configs = self.snapshot.configs.get(resource)
+        return configs.get(key) if configs is not None else None
+
+    def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
+        """The key as it was described for the resource, else for another of its type: for its type and flags."""
+        return self.entry(resource, key) or self.inheritance.sample(resource.type, key)
+
+
+class Draft(Described):
     """What is staged so far, in order, with the snapshot that it is judged against."""
 
     def __init__(self, staged: Iterable[Staged], snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.inheritance = Inheritance(snapshot)
+        super().__init__(snapshot)
         self._slots: dict[Slot, Staged] = {}
         self._configs: dict[ConfigResource, set[Slot]] = {}
         for each in staged:
@@ -122,31 +152,22 @@ class Draft:
         """All of it, in order."""
         return tuple(self._slots.values())
 
-    @cached_property
-    def acls(self) -> frozenset[Acl]:
-        """The bindings that are there."""
-        return frozenset(self.snapshot.acls)
-
     def at(self, slot: Slot) -> Staged | None:
         """What is staged for a slot."""
         return self._slots.get(slot)
 
     def put(self, staged: Staged) -> None:
-        """Stage; what was staged for the slot gives way, and its place in the order is kept."""
+        """Stage an edit in place of what is staged for its slot; the slot keeps its place in the order."""
         slot = staged.edit.slot
         self._slots[slot] = staged
         if isinstance(slot.target, ConfigResource):
             self._configs.setdefault(slot.target, set()).add(slot)
 
     def remove(self, slot: Slot) -> None:
-        """Take out what is staged for a slot."""
+        """Remove what is staged for a slot."""
         del self._slots[slot]
         if isinstance(slot.target, ConfigResource):
             self._configs[slot.target].discard(slot)
-
-    def read(self, part: str) -> bool:
-        """Whether a part of the cluster was read whole, so that what is not in it is not there."""
-        return part in self.snapshot.read_at
 
     def topic_edit(self, name: str) -> Edit | None:
         """The staged creation, deletion or growth of a topic."""
@@ -161,12 +182,3 @@ class Draft:
     def config_keys(self, topic: str) -> list[str]:
         """The keys of a topic's configs that are staged."""
         return sorted(slot.key for slot in self._configs.get(topic_resource(topic), ()))
-
-    def entry(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """The key as it was described for the resource."""
-        configs = self.snapshot.configs.get(resource)
-        return configs.get(key) if configs is not None else None
-
-    def like(self, resource: ConfigResource, key: str) -> ConfigEntry | None:
-        """The key as it was described for the resource, else for another of its type: for its type and flags."""
-        return self.entry(resource, key) or self.inheritance.sample(resource.type, key)

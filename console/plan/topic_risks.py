@@ -1,4 +1,5 @@
-"""Warnings about what topics keep and take: replicas in sync, unclean elections, retention, the size of a batch. Pure.
+"""What edits of topics' and brokers' keys do to topics: who inherits a default, and warnings about replicas in sync,
+unclean elections, retention and the size of a batch.
 
 An edit of a topic concerns that topic; an edit of a broker's key concerns the topics that inherit it. A warning is
 about a change for the worse: what raises a limit, or has no effect on a topic, has none.
@@ -11,20 +12,21 @@ from typing import NamedTuple
 
 from console.model.broker_keys import TOPIC_SYNONYMS
 from console.model.codes import BROKER, TOPIC
-from console.model.config import ConfigResource, is_override, topic_resource
+from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override, topic_resource
 from console.model.inheritance import in_terms_of
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.edits import ConfigEdit, CreateTopic, Edit, SetConfig
-from console.plan.retention import BY_SIZE, BY_TIME, FOREVER, POLICY, Kept, kept
 from console.plan.risk_rules import NOTHING, READ_TOPICS, Judged, RiskNeeds
 
+POLICY, BY_TIME, BY_SIZE = "cleanup.policy", "retention.ms", "retention.bytes"
 ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 MESSAGE_SIZE = "max.message.bytes"
 LOCAL = ("local.retention.ms", "local.retention.bytes")
 KEEPING = (BY_TIME, BY_SIZE, POLICY)
 
+FOREVER = 2**63
 TINY_MS = 300_000
 """A retention below it is over before a broker looks again (log.retention.check.interval.ms, five minutes)."""
 TINY_BYTES = 1_048_576
@@ -54,9 +56,8 @@ def topic_key(edit: Edit) -> str:
     return _TOPIC_KEYS.get(edit.key, "") if edit.resource.type == BROKER else ""
 
 
-def changes(edit: Edit, judged: Judged) -> list[TopicChange]:
+def changes(edit: ConfigEdit, judged: Judged) -> list[TopicChange]:
     """The topics that a config edit changes: one, or all that inherit a broker's key."""
-    assert isinstance(edit, ConfigEdit)
     key = topic_key(edit)
     if edit.resource.type == TOPIC:
         resource = edit.resource
@@ -131,33 +132,82 @@ def _counted(found: list[TopicChange], what: str) -> str:
     return "; ".join(words)
 
 
-def _needs(edit: Edit, *, sizes: bool = False) -> RiskNeeds:
-    if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
+def _needs(edit: ConfigEdit, *, sizes: bool = False) -> RiskNeeds:
+    if edit.resource.type == TOPIC:
         return RiskNeeds(topics=frozenset({edit.resource.name}), sizes=sizes)
     return RiskNeeds(every_topic=True, sizes=sizes, a_broker=True)
+
+
+# -- who inherits a default --------------------------------------------------------------------------------------------
+
+
+def inheriting(resource: ConfigResource, key: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """How many brokers and topics inherit a broker's key and how many set it themselves, a line each."""
+    lines = []
+    brokers = [broker_resource(broker.id) for broker in snapshot.cluster.brokers]
+    read = {broker: configs for broker in brokers if (configs := snapshot.configs.get(broker)) is not None}
+    if resource.is_cluster_default and read:
+        shadowing = sum(_sets_itself(configs, broker, key) for broker, configs in read.items())
+        lines.append(_inherit("brokers", "broker", len(read) - shadowing, shadowing, len(read) < len(brokers)))
+    topic_key = _TOPIC_KEYS.get(key)
+    if topic_key is not None:
+        lines += _of_topics(topic_key, snapshot)
+    return tuple(lines)
+
+
+def _sets_itself(configs: ConfigSet, resource: ConfigResource, key: str) -> bool:
+    entry = configs.get(key)
+    return entry is not None and is_override(entry, resource)
+
+
+def _of_topics(key: str, snapshot: Snapshot) -> list[str]:
+    """Equal sets are one object, so each is looked at once."""
+    known: dict[int, bool] = {}
+    shadow = read = 0
+    for name in snapshot.topics:
+        resource = topic_resource(name)
+        configs = snapshot.configs.get(resource)
+        if configs is None:
+            continue
+        read += 1
+        if id(configs) not in known:
+            known[id(configs)] = _sets_itself(configs, resource, key)
+        shadow += known[id(configs)]
+    if not read:
+        return []
+    return [_inherit("topics", "topic", read - shadow, shadow, read < len(snapshot.topics))]
+
+
+def _inherit(many: str, one: str, inheriting: int, shadowing: int, partly: bool) -> str:
+    least = "at least " if partly else ""
+    word = one if inheriting == 1 else many
+    verb = "inherits it" if inheriting == 1 else "inherit it"
+    return f"{least}{inheriting:,} {word} {verb}, {least}{shadowing:,} {'shadows' if shadowing == 1 else 'shadow'} it"
 
 
 # -- replicas in sync --------------------------------------------------------------------------------------------------
 
 
-def isr_needs(edit: Edit) -> RiskNeeds:
+def isr_needs(edit: ConfigEdit) -> RiskNeeds:
     """One in sync is enough for any topic."""
     if topic_key(edit) != ISR or (isinstance(edit, SetConfig) and edit.value in ("0", "1")):
         return NOTHING
     return _needs(edit)
 
 
-def isr(edit: Edit, judged: Judged) -> Iterator[str]:
+def isr_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+    """A topic is created so that more replicas have to be in sync than there are, or all of them."""
+    wanted = long_number(str(edit.topic.configs.get(ISR, "")))
+    if wanted is not None and (text := isr_text(wanted, _replication_of_new(edit))):
+        yield text
+
+
+def isr(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
     """More replicas have to be in sync than there are, or all of them."""
-    if isinstance(edit, CreateTopic):
-        wanted = long_number(str(edit.topic.configs.get(ISR, "")))
-        if wanted is not None and (text := isr_text(wanted, _replication_of_new(edit))):
-            yield text
-        return
     if topic_key(edit) != ISR:
         return
     found = [each for each in changes(edit, judged) if _rises(each) and _isr_of(each, judged)]
-    if found and isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
+    if found and edit.resource.type == TOPIC:
         yield _isr_of(found[0], judged)
     elif found:
         yield f"{_counted(found, 'with no more replicas than that')}: with one down acks=all fails"
@@ -195,19 +245,21 @@ def isr_text(wanted: int, replication: int) -> str:
 _UNCLEAN_TEXT = "a replica that is behind may lead, and what it has not got is lost"
 
 
-def unclean_needs(edit: Edit) -> RiskNeeds:
+def unclean_needs(edit: ConfigEdit) -> RiskNeeds:
     """How many replicas there are: one alone is never behind."""
     if topic_key(edit) != UNCLEAN or (isinstance(edit, SetConfig) and str(edit.value).lower() == "false"):
         return NOTHING
     return _needs(edit)
 
 
-def unclean(edit: Edit, judged: Judged) -> Iterator[str]:
+def unclean_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+    """A topic is created whose replicas may become leader while they are not in sync."""
+    if str(edit.topic.configs.get(UNCLEAN, "")).lower() == "true" and _replication_of_new(edit) != 1:
+        yield _UNCLEAN_TEXT
+
+
+def unclean(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
     """A replica that is not in sync may become leader."""
-    if isinstance(edit, CreateTopic):
-        if str(edit.topic.configs.get(UNCLEAN, "")).lower() == "true" and _replication_of_new(edit) != 1:
-            yield _UNCLEAN_TEXT
-        return
     if topic_key(edit) != UNCLEAN:
         return
     found = [
@@ -217,13 +269,36 @@ def unclean(edit: Edit, judged: Judged) -> Iterator[str]:
         and (each.old or "").lower() != "true"
         and _replication(each.topic, judged) != 1
     ]
-    if found and isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
+    if found and edit.resource.type == TOPIC:
         yield _UNCLEAN_TEXT
     elif found:
         yield f"{_UNCLEAN_TEXT}: {_counted(found, 'with several replicas')}"
 
 
 # -- retention ---------------------------------------------------------------------------------------------------------
+
+
+class Kept(NamedTuple):
+    """What a topic keeps. deletes: whether it deletes at all; then limits in ms and bytes, `FOREVER` for none."""
+
+    deletes: bool
+    ms: int
+    size: int
+
+
+def kept(configs: ConfigSet) -> Kept:
+    """What a topic of these configs keeps."""
+    entry = configs.get(POLICY)
+    policy = entry.value if entry is not None and entry.value is not None else "delete"
+    limits = (config_number(configs, key, -1) for key in (BY_TIME, BY_SIZE))
+    return Kept("delete" in policy.split(","), *(FOREVER if limit < 0 else limit for limit in limits))
+
+
+def config_number(configs: ConfigSet, key: str, otherwise: int) -> int:
+    """A key's number; `otherwise` where it has none that a Java long holds: brokers are going to refuse it."""
+    entry = configs.get(key)
+    number = long_number(entry.value) if entry is not None else None
+    return otherwise if number is None else number
 
 
 class _Limit(NamedTuple):
@@ -240,26 +315,26 @@ class _Limit(NamedTuple):
         return f"{self.value:,} ms" if self.key == BY_TIME else f"{self.value:,} bytes a partition"
 
 
-def retention_needs(edit: Edit) -> RiskNeeds:
+def retention_needs(edit: ConfigEdit) -> RiskNeeds:
     """Policy, limits and sizes of the topics; nothing where a limit is set that is far from zero."""
     key = topic_key(edit)
     if key not in KEEPING + LOCAL:
         return NOTHING
-    value = long_number(in_terms_of(key, edit.key, _set_to(edit))) if isinstance(edit, ConfigEdit) else None
+    value = long_number(in_terms_of(key, edit.key, _set_to(edit)))
     if key in (BY_TIME, BY_SIZE) and value is not None and not _Limit(key, value).tiny and value != 0:
         return NOTHING
     return _needs(edit, sizes=True)
 
 
-def retention_zero(edit: Edit, judged: Judged) -> Iterator[str]:
+def retention_zero_of_new(edit: CreateTopic, _judged: Judged) -> Iterator[str]:
+    """A topic is created that keeps nothing."""
+    configs = edit.topic.configs
+    if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(configs.get(POLICY, "delete")):
+        yield "all records that come are deleted within minutes, but for what is being written"
+
+
+def retention_zero(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
     """Nothing is kept."""
-    if isinstance(edit, CreateTopic):
-        configs = edit.topic.configs
-        if any(configs.get(key) == "0" for key in (BY_TIME, BY_SIZE)) and "delete" in str(
-            configs.get(POLICY, "delete")
-        ):
-            yield "all records that come are deleted within minutes, but for what is being written"
-        return
     yield from _kept_less(
         edit,
         judged,
@@ -272,7 +347,7 @@ def retention_zero(edit: Edit, judged: Judged) -> Iterator[str]:
             yield "segments leave the brokers' disks as soon as they are in remote storage; reading them is slower then"
 
 
-def retention_tiny(edit: Edit, judged: Judged) -> Iterator[str]:
+def retention_tiny(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
     """Next to nothing is kept; an empty topic loses nothing."""
     yield from _kept_less(
         edit,
@@ -283,7 +358,7 @@ def retention_tiny(edit: Edit, judged: Judged) -> Iterator[str]:
 
 
 def _kept_less(
-    edit: Edit, judged: Judged, bad: Callable[[_Limit], bool], text: Callable[[_Limit], str]
+    edit: ConfigEdit, judged: Judged, bad: Callable[[_Limit], bool], text: Callable[[_Limit], str]
 ) -> Iterator[str]:
     if topic_key(edit) not in KEEPING:
         return
@@ -296,7 +371,7 @@ def _kept_less(
             first = first or limit
     if first is None:
         return
-    if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
+    if edit.resource.type == TOPIC:
         unknown = "" if found[0].topic in judged.facts.sizes else " (how much it holds could not be read)"
         yield text(first) + unknown
     else:
@@ -332,12 +407,12 @@ def _is_remote(topic: str, judged: Judged) -> bool:
 # -- the size of a batch -----------------------------------------------------------------------------------------------
 
 
-def message_size_needs(edit: Edit) -> RiskNeeds:
+def message_size_needs(edit: ConfigEdit) -> RiskNeeds:
     """What topics take now, and whether anything is in them."""
     return _needs(edit, sizes=True) if topic_key(edit) == MESSAGE_SIZE else NOTHING
 
 
-def message_size(edit: Edit, judged: Judged) -> Iterator[str]:
+def message_size(edit: ConfigEdit, judged: Judged) -> Iterator[str]:
     """Batches that were taken are refused. How large those of today's producers are is nowhere to be read."""
     if topic_key(edit) != MESSAGE_SIZE:
         return
@@ -350,7 +425,7 @@ def message_size(edit: Edit, judged: Judged) -> Iterator[str]:
         f"batches of more than {long_number(first.new):,} bytes are refused{taken}; how large the batches of its "
         "producers are can't be read from brokers"
     )
-    if isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC:
+    if edit.resource.type == TOPIC:
         yield text
     else:
         yield f"{text}: {_counted(found, 'with data')}"

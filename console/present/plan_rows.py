@@ -27,14 +27,14 @@ from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, size_range
-from console.plan.compile import Step
-from console.plan.diff import DiffGroup, DiffLine, EffectiveValue
 from console.plan.edits import Edit, Slot
+from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.effects import effects
 from console.plan.plan import Plan
+from console.plan.requests import Step
 from console.plan.retention import Deletion
-from console.plan.risk_rules import RiskFacts
-from console.plan.risks import Risk, risks
+from console.plan.risk_rules import Risk, RiskFacts
+from console.plan.risks import risks
 from console.plan.staged import Staged
 from console.present import names
 from console.present.configs import described_by

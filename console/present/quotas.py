@@ -20,7 +20,7 @@ from console.model.quota import (
     effective_ip,
 )
 from console.plan.amounts import quota
-from console.plan.diff import DiffGroup, DiffLine
+from console.plan.effective_values import DiffGroup, DiffLine
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text

@@ -20,7 +20,7 @@ from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
 from console.plan.effects import effects
 from console.plan.plan import Plan
-from console.plan.risks import Risk
+from console.plan.risk_rules import Risk
 from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
 from console.session.plan_facts import Reads, judge
 

@@ -26,7 +26,7 @@ from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
 from console.plan.settle import verdicts
-from console.plan.staged import UNREAD, Place, Staged, Was, home, topic_id_of
+from console.plan.staged import UNREAD, Place, Staged, Was, topic_id_of
 from console.present import names
 from console.present.failures import how_to_settle
 from console.session.describe_again import describe_again, read_again
@@ -293,7 +293,7 @@ async def stage_opposites(session: Session, past: History, backs: Sequence[Back]
     session.refuse_if_read_only()
     wanted = {back.staged.edit.slot: back.staged for back in backs if back.staged is not None}
     await read_again(session, (staged.edit for staged in wanted.values()))
-    if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := home(staged.edit)) is not None)):
+    if homes := list(dict.fromkeys(name for staged in wanted.values() if (name := staged.edit.on_topic) is not None)):
         await session.read_topics(homes)
     staging = session.stage([staged.edit for staged in wanted.values()])
     upon: dict[Slot, Staged] = {}

@@ -19,7 +19,6 @@ from console.model.changes import ScramUser
 from console.model.codes import (
     DEFAULT_CONFIG,
     STATIC_BROKER_CONFIG,
-    TOPIC,
     AclOperation,
     AclResourceType,
     PatternType,
@@ -229,13 +228,13 @@ async def stage_wishes(session: Session, wishes: Iterable[Wish]) -> Wished:
     edits = {wish.edit: wish for wish in asked if not isinstance(wish.edit, NoEdit)}
     if not edits:
         return Wished(None, tuple(dict.fromkeys(notes)))
-    topics = sorted({edit.resource.name for edit in edits if _is_topics(edit)})  # type: ignore[union-attr]
+    topics = sorted({name for edit in edits if (name := edit.on_topic) is not None})
     if topics:
         await session.read_topics(topics)
-    await read_again(session, [edit for edit in edits if not (_is_topics(edit) and _is_gone(edit, session.snapshot))])
+    await read_again(session, [edit for edit in edits if not _is_gone(edit, session.snapshot)])
     wanted = []
     for edit, wish in edits.items():
-        if _is_topics(edit) and _is_gone(edit, session.snapshot):
+        if _is_gone(edit, session.snapshot):
             notes.append(f"{target(edit.target)} is not there any more")
         elif why := _only_in_file(edit, session.snapshot):
             notes.append(why)
@@ -255,12 +254,9 @@ def said(wished: Wished) -> tuple[str, str]:
     return "; ".join(words) or "nothing to stage", "failed" if wished.notes else meaning
 
 
-def _is_topics(edit: Edit) -> bool:
-    return isinstance(edit, ConfigEdit) and edit.resource.type == TOPIC
-
-
 def _is_gone(edit: Edit, known: Snapshot) -> bool:
-    return isinstance(edit, ConfigEdit) and edit.resource.name not in known.topics
+    """Whether the topic that an edit is on does not exist any more."""
+    return edit.on_topic is not None and edit.on_topic not in known.topics
 
 
 def _only_in_file(edit: Edit, known: Snapshot) -> str:

@@ -16,8 +16,8 @@ from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.edits import Slot
 from console.plan.retention import Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts, shortens_default
-from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, RiskFacts, RiskNeeds
-from console.plan.risks import Risk, risk_needs, risks
+from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, Risk, RiskFacts, RiskNeeds
+from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 

@@ -25,7 +25,7 @@ from console.plan.plan import EMPTY, Plan, StageReport
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.plan.conflicts import Conflict
-    from console.plan.risks import Risk
+    from console.plan.risk_rules import Risk
     from console.plan.settle import ApplyReport, InFlight
     from console.session.applying import Applied
     from console.session.plan_facts import RetentionReading, RiskReading

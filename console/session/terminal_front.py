@@ -13,7 +13,7 @@ from typing import Protocol
 from console.answers.plan_results import effect_lines, loss_lines, risk_lines
 from console.model.secret import Secret
 from console.plan.conflicts import Conflict
-from console.plan.risks import Risk
+from console.plan.risk_rules import Risk
 from console.plan.settle import ApplyReport
 from console.present.names import plural
 from console.session.apply_flow import ACCEPT, Question

@@ -13,7 +13,8 @@ from textual.worker import Worker, WorkerError
 
 from console.answers.plan_results import conflict_side, deletion_lines, loss_lines, risk_lines
 from console.model.changes import Status
-from console.plan.compile import Facts, compile_plan
+from console.plan.compile import compile_plan
+from console.plan.requests import Facts
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
@@ -26,7 +27,7 @@ from console.tui.workers import start
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.plan.conflicts import Conflict
-    from console.plan.risks import Risk
+    from console.plan.risk_rules import Risk
     from console.tui.app import Console
     from console.tui.screens import Confirm, Waiting
 

@@ -73,6 +73,8 @@ def command(edit: Edit) -> str:
             return f"scram set {quote(user.user)} {user.mechanism.label} iterations={iterations} password={ASK}"
         case DeleteScram(user):
             return f"scram delete {quote(user.user)} {user.mechanism.label}"
+        case _:
+            raise TypeError(f"no command stages {edit!r}")
 
 
 def _key(key: str, resource: ConfigResource | None = None) -> str:

@@ -19,7 +19,7 @@ from console.cli.noun import NounCommand
 from console.cli.nouns import noun
 from console.cli.opening import client_of, context_of
 from console.model.config import topic_resource
-from console.plan.risks import NAMES as RISKS
+from console.plan.risk_rules import NAMES as RISKS
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_commands import ACLS, TOPICS, KafkaCommands
 

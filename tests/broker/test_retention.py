@@ -20,7 +20,7 @@ from console.contexts.context import Context
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 from console.session.describe_again import read_again
 from console.session.plan_facts import deletions, read_retention
 from console.session.session import Session

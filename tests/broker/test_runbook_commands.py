@@ -20,8 +20,9 @@ from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.plan.diff import diff
-from console.plan.risks import NAMES
-from console.plan.runbook import SECRETS, STDIN, Command, runbook
+from console.plan.kafka_tools import SECRETS, STDIN, Command
+from console.plan.risk_rules import NAMES
+from console.plan.runbook import runbook
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster

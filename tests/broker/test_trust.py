@@ -27,7 +27,7 @@ from console.model.codes import SET
 from console.model.config import topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 from console.plan.stale_throttles import LISTS
 from console.session import journal_changes as past
 from console.session.describe_again import read_again

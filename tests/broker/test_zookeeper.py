@@ -54,7 +54,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range

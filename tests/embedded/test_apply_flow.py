@@ -33,7 +33,7 @@ from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from console.session.terminal_front import Terminal
 from console.shell.line import Line

@@ -42,7 +42,7 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
-from console.plan.risks import NAMES
+from console.plan.risk_rules import NAMES
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 

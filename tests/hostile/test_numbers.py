@@ -27,8 +27,8 @@ from console.model.numbers import LONG_MAX, LONG_MIN, long_number
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
-from console.plan.predict import default_partitions
-from console.plan.retention import _number
+from console.plan.kinds.topic_creation import default_partitions
+from console.plan.topic_risks import config_number
 from console.plan.values import canonical, same_value
 from console.present.header import _release_order
 from console.present.topics import min_isr
@@ -100,7 +100,7 @@ def test_any_text_may_stand_for_a_brokers_numbers(text: str) -> None:
     )
     assert 1 <= default_partitions(snapshot) <= 10_000
     min_isr(snapshot, "orders")
-    assert isinstance(_number(snapshot.configs[topic_resource("orders")], "retention.ms", -1), int)
+    assert isinstance(config_number(snapshot.configs[topic_resource("orders")], "retention.ms", -1), int)
     assert isinstance(_release_order(f"4.{text}"), tuple)
 
 

@@ -18,7 +18,7 @@ from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota
 from console.plan.effects import effects
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
-from console.plan.risks import (
+from console.plan.risk_rules import (
     ISR_ABOVE_REPLICATION,
     NEEDS_RESTART,
     QUOTA_NEAR_ZERO,
@@ -26,9 +26,8 @@ from console.plan.risks import (
     RETENTION_ZERO,
     THROTTLES_EVERYONE,
     UNCLEAN_ELECTION,
-    risks,
-    unaccepted,
 )
+from console.plan.risks import risks, unaccepted
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 

@@ -23,6 +23,7 @@ CLEAN = frozenset(
         "lake",
         "language",
         "model",
+        "plan",
         "present",
         "session",
         "shell",

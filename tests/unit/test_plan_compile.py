@@ -40,7 +40,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.compile import Facts, Step, compile_plan
+from console.plan.compile import compile_plan
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
@@ -58,7 +58,7 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.plan import EMPTY, Plan, Staged, stage
-from console.plan.requests import RECORD_LIMIT, pack
+from console.plan.requests import RECORD_LIMIT, Facts, Step, pack
 from tests.support.model_cluster import ModelCluster
 
 T1, T2, NEW = topic_resource("t1"), topic_resource("t2"), topic_resource("new")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from console.model.changes import CreateTopics, NewTopic
 from console.model.config import topic_resource
 from console.model.snapshot import Snapshot
-from console.plan.compile import Facts, compile_plan
+from console.plan.compile import compile_plan
 from console.plan.edits import CreateTopic, SetConfig
 from console.plan.plan import EMPTY, stage
+from console.plan.requests import Facts
 
 
 def requests(*topics: NewTopic) -> list[CreateTopics]:

@@ -35,20 +35,20 @@ from console.model.config import (
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.edits import AddAcl, CreateTopic, Edit, RemoveAcl, SetConfig, SetQuota, UnsetConfig
-from console.plan.risk_rules import READ_TOPICS, RiskFacts
-from console.plan.risks import (
+from console.plan.risk_rules import (
     ACL_LOCKS_OUT,
     FIRST_ACL,
     ISR_ABOVE_REPLICATION,
     MESSAGE_SIZE_LOWERED,
     NAMES,
     QUOTA_NEAR_ZERO,
+    READ_TOPICS,
     RETENTION_TINY,
     RETENTION_ZERO,
     UNCLEAN_ELECTION,
-    risk_needs,
-    risks,
+    RiskFacts,
 )
+from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
 

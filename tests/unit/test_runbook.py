@@ -31,8 +31,9 @@ from console.plan.edits import (
     UnsetQuota,
     UpsertScram,
 )
+from console.plan.kafka_tools import STDIN, Command, property_line
 from console.plan.plan import EMPTY, stage
-from console.plan.runbook import STDIN, Command, property_line, runbook
+from console.plan.runbook import runbook
 from tests.support.model_cluster import ModelCluster
 
 SERVER = ("--bootstrap-server", "broker:9092")

@@ -19,8 +19,9 @@ from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.diff import diff
 from console.plan.edits import AddAcl, SetConfig, SetQuota
+from console.plan.kafka_tools import Command
 from console.plan.plan import EMPTY, stage
-from console.plan.runbook import Command, runbook
+from console.plan.runbook import runbook
 from console.present.text import is_harmless
 
 SHELLS = {

@@ -1,32 +1,57 @@
-"""ACLs: what may be staged, and whom an ACL locks out."""
+"""ACLs: adding and removing a binding.
+
+What may be staged follows AclControlManager.validateNewAcl. A binding is added or removed as a whole, so that what is
+in an edit's place is the binding itself or nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from console.model.acl import CLUSTER_NAME, Acl, beyond_one
+from console.model.changes import CreateAcls, DeleteAcls, Target
 from console.model.codes import BROKER, AclOperation, AclResourceType, PatternType, Permission
-from console.plan.edits import AclEdit, AddAcl, Edit, RemoveAcl
-from console.plan.risk_rules import NOTHING, Judged, RiskNeeds
-from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import AclEdit, AddAcl, RemoveAcl
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, option
+from console.plan.requests import RECORD_LIMIT, Facts, Step, acl_removals, singly, steps_of
+from console.plan.risk_rules import ACL_LOCKS_OUT, FIRST_ACL, Judged, RiskNeeds, RiskRule
+from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def judge(edit: AclEdit, draft: Draft) -> Verdict:
-    """Whether an ACL edit is staged, is a no-op, or can't be."""
-    existing = draft.at(edit.slot)
-    if existing is not None and type(existing.edit) is not type(edit):
-        staged = "adds" if isinstance(existing.edit, AddAcl) else "removes"
-        return Refused(edit, f"the plan {staged} this very ACL", "Discard that edit instead.")
-    there = edit.acl in draft.acls
-    read = draft.read("acls")
-    was = edit.acl if there else None if read else UNREAD
-    if isinstance(edit, AddAcl):
-        return _malformed(edit) or (Dropped(edit, "it exists already") if there else Staged(edit, was))
+def _judge_added(edit: AddAcl, draft: Draft) -> Verdict:
+    refused = _opposite_staged(edit, "removes", draft) or _malformed(edit)
+    if refused is not None:
+        return refused
+    was = _current(edit, draft)
+    return Dropped(edit, "it exists already") if was == edit.acl else Staged(edit, was)
+
+
+def _judge_removed(edit: RemoveAcl, draft: Draft) -> Verdict:
+    refused = _opposite_staged(edit, "adds", draft)
+    if refused is not None:
+        return refused
     if beyond := beyond_one(edit.acl):
         return Refused(
             edit, f"{beyond} would take away other ACLs too", "Name one ACL; list acls finds which there are."
         )
-    return Dropped(edit, "there is no such ACL") if read and not there else Staged(edit, was)
+    was = _current(edit, draft)
+    return Dropped(edit, "there is no such ACL") if was is None else Staged(edit, was)
+
+
+def _opposite_staged(edit: AclEdit, verb: str, draft: Draft) -> Refused | None:
+    existing = draft.at(edit.slot)
+    if existing is None or type(existing.edit) is type(edit):
+        return None
+    return Refused(edit, f"the plan {verb} this very ACL", "Discard that edit instead.")
 
 
 def _malformed(edit: AddAcl) -> Refused | None:
@@ -65,35 +90,33 @@ _LITERAL, _PREFIXED = PatternType.parse("LITERAL"), PatternType.parse("PREFIXED"
 _SUPER = "unless you are a super user, which brokers do not say"
 
 
-def acl_needs(edit: Edit) -> RiskNeeds:
-    """All ACLs: what is left, and what was there."""
-    if isinstance(edit, RemoveAcl):
-        return RiskNeeds(acls=True)
-    return RiskNeeds(acls=True, a_broker=True) if isinstance(edit, AddAcl) else NOTHING
+def _locks_out_by_denial(edit: AddAcl, judged: Judged) -> Iterator[str]:
+    """No one, or not the operator, can change ACLs any more; a super user can."""
+    acl, me = edit.acl, judged.facts.principal
+    if acl.permission != _DENY:
+        return
+    if _is_mine(acl, me) and _lets_alter(acl):
+        who = _who(acl, me) + ("" if acl.host == _ANY else f" from {acl.host}")
+        yield f"it denies ALTER on the cluster to {who}: no ACL can be changed then, {_SUPER}"
+    elif acl.principal == ANYBODY:
+        what = acl.operation.name
+        yield f"it denies {what} to everybody, super users aside: no allow goes over a deny"
 
 
-def locks_out(edit: Edit, judged: Judged) -> Iterator[str]:
-    """Nobody, or not the operator, can do it any more; a super user can."""
-    me = judged.facts.principal
-    match edit:
-        case AddAcl(acl) if acl.permission == _DENY:
-            if _is_mine(acl, me) and _lets_alter(acl):
-                who = _who(acl, me) + ("" if acl.host == _ANY else f" from {acl.host}")
-                yield f"it denies ALTER on the cluster to {who}: no ACL can be changed then, {_SUPER}"
-            elif acl.principal == ANYBODY:
-                what = acl.operation.name
-                yield f"it denies {what} to everybody, super users aside: no allow goes over a deny"
-        case RemoveAcl(acl) if acl.permission == _ALLOW:
-            left = judged.after.acls
-            if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
-                yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
-            elif acl.principal == ANYBODY and not any(_covers_grant(each, acl) for each in left):
-                yield f"it is what lets everybody {acl.operation.name}: no ACL is left that allows it to anyone"
+def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
+    acl, me = edit.acl, judged.facts.principal
+    if acl.permission != _ALLOW:
+        return
+    left = judged.after.acls
+    if _is_mine(acl, me) and _lets_alter(acl) and not any(_grants_alter(each, me) for each in left):
+        yield f"{_who(acl, me)} may not ALTER the cluster then, and can change no ACL, {_SUPER}"
+    elif acl.principal == ANYBODY and not any(_covers_grant(each, acl) for each in left):
+        yield f"it is what lets everybody {acl.operation.name}: no ACL is left that allows it to anyone"
 
 
-def first(edit: Edit, judged: Judged) -> Iterator[str]:
-    """Where there is no ACL everybody may come in: the first one shuts out all others."""
-    if not isinstance(edit, AddAcl) or not _is_open(judged):
+def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
+    """Without any ACL everyone has access; the first ACL locks out all others."""
+    if not _is_open(judged):
         return
     if any(_overlaps(each, edit.acl) for each in judged.before.acls):
         return
@@ -148,3 +171,187 @@ def _overlaps(acl: Acl, new: Acl) -> bool:
     if acl.resource_name == _ANY:
         return True
     return new.pattern_type == _LITERAL and acl.resource_name == new.resource_name
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: AclEdit, seen: Described) -> Was:
+    return seen.found(edit.acl if edit.acl in seen.acls else None, "acls")
+
+
+def _is_there(_edit: AddAcl, now: Acl | None) -> bool:
+    return now is not None
+
+
+def _is_gone(_edit: RemoveAcl, now: Acl | None) -> bool:
+    return now is None
+
+
+def _before(_edit: AclEdit, there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue(there.permission.name)
+
+
+def _after_added(edit: AddAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.acl.permission.name)
+
+
+def _after_removed(_edit: RemoveAcl, _there: Acl | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _reverse_added(edit: AddAcl, was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(RemoveAcl(edit.acl) if was is None else None, edit.acl)
+
+
+def _reverse_removed(edit: RemoveAcl, _was: Acl | None, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(AddAcl(edit.acl), None)
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _to_json(edit: AclEdit, _hide: bool) -> Json:
+    return {"acl": _binding_json(edit.acl)}
+
+
+def _binding_json(acl: Acl) -> list[str | int]:
+    """Resource type, name, pattern, principal, host, operation, permission."""
+    return [
+        acl.resource_type.json,
+        acl.resource_name,
+        acl.pattern_type.json,
+        acl.principal,
+        acl.host,
+        acl.operation.json,
+        acl.permission.json,
+    ]
+
+
+def _binding_of(data: list[Any]) -> Acl:
+    type_, name, pattern, principal, host, operation, permission = data
+    return Acl(
+        AclResourceType.of_json(type_),
+        name,
+        PatternType.of_json(pattern),
+        principal,
+        host,
+        AclOperation.of_json(operation),
+        Permission.of_json(permission),
+    )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _add_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, lambda some: CreateAcls(_acls_of(each.edit for each in some)))
+
+
+def _removal_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
+    limit = acl_removals(facts.acls)
+    return steps_of(
+        singly(staged), limit, lambda some: DeleteAcls(_acls_of(each.edit for each in some)), "of so many ACLs"
+    )
+
+
+def _acls_of(edits: Iterable[Any]) -> tuple[Acl, ...]:
+    return tuple(edit.acl for edit in edits)
+
+
+def _with_added(snapshot: Snapshot, edits: Sequence[AddAcl]) -> Snapshot:
+    return replace(snapshot, acls=tuple(sorted({*snapshot.acls, *_acls_of(edits)})))
+
+
+def _without_removed(snapshot: Snapshot, edits: Sequence[RemoveAcl]) -> Snapshot:
+    return replace(snapshot, acls=tuple(sorted({*snapshot.acls}.difference(_acls_of(edits)))))
+
+
+_ACL_OPTIONS = {
+    "TOPIC": "--topic",
+    "GROUP": "--group",
+    "TRANSACTIONAL_ID": "--transactional-id",
+    "DELEGATION_TOKEN": "--delegation-token",
+    "USER": "--user-principal",
+}
+
+
+def _add_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for acl in _acls_of(line.edit for line in lines):
+        yield Command(("kafka-acls", "--add", *_binding_options(acl)))
+
+
+def _removal_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for acl in _acls_of(line.edit for line in lines):
+        yield Command(("kafka-acls", "--remove", "--force", *_binding_options(acl)))
+
+
+def _binding_options(acl: Acl) -> tuple[str, ...]:
+    who = acl.permission.name.lower()
+    type_ = acl.resource_type.name
+    where = ["--cluster"] if type_ == "CLUSTER" else option(_ACL_OPTIONS[type_], acl.resource_name)
+    operation = "".join(word.capitalize() for word in acl.operation.name.split("_"))
+    return (
+        *option(f"--{who}-principal", acl.principal),
+        *option(f"--{who}-host", acl.host),
+        *("--operation", operation),
+        *where,
+        *("--resource-pattern-type", acl.pattern_type.name.lower()),
+    )
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+ADDITIONS = Batch(steps=_add_steps, predict=_with_added, commands=_add_commands)
+REMOVALS = Batch(steps=_removal_steps, predict=_without_removed, commands=_removal_commands, waits_for=ADDITIONS)
+
+
+def _needs_acls(_edit: AclEdit) -> RiskNeeds:
+    return RiskNeeds(acls=True)
+
+
+def _needs_acls_and_broker(_edit: AclEdit) -> RiskNeeds:
+    return RiskNeeds(acls=True, a_broker=True)
+
+
+KINDS = (
+    EditKind(
+        edit=AddAcl,
+        verb="add",
+        form="acl",
+        op="add",
+        to_json=_to_json,
+        from_json=lambda data: AddAcl(_binding_of(data["acl"])),
+        state_json=_binding_json,
+        state_of=_binding_of,
+        judge=_judge_added,
+        current=_current,
+        wanted=_is_there,
+        before=_before,
+        after=_after_added,
+        reversal=_reverse_added,
+        batch=ADDITIONS,
+        risks=(
+            RiskRule(ACL_LOCKS_OUT, _locks_out_by_denial, _needs_acls_and_broker),
+            RiskRule(FIRST_ACL, _is_first, _needs_acls_and_broker),
+        ),
+    ),
+    EditKind(
+        edit=RemoveAcl,
+        verb="remove",
+        form="acl",
+        op="remove",
+        to_json=_to_json,
+        from_json=lambda data: RemoveAcl(_binding_of(data["acl"])),
+        state_json=_binding_json,
+        state_of=_binding_of,
+        judge=_judge_removed,
+        current=_current,
+        wanted=_is_gone,
+        before=_before,
+        after=_after_removed,
+        reversal=_reverse_removed,
+        batch=REMOVALS,
+        risks=(RiskRule(ACL_LOCKS_OUT, _locks_out_by_removal, _needs_acls),),
+    ),
+)

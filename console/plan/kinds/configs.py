@@ -1,100 +1,415 @@
-"""The config edits of a plan as requests: one for all, or as many as there are brokers named.
+"""Configs: setting and removing a value, and adding items to a list or removing them from it.
 
-A resource of a named broker has to go to that broker (KIP-226, KIP-412). Everything else rides with the first of them
-that can be reached, or goes to any broker.
+`console.plan.config_rules` has what may be staged, `predict_configs` what brokers describe afterwards, and
+`topic_risks` the warnings about topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
 
-from console.model.changes import AlterConfigs, ConfigOp
-from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, SUBTRACT
-from console.model.config import ConfigResource
+from msgspec.structs import replace
+
+from console.model.broker_keys import UpdateMode, update_mode
+from console.model.changes import Target
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DEFAULT_CONFIG,
+    GROUP,
+    TOPIC,
+    ConfigSource,
+    ConfigType,
+    ResourceType,
+)
+from console.model.config import ConfigEntry, ConfigResource, Synonym, is_override, own_source
 from console.model.inheritance import Inheritance
+from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan import config_rules, topic_risks
+from console.plan.config_requests import config_steps
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
-from console.plan.requests import RECORD_LIMIT, Bin, Facts, Step, cut_note, pack
-from console.plan.staged import Staged
-from console.plan.values import result_of
+from console.plan.effective_values import DiffLine, EffectiveValue, inherited_value
+from console.plan.kafka_tools import (
+    STDIN,
+    Command,
+    alter_configs,
+    alter_with_secrets,
+    bracketed,
+    entity_words,
+    needs_file,
+    property_line,
+)
+from console.plan.predict_configs import predict_configs
+from console.plan.risk_rules import (
+    ISR_ABOVE_REPLICATION,
+    MESSAGE_SIZE_LOWERED,
+    NEEDS_RESTART,
+    RETENTION_TINY,
+    RETENTION_ZERO,
+    UNCLEAN_ELECTION,
+    Judged,
+    RiskRule,
+)
+from console.plan.staged import UNREAD, Described, Was
+from console.plan.values import appended, canonical, own_text, parts_of, result_of, same_value, subtracted
+
+# -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
-    """AlterConfigs for all of these edits, reachable brokers first."""
-    groups: dict[ConfigResource, list[Staged]] = {}
-    for staged in edits:
-        assert isinstance(staged.edit, ConfigEdit)
-        groups.setdefault(staged.edit.resource, []).append(staged)
-    named: dict[int, Bin] = {}
-    rest: list[tuple[list[Staged], int]] = []
-    for resource, group in groups.items():
-        broker = broker_of(resource)
-        # A logger's level is set on the broker at once and makes no record.
-        records = 0 if resource.type == BROKER_LOGGER else len(group)
-        if broker is None:
-            rest.append((group, records))
-        else:
-            named.setdefault(broker, Bin()).add(group, records)
-    reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
-    packed = pack(rest, RECORD_LIMIT, [named[broker] for broker in reachable])
-    steps = []
-    for place, each in enumerate(packed):
-        to = reachable[place] if place < len(reachable) else None
-        steps.append(Step(_request(each.staged, to, facts), tuple(each.staged), _note(place, packed, reachable)))
-    for broker, each in named.items():
-        if broker not in reachable:
-            note = f"broker {broker} could not be reached, and only it can take its configs"
-            steps.append(Step(_request(each.staged, broker, facts), tuple(each.staged), note))
-    return steps
+def _current(edit: ConfigEdit, seen: Described) -> Was:
+    configs = seen.snapshot.configs.get(edit.resource)
+    return UNREAD if configs is None else configs.get(edit.key)
 
 
-def broker_of(resource: ConfigResource) -> int | None:
-    """The broker that a resource's change has to be sent to, None for any."""
-    return int(resource.name) if resource.type in (BROKER, BROKER_LOGGER) and resource.name else None
+def _moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+    """Documentation may be added. A key that is not listed is as one that its resource does not set; hidden values
+    can't be compared."""
+    if was is None or now is None:
+        return _is_own(was, edit.resource) != _is_own(now, edit.resource)
+    hidden, type_ = was.hidden or now.hidden, was.type or now.type
+    if was.source != now.source or hidden or was.value == now.value:
+        return was.source != now.source
+    return _parsed(was, type_) != _parsed(now, type_)
 
 
-def _note(place: int, packed: Sequence[Bin], reachable: Sequence[int]) -> str:
-    if len(packed) > max(len(reachable), 1):
-        return cut_note(place, len(packed), RECORD_LIMIT)
-    return f"broker {reachable[place]}'s own configs have to go to broker {reachable[place]}" if place else ""
+def _own_moved(edit: ConfigEdit, was: ConfigEntry | None, now: ConfigEntry | None) -> bool:
+    if was is None or now is None:
+        return _moved(edit, was, now)
+    mine, theirs = _is_own(was, edit.resource), _is_own(now, edit.resource)
+    hidden = was.hidden or now.hidden
+    return mine != theirs or (mine and not hidden and own_text(was, edit.resource) != own_text(now, edit.resource))
 
 
-def _request(edits: Sequence[Staged], broker: int | None, facts: Facts) -> AlterConfigs:
-    ops: dict[ConfigResource, list[ConfigOp]] = {}
-    lists = None if facts.incremental else Inheritance(Snapshot(configs=facts.configs))
-    for staged in edits:
-        edit = staged.edit
-        assert isinstance(edit, ConfigEdit)
-        op = _op(edit) if lists is None else _whole(edit, facts, lists)
-        ops.setdefault(edit.resource, []).append(op)
-    prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
-    return AlterConfigs(
-        {resource: tuple(each) for resource, each in ops.items()},
-        broker,
-        {resource: overrides for resource, overrides in prior.items() if overrides is not None},
+def _parsed(entry: ConfigEntry, type_: ConfigType) -> str | None:
+    """The value as brokers write what they parsed: some describe it so, others as it was given."""
+    return entry.value if entry.value is None else canonical(type_, entry.value)
+
+
+def _is_own(was: ConfigEntry | None, resource: ConfigResource) -> bool:
+    return was is not None and is_override(was, resource)
+
+
+def _own_is(
+    edit: ConfigEdit, now: ConfigEntry | None, as_wanted: Callable[[ConfigEntry, str], bool | None]
+) -> bool | None:
+    """Whether the resource has its own value, and that is as wanted; None for a value that brokers hide."""
+    if now is None or not is_override(now, edit.resource):
+        return False
+    own = own_text(now, edit.resource)
+    return None if own is None else as_wanted(now, own)
+
+
+def _is_set(edit: SetConfig, now: ConfigEntry | None) -> bool | None:
+    value = edit.value
+    return _own_is(
+        edit, now, lambda entry, own: None if isinstance(value, Secret) else same_value(entry.type, own, value)
     )
 
 
-def _op(edit: ConfigEdit) -> ConfigOp:
-    if isinstance(edit, SetConfig):
-        return ConfigOp(edit.key, SET, edit.value)
-    if isinstance(edit, UnsetConfig):
-        return ConfigOp(edit.key, DELETE)
-    return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
+def _is_unset(edit: UnsetConfig, now: ConfigEntry | None) -> bool | None:
+    # A logger is described as if it were set, also where it has its parent's level.
+    return None if edit.resource.type == BROKER_LOGGER else not _is_own(now, edit.resource)
 
 
-def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
-    """The legacy call knows no APPEND and no SUBTRACT: the whole list instead."""
-    if not isinstance(edit, AppendConfig | SubtractConfig):
-        return _op(edit)
-    configs = facts.configs.get(edit.resource)
-    entry = configs.get(edit.key) if configs is not None else None
-    return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
+def _has_items(edit: AppendConfig, now: ConfigEntry | None) -> bool | None:
+    return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)) <= set(parts_of(own)))
 
 
-def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | None] | None:
-    """The resource's own overrides as they were read; None where they were not."""
-    configs = facts.configs.get(resource)
-    if configs is None:
-        return None
-    return {entry.name: entry.value for entry in configs.overrides(resource)}
+def _has_no_items(edit: SubtractConfig, now: ConfigEntry | None) -> bool | None:
+    return _own_is(edit, now, lambda _, own: set(parts_of(edit.value)).isdisjoint(parts_of(own)))
+
+
+# -- before and after --------------------------------------------------------------------------------------------------
+
+
+def _before(edit: ConfigEdit, there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+    if there is None:  # not listed: what applies is set elsewhere, or nowhere
+        return inherited_value(inheritance.without_override(edit.resource, edit.key))
+    name = there.synonyms[0].name if there.synonyms else there.name
+    return EffectiveValue(there.value, there.source, name, there.hidden)
+
+
+def _after_set(edit: SetConfig, _there: ConfigEntry | None, _inheritance: Inheritance) -> EffectiveValue:
+    source = own_source(edit.resource)
+    if isinstance(edit.value, Secret):
+        return EffectiveValue(None, source, edit.key, hidden=True)
+    return EffectiveValue(edit.value, source, edit.key)
+
+
+def _after_unset(edit: UnsetConfig, _there: ConfigEntry | None, inheritance: Inheritance) -> EffectiveValue:
+    return inherited_value(inheritance.without_override(edit.resource, edit.key))
+
+
+def _after_items(
+    edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, inheritance: Inheritance
+) -> EffectiveValue:
+    known = own_text(there, edit.resource) is not None or inheritance.default(edit.resource, edit.key) is not None
+    value = result_of(edit, there, inheritance) if known else None
+    return EffectiveValue(value, own_source(edit.resource), edit.key, known=known)
+
+
+def _list_note(
+    edit: AppendConfig | SubtractConfig, there: ConfigEntry | None, old: EffectiveValue, inheritance: Inheritance
+) -> str:
+    if there is None or is_override(there, edit.resource):
+        return ""
+    base = inheritance.default(edit.resource, edit.key)
+    if old.source == DEFAULT_CONFIG or base is None or canonical(there.type, base) == old.value:
+        return ""
+    return f"starts from Kafka's default {base}, not from the inherited {old.value}"
+
+
+# -- reversal ----------------------------------------------------------------------------------------------------------
+
+
+def _reverse_set(edit: SetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    value = None if isinstance(edit.value, Secret) else edit.value
+    return _reversal(edit, was, _own_entry(edit, value, was))
+
+
+def _reverse_unset(edit: UnsetConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    return _reversal(edit, was, UNREAD if edit.resource.type == BROKER_LOGGER else None)
+
+
+def _reverse_append(edit: AppendConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    own = own_text(was, edit.resource)
+    # Without an own value the list begins with a default that need not be known.
+    return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, appended(own, edit.value), was))
+
+
+def _reverse_subtract(edit: SubtractConfig, was: ConfigEntry | None, _overrides: Mapping[str, str]) -> Reversal:
+    own = own_text(was, edit.resource)
+    return _reversal(edit, was, UNREAD if own is None else _own_entry(edit, subtracted(own, edit.value), was))
+
+
+def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
+    resource, key = edit.resource, edit.key
+    if was is None or not is_override(was, resource):
+        return Reversal(UnsetConfig(resource, key), left)
+    own = own_text(was, resource)
+    if own is None:
+        return Reversal(None, left, "the former value is sensitive and nowhere kept")
+    loss = ""
+    if resource.type == BROKER_LOGGER:
+        loss = "whether the level was the logger's own is not told: it is set"
+    return Reversal(SetConfig(resource, key, own), left, loss)
+
+
+def _own_entry(edit: ConfigEdit, value: str | None, was: ConfigEntry | None) -> ConfigEntry:
+    """What is in the place once the edit is applied."""
+    source = own_source(edit.resource)
+    if was is None:
+        return ConfigEntry(edit.key, value, source, sensitive=value is None)
+    shown = value if value is None else canonical(was.type, value)
+    return ConfigEntry(edit.key, shown, source, was.read_only, was.sensitive, was.type)
+
+
+def _takes_away(edit: ConfigEdit) -> bool:
+    """A level that is set can be set back."""
+    return edit.resource.type != BROKER_LOGGER
+
+
+# -- effects and risks -------------------------------------------------------------------------------------------------
+
+
+def _effects(edit: ConfigEdit, seen: Described) -> tuple[str, ...]:
+    return topic_risks.inheriting(edit.resource, edit.key, seen.snapshot) if edit.resource.type == BROKER else ()
+
+
+def _needs_restart(edit: SetConfig, _judged: Judged) -> Iterator[str]:
+    if edit.resource.type == BROKER and update_mode(edit.resource.type, edit.key) is UpdateMode.RESTART:
+        yield "brokers read it from their file, when they start; as a dynamic config most refuse it"
+
+
+_RISKS = (
+    RiskRule(ISR_ABOVE_REPLICATION, topic_risks.isr, topic_risks.isr_needs),
+    RiskRule(UNCLEAN_ELECTION, topic_risks.unclean, topic_risks.unclean_needs),
+    RiskRule(RETENTION_ZERO, topic_risks.retention_zero, topic_risks.retention_needs),
+    RiskRule(RETENTION_TINY, topic_risks.retention_tiny, topic_risks.retention_needs),
+    RiskRule(MESSAGE_SIZE_LOWERED, topic_risks.message_size, topic_risks.message_size_needs),
+)
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+_NOT_WRITTEN = Secret("")
+"""Stands for a secret that was read back: no file holds it."""
+
+
+def _place_json(edit: ConfigEdit) -> Json:
+    return {"type": edit.resource.type.json, "name": edit.resource.name, "key": edit.key}
+
+
+def _unset_json(edit: UnsetConfig, _hide: bool) -> Json:
+    return _place_json(edit)
+
+
+def _value_json(edit: SetConfig | AppendConfig | SubtractConfig, hide: bool) -> Json:
+    secret = hide or isinstance(edit.value, Secret)
+    return {**_place_json(edit), **({"secret": True} if secret else {"value": edit.value})}
+
+
+def _resource_of(data: Json) -> ConfigResource:
+    return ConfigResource(ResourceType.of_json(data["type"]), data["name"])
+
+
+def _set_of(data: Json) -> SetConfig:
+    return SetConfig(_resource_of(data), data["key"], _NOT_WRITTEN if data.get("secret") else data["value"])
+
+
+def _has_secret(edit: SetConfig | AppendConfig | SubtractConfig) -> bool:
+    return not isinstance(edit.value, str)
+
+
+def _entry_json(was: ConfigEntry) -> Json:
+    return {
+        "name": was.name,
+        "value": None if was.sensitive else was.value,
+        "source": was.source.json,
+        "type": was.type.json,
+        "sensitive": was.sensitive,
+        "read_only": was.read_only,
+        "synonyms": [[s.name, None if was.sensitive else s.value, s.source.json] for s in was.synonyms],
+    }
+
+
+def _entry_of(data: Json) -> ConfigEntry:
+    return ConfigEntry(
+        data["name"],
+        data["value"],
+        ConfigSource.of_json(data["source"]),
+        read_only=bool(data["read_only"]),
+        sensitive=bool(data["sensitive"]),
+        type=ConfigType.of_json(data["type"]),
+        synonyms=tuple(Synonym(name, value, ConfigSource.of_json(source)) for name, value, source in data["synonyms"]),
+    )
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[ConfigEdit]) -> Snapshot:
+    by_resource: dict[ConfigResource, list[ConfigEdit]] = {}
+    for edit in edits:
+        by_resource.setdefault(edit.resource, []).append(edit)
+    return replace(snapshot, configs=predict_configs(snapshot, by_resource))
+
+
+# -- kafka-configs -----------------------------------------------------------------------------------------------------
+
+_ENTITY_TYPES = {
+    TOPIC: "topics",
+    BROKER: "brokers",
+    BROKER_LOGGER: "broker-loggers",
+    CLIENT_METRICS: "client-metrics",
+    GROUP: "groups",
+}
+
+
+def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """One command for what fits on its line, one for what needs a file, one for what is secret."""
+    assert isinstance(target, ConfigResource)
+    words = entity_words(_ENTITY_TYPES[target.type], target.name or None)
+    removed = [line.key for line in lines if line.verb == "unset"]
+    given = [line for line in lines if line.verb != "unset"]
+    unknown = [line.key for line in given if line.new.value is None and not line.new.hidden]
+    secret = [(line.key, "…") for line in given if line.new.hidden]
+    values = [(line.key, str(line.new.value)) for line in given if line.new.value is not None]
+    for in_file, pairs in groupby(sorted(values, key=_needs_file), key=_needs_file):
+        if in_file:
+            content = "".join(f"{property_line(key, value)}\n" for key, value in pairs)
+            yield alter_configs(words, "--add-config-file", STDIN)._replace(stdin=content)
+        else:
+            yield alter_configs(words, "--add-config", ",".join(f"{key}={bracketed(value)}" for key, value in pairs))
+    if secret:
+        yield alter_with_secrets(words, secret)
+    if removed:
+        yield alter_configs(words, "--delete-config", ",".join(removed))
+    if unknown:
+        note = f"no command can say this while the list is not read: {', '.join(unknown)} of {' '.join(words)}"
+        yield Command((), note=note)
+
+
+def _needs_file(pair: tuple[str, str]) -> bool:
+    return needs_file(pair[1])
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
+
+
+def _kind(**parts: Any) -> EditKind[Any]:
+    """A kind of edit of a config, with the parts that all of them share."""
+    shared = {
+        "form": "type",
+        "state_json": _entry_json,
+        "state_of": _entry_of,
+        "current": _current,
+        "moved": _moved,
+        "own_moved": _own_moved,
+        "before": _before,
+        "effects": _effects,
+        "risks": _RISKS,
+        "takes_away": _takes_away,
+        "batch": CONFIGS,
+    }
+    return EditKind(**{**shared, **parts})
+
+
+KINDS = (
+    _kind(
+        edit=SetConfig,
+        verb="set",
+        op="set",
+        to_json=_value_json,
+        from_json=_set_of,
+        holds_secret=_has_secret,
+        judge=config_rules.judge_set,
+        wanted=_is_set,
+        after=_after_set,
+        risks=(*_RISKS, RiskRule(NEEDS_RESTART, _needs_restart)),
+        reversal=_reverse_set,
+    ),
+    _kind(
+        edit=UnsetConfig,
+        verb="unset",
+        op="unset",
+        to_json=_unset_json,
+        from_json=lambda data: UnsetConfig(_resource_of(data), data["key"]),
+        judge=config_rules.judge_unset,
+        wanted=_is_unset,
+        after=_after_unset,
+        reversal=_reverse_unset,
+    ),
+    _kind(
+        edit=AppendConfig,
+        verb="append",
+        op="append",
+        to_json=_value_json,
+        from_json=lambda data: AppendConfig(_resource_of(data), data["key"], data["value"]),
+        holds_secret=_has_secret,
+        judge=config_rules.judge_append,
+        wanted=_has_items,
+        after=_after_items,
+        note=_list_note,
+        reversal=_reverse_append,
+    ),
+    _kind(
+        edit=SubtractConfig,
+        verb="subtract",
+        op="subtract",
+        to_json=_value_json,
+        from_json=lambda data: SubtractConfig(_resource_of(data), data["key"], data["value"]),
+        holds_secret=_has_secret,
+        judge=config_rules.judge_subtract,
+        wanted=_has_no_items,
+        after=_after_items,
+        note=_list_note,
+        reversal=_reverse_subtract,
+    ),
+)

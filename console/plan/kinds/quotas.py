@@ -1,38 +1,76 @@
-"""Quotas: what may be staged, and which other entities count for the same clients."""
+"""Quotas: setting and removing one of an entity.
+
+What may be staged follows ClientQuotaControlManager, and refuses some values that it takes (NaN, infinity).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
+from itertools import islice
+from typing import TypeVar
 
-from console.model.quota import CLIENT_ID, CLIENT_KEYS, IP, IP_KEYS, USER, QuotaEntity, part_order
+from msgspec import structs
+from msgspec.structs import replace
+
+from console.model.changes import AlterQuotas, Target
+from console.model.inheritance import Inheritance
+from console.model.quota import (
+    CLIENT_ID,
+    CLIENT_KEYS,
+    IP,
+    IP_KEYS,
+    USER,
+    QuotaEntity,
+    QuotaValues,
+    level_of,
+    levels,
+    part_order,
+)
+from console.model.snapshot import Snapshot
+from console.plan.amounts import quota
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
-from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, alter_configs, entity_words, number
+from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
+from console.plan.risk_rules import QUOTA_NEAR_ZERO, THROTTLES_EVERYONE, Judged, RiskRule
+from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
 from console.plan.values import quota_problem, unknown_quota_key
 
+Q = TypeVar("Q", SetQuota, UnsetQuota)
 
-def judge(edit: QuotaEdit, draft: Draft) -> Verdict:
-    """Whether a quota edit is staged, is a no-op, or can't be."""
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+
+def _judge_set(edit: SetQuota, draft: Draft) -> Verdict:
     refused = _entity_refusal(edit)
     if refused is not None:
         return refused
-    entity = edit.entity
-    if not _in_order(tuple(part.type for part in entity)):
-        entity = QuotaEntity.of(entity.as_dict())
-        edit = SetQuota(entity, edit.key, edit.value) if isinstance(edit, SetQuota) else UnsetQuota(entity, edit.key)
-    was = draft.snapshot.quotas.get(entity, {}).get(edit.key)
-    if isinstance(edit, UnsetQuota):
-        if was is None and draft.read("quotas"):
-            return Dropped(edit, f"{edit.key} is not set")
-    else:
-        refused = _value_refusal(edit)
-        if refused is not None:
-            return refused
-        if was == edit.value:
-            return Dropped(edit, f"{edit.key} is already {edit.value:.15g}")
-    return Staged(edit, was if was is not None or draft.read("quotas") else UNREAD)
+    edit = _ordered(edit)
+    refused = _value_refusal(edit)
+    if refused is not None:
+        return refused
+    was = _current(edit, draft)
+    return Dropped(edit, f"{edit.key} is already {edit.value:.15g}") if was == edit.value else Staged(edit, was)
+
+
+def _judge_unset(edit: UnsetQuota, draft: Draft) -> Verdict:
+    refused = _entity_refusal(edit)
+    if refused is not None:
+        return refused
+    edit = _ordered(edit)
+    was = _current(edit, draft)
+    return Dropped(edit, f"{edit.key} is not set") if was is None else Staged(edit, was)
+
+
+def _ordered(edit: Q) -> Q:
+    """With the entity's components in the order that all entities have."""
+    if _in_order(tuple(part.type for part in edit.entity)):
+        return edit
+    return structs.replace(edit, entity=QuotaEntity.of(edit.entity.as_dict()))
 
 
 @lru_cache(64)
@@ -136,3 +174,239 @@ def _kind(name: _Name) -> int:
 
 def _level(user: int, client: int) -> int:
     return _LEVELS.get((user, client), _WEAKEST)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: QuotaEdit, seen: Described) -> Was:
+    return seen.found(seen.snapshot.quotas.get(edit.entity, {}).get(edit.key), "quotas")
+
+
+def _is_set(edit: SetQuota, now: float | None) -> bool:
+    return now == edit.value
+
+
+def _is_unset(_edit: UnsetQuota, now: float | None) -> bool:
+    return now is None
+
+
+def _before(_edit: QuotaEdit, there: float | None, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(there)
+
+
+def _after_set(edit: SetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.value)
+
+
+def _after_unset(_edit: UnsetQuota, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _reverse_set(edit: SetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(_back(edit, was), edit.value)
+
+
+def _reverse_unset(edit: UnsetQuota, was: float | None, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(_back(edit, was), None)
+
+
+def _back(edit: QuotaEdit, was: float | None) -> QuotaEdit:
+    return UnsetQuota(edit.entity, edit.key) if was is None else SetQuota(edit.entity, edit.key, was)
+
+
+# -- effects -----------------------------------------------------------------------------------------------------------
+
+MOST = 100_000
+"""Quota entities that are looked at; with more the counts are \"at least\"."""
+
+
+def _effects_of_set(edit: SetQuota, seen: Described) -> tuple[str, ...]:
+    lines = []
+    brokers = len(seen.snapshot.cluster.brokers)
+    if brokers > 1 and edit.key.endswith("byte_rate"):
+        lines.append(f"on each of {brokers} brokers: up to {quota(edit.key, edit.value * brokers)} in all")
+    return (*lines, *_not_moving(edit, seen))
+
+
+def _effects_of_unset(edit: UnsetQuota, seen: Described) -> tuple[str, ...]:
+    return (*_not_moving(edit, seen), _falls_to(edit.entity, edit.key, seen.snapshot))
+
+
+def _not_moving(edit: QuotaEdit, seen: Described) -> tuple[str, ...]:
+    """The entities that may share a client and have the key at a stronger level."""
+    quotas = seen.snapshot.quotas
+
+    def same_key() -> StrongerQuotas:
+        return StrongerQuotas(of for of, values in islice(quotas.items(), MOST) if edit.key in values)
+
+    count = seen.once((StrongerQuotas, edit.key), same_key).count(edit.entity)
+    if not count:
+        return ()
+    least = "at least " if len(quotas) > MOST else ""
+    noun = "entity has a stronger limit" if count == 1 else "entities have a stronger limit"
+    return (f"{least}{count:,} {noun} and {'does' if count == 1 else 'do'} not move",)
+
+
+def _falls_to(entity: QuotaEntity, key: str, snapshot: Snapshot) -> str:
+    """What counts once the limit is gone."""
+    names = {part.type: part.name for part in entity}
+    if IP in names:
+        return "the default of addresses counts then, if there is one"
+    user, client = names.get(USER) or "\0", names.get(CLIENT_ID) or "\0"
+    weaker = [each for each in levels(user, client) if level_of(each) > level_of(entity)]
+    for each in weaker:
+        value = snapshot.quotas.get(each, {}).get(key)
+        if value is not None:
+            return f"{_words(each)} counts then: {quota(key, value)}"
+    return "nothing limits it then"
+
+
+def _words(entity: QuotaEntity) -> str:
+    return " ".join(f"{part.type} {'<default>' if part.name is None else part.name}" for part in entity)
+
+
+# -- risks -------------------------------------------------------------------------------------------------------------
+
+_NEAR_ZERO = {
+    "producer_byte_rate": 1_000.0,
+    "consumer_byte_rate": 1_000.0,
+    "request_percentage": 0.1,
+    "connection_creation_rate": 1.0,
+    "controller_mutation_rate": 0.1,
+}
+"""Below it a client is as good as shut out: less than a batch's head a second, a request every few minutes."""
+
+
+def _throttles_everyone(edit: SetQuota, judged: Judged) -> Iterator[str]:
+    """A limit of a default that is new, or lower than the one before."""
+    if edit.key == "controller_mutation_rate":
+        return
+    if all(part.name is None for part in edit.entity) and _lowers(edit, judged):
+        kinds = {"user": "user", "client-id": "client", "ip": "address"}
+        who = " and ".join(kinds.get(part.type, part.type) for part in edit.entity)
+        yield f"it holds for every {who} that has no limit of its own"
+
+
+def _near_zero(edit: SetQuota, judged: Judged) -> Iterator[str]:
+    if edit.value < _NEAR_ZERO.get(edit.key, 0.0) and _lowers(edit, judged):
+        yield f"{edit.value:,.10g} is next to nothing: those that it holds for are as good as shut out"
+
+
+def _lowers(edit: SetQuota, judged: Judged) -> bool:
+    known = judged.before.quotas.get(edit.entity, {}).get(edit.key)
+    was = known if known is not None else judged.was(edit)
+    return not isinstance(was, float | int) or edit.value < was
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _set_json(edit: SetQuota, _hide: bool) -> Json:
+    return {"quota": edit.entity.as_dict(), "key": edit.key, "value": edit.value}
+
+
+def _unset_json(edit: UnsetQuota, _hide: bool) -> Json:
+    return {"quota": edit.entity.as_dict(), "key": edit.key}
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """An entity's quotas stay together: the same entity twice in a request, or in two, is two answers for one."""
+    groups: dict[Target, list[Staged]] = {}
+    for each in staged:
+        groups.setdefault(each.edit.target, []).append(each)
+    return steps_of(((group, len(group)) for group in groups.values()), RECORD_LIMIT, _request)
+
+
+def _request(some: list[Staged]) -> AlterQuotas:
+    ops: dict[QuotaEntity, dict[str, float | None]] = {}
+    for each in some:
+        edit = each.edit
+        if isinstance(edit, SetQuota | UnsetQuota):
+            ops.setdefault(edit.entity, {})[edit.key] = _wanted_value(edit)
+    return AlterQuotas(ops)
+
+
+def _wanted_value(edit: QuotaEdit) -> float | None:
+    return edit.value if isinstance(edit, SetQuota) else None
+
+
+def _predict(snapshot: Snapshot, edits: Sequence[QuotaEdit]) -> Snapshot:
+    after: dict[QuotaEntity, QuotaValues] = dict(snapshot.quotas)
+    for edit in edits:
+        values = {key: value for key, value in after.get(edit.entity, {}).items() if key != edit.key}
+        wanted = _wanted_value(edit)
+        if wanted is not None:
+            values[edit.key] = wanted
+        if values:
+            after[edit.entity] = values
+        else:
+            after.pop(edit.entity, None)
+    return replace(snapshot, quotas=after)
+
+
+_DEFAULT_NAME = "<default>"
+_QUOTA_TYPES = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+
+
+def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    """One kafka-configs for all keys of the entity."""
+    assert isinstance(target, QuotaEntity)
+    if any(part.name == _DEFAULT_NAME or part.type not in _QUOTA_TYPES for part in target):
+        note = f"no command can name {target.as_dict()}: kafka-configs means the default by <default>"
+        yield Command((), note=note)
+        return
+    words = [word for part in target for word in entity_words(_QUOTA_TYPES[part.type], part.name)]
+    added = [f"{line.key}={number(line.new.value)}" for line in lines if line.new.value is not None]
+    removed = [line.key for line in lines if line.new.value is None]
+    options = ["--add-config", ",".join(added)] if added else []
+    options += ["--delete-config", ",".join(removed)] if removed else []
+    yield alter_configs(words, *options)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+QUOTAS = Batch(steps=_steps, predict=_predict, commands=_commands)
+
+KINDS = (
+    EditKind(
+        edit=SetQuota,
+        verb="set",
+        form="quota",
+        op="set",
+        to_json=_set_json,
+        from_json=lambda data: SetQuota(QuotaEntity.of(data["quota"]), data["key"], float(data["value"])),
+        state_json=lambda was: was,
+        state_of=float,
+        judge=_judge_set,
+        current=_current,
+        wanted=_is_set,
+        before=_before,
+        after=_after_set,
+        reversal=_reverse_set,
+        batch=QUOTAS,
+        effects=_effects_of_set,
+        risks=(RiskRule(THROTTLES_EVERYONE, _throttles_everyone), RiskRule(QUOTA_NEAR_ZERO, _near_zero)),
+    ),
+    EditKind(
+        edit=UnsetQuota,
+        verb="unset",
+        form="quota",
+        op="unset",
+        to_json=_unset_json,
+        from_json=lambda data: UnsetQuota(QuotaEntity.of(data["quota"]), data["key"]),
+        state_json=lambda was: was,
+        state_of=float,
+        judge=_judge_unset,
+        current=_current,
+        wanted=_is_unset,
+        before=_before,
+        after=_after_unset,
+        reversal=_reverse_unset,
+        batch=QUOTAS,
+        effects=_effects_of_unset,
+    ),
+)

@@ -1,34 +1,256 @@
-"""What may be staged on SCRAM credentials (ScramControlManager's limits)."""
+"""SCRAM credentials: setting and deleting one.
+
+Limits are ScramControlManager's. Passwords can't be read, so that to set one always changes something.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from console.model.changes import AlterScram, ScramUser, Status, Target
 from console.model.cluster import ScramCredential
+from console.model.codes import ScramMechanism
+from console.model.inheritance import Inheritance
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import DeleteScram, ScramEdit, UpsertScram
-from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, alter_configs, alter_with_secrets, entity_words
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
 
+# -- what may be staged ------------------------------------------------------------------------------------------------
 
-def judge(edit: ScramEdit, draft: Draft) -> Verdict:
-    """Whether a credential's edit is staged, is a no-op, or can't be. Passwords can't be compared: to set one is no
-    no-op."""
+
+def _judge_set(edit: UpsertScram, draft: Draft) -> Verdict:
+    refused = _malformed(edit)
+    if refused is not None:
+        return refused
+    if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
+        return Refused(
+            edit,
+            f"{edit.iterations} iterations",
+            f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
+        )
+    if not edit.password.reveal():
+        return Refused(edit, "the password is empty", "Give a password.")
+    return Staged(edit, _current(edit, draft))
+
+
+def _judge_deleted(edit: DeleteScram, draft: Draft) -> Verdict:
+    refused = _malformed(edit)
+    if refused is not None:
+        return refused
+    was = _current(edit, draft)
+    if was is None:
+        return Dropped(edit, f"{edit.user.user} has no {edit.user.mechanism.label} credential")
+    return Staged(edit, was)
+
+
+def _malformed(edit: ScramEdit) -> Refused | None:
     user, mechanism = edit.user.user, edit.user.mechanism
     if not user:
         return Refused(edit, "the user has no name", "Name the user.")
     if not mechanism.known:
         return Refused(edit, f"{mechanism.label} is no SCRAM mechanism", "Use SCRAM-SHA-256 or SCRAM-SHA-512.")
-    if isinstance(edit, UpsertScram):
-        if not MIN_ITERATIONS <= edit.iterations <= MAX_ITERATIONS:
-            return Refused(
-                edit,
-                f"{edit.iterations} iterations",
-                f"Give from {MIN_ITERATIONS} to {MAX_ITERATIONS}; more cost every login.",
-            )
-        if not edit.password.reveal():
-            return Refused(edit, "the password is empty", "Give a password.")
-    credentials = draft.snapshot.scram.get(user, ())
-    was: ScramCredential | None = next((found for found in credentials if found.mechanism == mechanism), None)
-    if isinstance(edit, DeleteScram) and was is None and draft.read("scram"):
-        return Dropped(edit, f"{user} has no {mechanism.label} credential")
-    return Staged(edit, was if was is not None or draft.read("scram") else UNREAD)
+    return None
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _current(edit: ScramEdit, seen: Described) -> Was:
+    credentials = seen.snapshot.scram.get(edit.user.user, ())
+    there = next((each for each in credentials if each.mechanism == edit.user.mechanism), None)
+    return seen.found(there, "scram")
+
+
+def _is_set(_edit: UpsertScram, now: ScramCredential | None) -> bool | None:
+    return False if now is None else None
+
+
+def _is_deleted(_edit: DeleteScram, now: ScramCredential | None) -> bool:
+    return now is None
+
+
+def _settled(edit: UpsertScram, _was: Was, now: Was, changed: bool) -> Status | None:
+    if not isinstance(now, ScramCredential):
+        return None
+    return Status.APPLIED if changed and now.iterations == edit.iterations else Status.UNKNOWN
+
+
+def _before(_edit: ScramEdit, there: ScramCredential | None, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING if there is None else EffectiveValue(there.iterations, hidden=True)
+
+
+def _after_set(edit: UpsertScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.iterations, hidden=True)
+
+
+def _after_deleted(_edit: DeleteScram, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _reverse_set(edit: UpsertScram, was: ScramCredential | None, _overrides: Mapping[str, str]) -> Reversal:
+    if was is None:
+        return Reversal(DeleteScram(edit.user), ScramCredential(edit.user.mechanism, edit.iterations))
+    return Reversal(None, UNREAD, "the former password is nowhere kept")
+
+
+def _reverse_deleted(_edit: DeleteScram, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(None, None, "the password is nowhere kept")
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+_NOT_WRITTEN = Secret("")
+"""Stands for a password that was read back: no file holds it."""
+
+
+def _set_json(edit: UpsertScram, _hide: bool) -> Json:
+    return {**_user_json(edit.user), "iterations": edit.iterations, "secret": True}
+
+
+def _deleted_json(edit: DeleteScram, _hide: bool) -> Json:
+    return _user_json(edit.user)
+
+
+def _user_json(user: ScramUser) -> Json:
+    return {"scram": user.user, "mechanism": user.mechanism.json}
+
+
+def _user_of(data: Json) -> ScramUser:
+    return ScramUser(data["scram"], ScramMechanism.of_json(data["mechanism"]))
+
+
+def _credential_json(was: ScramCredential) -> Json:
+    return {"mechanism": was.mechanism.json, "iterations": was.iterations}
+
+
+def _credential_of(data: Json) -> ScramCredential:
+    return ScramCredential(ScramMechanism.of_json(data["mechanism"]), int(data["iterations"]))
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    """A broker refuses a request that names a user twice, though it be for two mechanisms (ScramControlManager)."""
+    rounds: list[list[Staged]] = []
+    named: Counter[str] = Counter()
+    for each in staged:
+        assert isinstance(each.edit.target, ScramUser)
+        user = each.edit.target.user
+        if named[user] == len(rounds):
+            rounds.append([])
+        rounds[named[user]].append(each)
+        named[user] += 1
+    steps = []
+    for place, some in enumerate(rounds):
+        for step in steps_of(singly(some), RECORD_LIMIT, _request):
+            note = "a request can change one credential of a user" if place else step.note
+            steps.append(Step(step.request, step.staged, note))
+    return steps
+
+
+def _request(some: list[Staged]) -> AlterScram:
+    return AlterScram(
+        {s.edit.user: (s.edit.iterations, s.edit.password) for s in some if isinstance(s.edit, UpsertScram)},
+        tuple(s.edit.user for s in some if isinstance(s.edit, DeleteScram)),
+    )
+
+
+def _with_set(snapshot: Snapshot, edits: Sequence[UpsertScram]) -> Snapshot:
+    return _changed(snapshot, {edit.user: ScramCredential(edit.user.mechanism, edit.iterations) for edit in edits})
+
+
+def _without_deleted(snapshot: Snapshot, edits: Sequence[DeleteScram]) -> Snapshot:
+    return _changed(snapshot, dict.fromkeys(edit.user for edit in edits))
+
+
+def _changed(snapshot: Snapshot, wanted: Mapping[ScramUser, ScramCredential | None]) -> Snapshot:
+    after = dict(snapshot.scram)
+    for user, credential in wanted.items():
+        credentials = [each for each in after.get(user.user, ()) if each.mechanism != user.mechanism]
+        credentials += [credential] if credential is not None else []
+        if credentials:
+            after[user.user] = tuple(sorted(credentials))
+        else:
+            after.pop(user.user, None)
+    return replace(snapshot, scram=after)
+
+
+def _set_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for edit in _edits_of(lines):
+        value = f"iterations={edit.iterations},password=…"
+        yield alter_with_secrets(entity_words("users", edit.user.user), [(edit.user.mechanism.label, value)])
+
+
+def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for edit in _edits_of(lines):
+        yield alter_configs(entity_words("users", edit.user.user), "--delete-config", edit.user.mechanism.label)
+
+
+def _edits_of(lines: Sequence[DiffLine]) -> Iterator[Any]:
+    return (line.edit for line in lines)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+UPSERTS = Batch(steps=_steps, predict=_with_set, commands=_set_commands)
+DELETIONS = Batch(
+    steps=_steps,
+    predict=_without_deleted,
+    commands=_delete_commands,
+    # Brokers of 3.9 to 4.3 lose a credential that is set in the same change in which the last other one of its
+    # mechanism is deleted (ScramDelta.apply), though the controller answers that all went well.
+    waits_for=UPSERTS,
+    why="deleted once those that are set are there",
+)
+
+KINDS = (
+    EditKind(
+        edit=UpsertScram,
+        verb="set",
+        form="scram",
+        op="set",
+        to_json=_set_json,
+        from_json=lambda data: UpsertScram(_user_of(data), int(data["iterations"]), _NOT_WRITTEN),
+        holds_secret=lambda _edit: True,
+        state_json=_credential_json,
+        state_of=_credential_of,
+        judge=_judge_set,
+        current=_current,
+        wanted=_is_set,
+        settled=_settled,
+        before=_before,
+        after=_after_set,
+        reversal=_reverse_set,
+        batch=UPSERTS,
+    ),
+    EditKind(
+        edit=DeleteScram,
+        verb="delete",
+        form="scram",
+        op="delete",
+        to_json=_deleted_json,
+        from_json=lambda data: DeleteScram(_user_of(data)),
+        state_json=_credential_json,
+        state_of=_credential_of,
+        judge=_judge_deleted,
+        current=_current,
+        wanted=_is_deleted,
+        before=_before,
+        after=_after_deleted,
+        reversal=_reverse_deleted,
+        batch=DELETIONS,
+    ),
+)

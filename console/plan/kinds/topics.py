@@ -1,96 +1,35 @@
-"""What may be staged on topics: creation, deletion, growth."""
+"""Topics: deleting and growing one. `topic_creation` creates one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
-from console.model.cluster import Topic
-from console.model.codes import ConfigType
-from console.model.config import ConfigEntry, topic_resource
-from console.model.secret import Secret
+from console.model.changes import (
+    CreatePartitions,
+    DeleteTopics,
+    NewTopic,
+    Status,
+    Target,
+)
+from console.model.cluster import Partition, Topic
+from console.model.config import topic_resource
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
-from console.plan.requests import RECORD_LIMIT
-from console.plan.staged import UNREAD, Draft, Dropped, Refused, Staged, Verdict
-from console.plan.values import parse_value
+from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, option
+from console.plan.requests import RECORD_LIMIT, Facts, Step, singly, steps_of
+from console.plan.staged import UNREAD, Described, Draft, Dropped, Refused, Staged, Verdict, Was
 
-_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-"""Topic.validate; ``.`` and ``..`` are refused besides."""
-
-
-def judge(edit: TopicEdit, draft: Draft) -> Verdict:
-    """Whether an edit of a topic itself is staged, is a no-op, or can't be."""
-    match edit:
-        case CreateTopic():
-            return _create(edit, draft)
-        case DeleteTopic():
-            return _delete(edit, draft)
-        case GrowTopic():
-            return _grow(edit, draft)
+# -- what may be staged ------------------------------------------------------------------------------------------------
 
 
-def _create(edit: CreateTopic, draft: Draft) -> Verdict:
-    topic, name = edit.topic, edit.topic.name
-    staged = draft.topic_edit(name)
-    if isinstance(staged, DeleteTopic):
-        return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
-    if name in draft.snapshot.topics:
-        return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
-    if not _LEGAL.fullmatch(name) or name in (".", ".."):
-        return Refused(edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'.")
-    refused = _shape(edit)
-    if refused is not None:
-        return refused
-    configs: dict[str, str | Secret] = {}
-    for key, value in topic.configs.items():
-        like = draft.like(topic_resource(name), key)
-        refused = _config(edit, key, like, draft)
-        if refused is not None:
-            return refused
-        try:
-            type_ = like.type if like else ConfigType(0)
-            configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
-        except ValueError as error:
-            return Refused(edit, str(error), "Correct the value.")
-    if configs != topic.configs:
-        edit = CreateTopic(replace(topic, configs=configs))
-    return Staged(edit, None if draft.read("topics") else UNREAD)
-
-
-def _config(edit: CreateTopic, key: str, like: ConfigEntry | None, draft: Draft) -> Refused | None:
-    if like is not None:
-        if like.sensitive and isinstance(edit.topic.configs[key], str):
-            return Refused(edit, f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
-        return None
-    known = draft.inheritance.keys(topic_resource(edit.topic.name).type)
-    return Refused(edit, f"{key} is no key of a topic", "Check its spelling.") if known else None
-
-
-def _shape(edit: CreateTopic) -> Refused | None:
-    topic = edit.topic
-    if topic.assignments:
-        if topic.partitions != -1 or topic.replication != -1:
-            return Refused(edit, "partitions are given twice", "Give the assignment, or partitions and replication.")
-        if len({len(replicas) for replicas in topic.assignments}) != 1 or not topic.assignments[0]:
-            return Refused(edit, "the partitions have different numbers of replicas", "Assign as many to each.")
-        if any(len(set(replicas)) != len(replicas) for replicas in topic.assignments):
-            return Refused(edit, "a partition names a broker twice", "Name different brokers for each partition.")
-    if topic.partitions != -1 and topic.partitions < 1:
-        return Refused(edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
-    if topic.replication != -1 and not 1 <= topic.replication <= 32767:
-        return Refused(edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default.")
-    records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
-    if records > RECORD_LIMIT:
-        return Refused(
-            edit,
-            f"a controller takes at most {RECORD_LIMIT:,} records in one change, this topic has {records:,}",
-            "Create it with fewer partitions and grow it afterwards.",
-        )
-    return None
-
-
-def _delete(edit: DeleteTopic, draft: Draft) -> Verdict:
+def _judge_deleted(edit: DeleteTopic, draft: Draft) -> Verdict:
     name = edit.name
     staged = draft.topic_edit(name)
     if isinstance(staged, CreateTopic):
@@ -105,7 +44,7 @@ def _delete(edit: DeleteTopic, draft: Draft) -> Verdict:
     return Staged(edit, was if was is not None else UNREAD)
 
 
-def _grow(edit: GrowTopic, draft: Draft) -> Verdict:
+def _judge_grown(edit: GrowTopic, draft: Draft) -> Verdict:
     name = edit.name
     staged = draft.topic_edit(name)
     if isinstance(staged, CreateTopic):
@@ -135,3 +74,225 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
             f"Grow to {now + RECORD_LIMIT} first.",
         )
     return Staged(edit, was)
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def current_topic(edit: TopicEdit, seen: Described) -> Was:
+    """The topic; None where there is none."""
+    return seen.found(seen.snapshot.topics.get(edit.target), "topics")
+
+
+def has_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
+    """Whether it has another number of partitions, or is another topic; its leaders may change."""
+    if was is None or now is None:
+        return was is not now
+    return len(was.partitions) != len(now.partitions) or _is_another(was, now)
+
+
+def _is_another(was: Topic, now: Topic) -> bool:
+    """Whether this is another topic of the same name: the first was deleted."""
+    return was.topic_id is not None and now.topic_id is not None and was.topic_id != now.topic_id
+
+
+def _is_deleted(_edit: DeleteTopic, now: Topic | None) -> bool:
+    return now is None
+
+
+def _is_grown(edit: GrowTopic, now: Topic | None) -> bool:
+    return now is not None and len(now.partitions) >= edit.partitions
+
+
+def _deletion_settled(_edit: DeleteTopic, was: Was, now: Was, changed: bool) -> Status | None:
+    if not isinstance(now, Topic):
+        return None
+    made_again = isinstance(was, Topic) and was.topic_id != now.topic_id
+    return Status.APPLIED if changed and made_again else Status.NOT_APPLIED
+
+
+def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
+    """The topic, and its configs, which are deleted with it."""
+    return edit.target, topic_resource(edit.name)
+
+
+def partitions_before(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
+    """How many partitions the topic has."""
+    return NOTHING if there is None else EffectiveValue(len(there.partitions))
+
+
+def _after_deleted(_edit: DeleteTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return NOTHING
+
+
+def _after_grown(edit: GrowTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    return EffectiveValue(edit.partitions)
+
+
+def _effects_of_growth(_edit: GrowTopic, _seen: Described) -> tuple[str, ...]:
+    return ("keys may go to other partitions than before",)
+
+
+def _reverse_deleted(edit: DeleteTopic, was: Topic | None, overrides: Mapping[str, str]) -> Reversal:
+    if was is None or not was.partitions:
+        return Reversal(None, None, "the topic's records are gone, and how it was made is not known")
+    again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
+    return Reversal(CreateTopic(again), None, "the records are gone: the topic comes back empty")
+
+
+def _reverse_grown(_edit: GrowTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
+    return Reversal(None, UNREAD, "partitions can't be taken away again")
+
+
+# -- presentation ------------------------------------------------------------------------------------------------------
+
+
+def _growth_phrase(_line: DiffLine, old: str, new: str) -> str:
+    return f"grow from {old} to {new} partitions"
+
+
+def _deletion_phrase(_line: DiffLine, _old: str, _new: str) -> str:
+    return "delete, with all its records"
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+
+def _deleted_json(edit: DeleteTopic, _hide: bool) -> Json:
+    return {"topic": edit.name}
+
+
+def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
+    return {"topic": edit.name, "partitions": edit.partitions}
+
+
+def topic_json(was: Topic) -> Json:
+    """What counts of a topic for an edit of it."""
+    return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
+
+
+def topic_of(data: Json) -> Topic:
+    """The topic again; who leads its partitions is not written."""
+    partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
+    return Topic(data["topic"], partitions, topic_id=data["id"])
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _growth_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of((([each], _new_partitions(each)) for each in staged), RECORD_LIMIT, _grow)
+
+
+def _new_partitions(staged: Staged) -> int:
+    assert isinstance(staged.edit, GrowTopic)
+    was = len(staged.was.partitions) if isinstance(staged.was, Topic) else 0
+    return staged.edit.partitions - was
+
+
+def _grow(some: list[Staged]) -> CreatePartitions:
+    return CreatePartitions(
+        {s.edit.name: s.edit.partitions for s in some if isinstance(s.edit, GrowTopic)},
+        {s.was.name: len(s.was.partitions) for s in some if isinstance(s.was, Topic)},
+    )
+
+
+def _deletion_steps(staged: Sequence[Staged], _facts: Facts) -> list[Step]:
+    return steps_of(singly(staged), RECORD_LIMIT, lambda some: DeleteTopics(tuple(_names(each.edit for each in some))))
+
+
+def _names(edits: Iterable[Any]) -> Iterator[str]:
+    return (edit.name for edit in edits)
+
+
+# -- the cluster afterwards --------------------------------------------------------------------------------------------
+
+
+def _with_grown(snapshot: Snapshot, edits: Sequence[GrowTopic]) -> Snapshot:
+    topics = dict(snapshot.topics)
+    for edit in edits:
+        old = topics.get(edit.name)
+        if old is not None:
+            more = tuple(Partition(number, -1, (), ()) for number in range(len(old.partitions), edit.partitions))
+            topics[edit.name] = replace(old, partitions=old.partitions + more)
+    return replace(snapshot, topics=topics)
+
+
+def _without_deleted(snapshot: Snapshot, edits: Sequence[DeleteTopic]) -> Snapshot:
+    names = frozenset(_names(edits))
+    gone = {topic_resource(name) for name in names}
+    topics = {name: topic for name, topic in snapshot.topics.items() if name not in names}
+    configs = snapshot.configs
+    if gone & configs.keys():
+        configs = {resource: each for resource, each in configs.items() if resource not in gone}
+    return replace(snapshot, topics=topics, configs=configs)
+
+
+# -- kafka-topics ------------------------------------------------------------------------------------------------------
+
+
+def _grow_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for line in lines:
+        if isinstance(line.edit, GrowTopic):
+            count = str(line.edit.partitions)
+            yield Command(("kafka-topics", "--alter", *_topic(line.edit.name), "--partitions", count))
+
+
+def _delete_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for name in _names(line.edit for line in lines):
+        yield Command(("kafka-topics", "--delete", *_topic(name)))
+
+
+def _topic(name: str) -> tuple[str, ...]:
+    """kafka-topics takes a name for a regular expression."""
+    return option("--topic", re.sub(r"([^\w-])", r"\\\1", name, flags=re.ASCII))
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
+DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
+
+KINDS = (
+    EditKind(
+        edit=GrowTopic,
+        verb="grow",
+        form="topic",
+        op="grow",
+        to_json=_grown_json,
+        from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
+        state_json=topic_json,
+        state_of=topic_of,
+        judge=_judge_grown,
+        current=current_topic,
+        moved=has_moved,
+        wanted=_is_grown,
+        before=partitions_before,
+        after=_after_grown,
+        phrase=_growth_phrase,
+        effects=_effects_of_growth,
+        reversal=_reverse_grown,
+        batch=GROWTH,
+    ),
+    EditKind(
+        edit=DeleteTopic,
+        verb="delete",
+        form="topic",
+        op="delete",
+        to_json=_deleted_json,
+        from_json=lambda data: DeleteTopic(data["topic"]),
+        state_json=topic_json,
+        state_of=topic_of,
+        judge=_judge_deleted,
+        touches=_touched_by_deletion,
+        current=current_topic,
+        moved=has_moved,
+        wanted=_is_deleted,
+        settled=_deletion_settled,
+        before=partitions_before,
+        after=_after_deleted,
+        phrase=_deletion_phrase,
+        reversal=_reverse_deleted,
+        batch=DELETIONS,
+    ),
+)

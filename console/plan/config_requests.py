@@ -1,0 +1,100 @@
+"""Config edits as requests: AlterConfigs, whole sets of values for brokers without IncrementalAlterConfigs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from console.model.changes import AlterConfigs, ConfigOp
+from console.model.codes import APPEND, BROKER, BROKER_LOGGER, DELETE, SET, SUBTRACT
+from console.model.config import ConfigResource
+from console.model.inheritance import Inheritance
+from console.model.snapshot import Snapshot
+from console.plan.edits import AppendConfig, ConfigEdit, SetConfig, SubtractConfig, UnsetConfig
+from console.plan.requests import RECORD_LIMIT, Bin, Facts, Step, cut_note, pack
+from console.plan.staged import Staged
+from console.plan.values import result_of
+
+
+def config_steps(edits: Sequence[Staged], facts: Facts) -> list[Step]:
+    """One request for all, or as many as there are brokers named, reachable brokers first.
+
+    A resource of a named broker has to go to that broker (KIP-226, KIP-412). Everything else is sent with the first of
+    them that can be reached, or to any broker.
+    """
+    groups: dict[ConfigResource, list[Staged]] = {}
+    for staged in edits:
+        assert isinstance(staged.edit, ConfigEdit)
+        groups.setdefault(staged.edit.resource, []).append(staged)
+    named: dict[int, Bin] = {}
+    rest: list[tuple[list[Staged], int]] = []
+    for resource, group in groups.items():
+        broker = _broker_of(resource)
+        # A logger's level is set on the broker at once and makes no record.
+        records = 0 if resource.type == BROKER_LOGGER else len(group)
+        if broker is None:
+            rest.append((group, records))
+        else:
+            named.setdefault(broker, Bin()).add(group, records)
+    reachable = [broker for broker in named if facts.reachable is None or broker in facts.reachable]
+    packed = pack(rest, RECORD_LIMIT, [named[broker] for broker in reachable])
+    steps = []
+    for place, each in enumerate(packed):
+        to = reachable[place] if place < len(reachable) else None
+        steps.append(Step(_request(each.staged, to, facts), tuple(each.staged), _cut_note(place, packed, reachable)))
+    for broker, each in named.items():
+        if broker not in reachable:
+            note = f"broker {broker} could not be reached, and only it can take its configs"
+            steps.append(Step(_request(each.staged, broker, facts), tuple(each.staged), note))
+    return steps
+
+
+def _broker_of(resource: ConfigResource) -> int | None:
+    """The broker that a resource's change has to be sent to, None for any."""
+    return int(resource.name) if resource.type in (BROKER, BROKER_LOGGER) and resource.name else None
+
+
+def _cut_note(place: int, packed: Sequence[Bin], reachable: Sequence[int]) -> str:
+    if len(packed) > max(len(reachable), 1):
+        return cut_note(place, len(packed), RECORD_LIMIT)
+    return f"broker {reachable[place]}'s own configs have to go to broker {reachable[place]}" if place else ""
+
+
+def _request(edits: Sequence[Staged], broker: int | None, facts: Facts) -> AlterConfigs:
+    ops: dict[ConfigResource, list[ConfigOp]] = {}
+    lists = None if facts.incremental else Inheritance(Snapshot(configs=facts.configs))
+    for staged in edits:
+        edit = staged.edit
+        assert isinstance(edit, ConfigEdit)
+        op = _op(edit) if lists is None else _whole(edit, facts, lists)
+        ops.setdefault(edit.resource, []).append(op)
+    prior = {} if facts.incremental else {resource: _overrides(resource, facts) for resource in ops}
+    return AlterConfigs(
+        {resource: tuple(each) for resource, each in ops.items()},
+        broker,
+        {resource: overrides for resource, overrides in prior.items() if overrides is not None},
+    )
+
+
+def _op(edit: ConfigEdit) -> ConfigOp:
+    if isinstance(edit, SetConfig):
+        return ConfigOp(edit.key, SET, edit.value)
+    if isinstance(edit, UnsetConfig):
+        return ConfigOp(edit.key, DELETE)
+    return ConfigOp(edit.key, APPEND if isinstance(edit, AppendConfig) else SUBTRACT, edit.value)
+
+
+def _whole(edit: ConfigEdit, facts: Facts, lists: Inheritance) -> ConfigOp:
+    """The legacy call knows no APPEND and no SUBTRACT: the whole list instead."""
+    if not isinstance(edit, AppendConfig | SubtractConfig):
+        return _op(edit)
+    configs = facts.configs.get(edit.resource)
+    entry = configs.get(edit.key) if configs is not None else None
+    return ConfigOp(edit.key, SET, result_of(edit, entry, lists))
+
+
+def _overrides(resource: ConfigResource, facts: Facts) -> Mapping[str, str | None] | None:
+    """The resource's own overrides as they were read; None where they were not."""
+    configs = facts.configs.get(resource)
+    if configs is None:
+        return None
+    return {entry.name: entry.value for entry in configs.overrides(resource)}

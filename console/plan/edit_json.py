@@ -1,0 +1,46 @@
+"""Edits and what stood in their place, as JSON and back: the form that plan files and journals keep.
+
+A secret is written as set, and does not come back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from console.plan.edit_kind import Json
+from console.plan.edits import Edit
+from console.plan.kinds.registry import kind_of, kind_of_json
+from console.plan.staged import UNREAD, Was
+
+_UNREAD = "unread"
+
+
+def edit_json(edit: Edit, hide: bool = False) -> Json:
+    """The JSON form of an edit. hide: its value is not to be written though it is no Secret."""
+    kind = kind_of(edit)
+    return {"op": kind.op, **kind.to_json(edit, hide)}
+
+
+def edit_of(data: Json) -> Edit:
+    """The edit of a JSON form. Raises KeyError, TypeError and ValueError for anything else."""
+    found: Edit = kind_of_json(data).from_json(data)
+    return found
+
+
+def was_json(edit: Edit, was: Was) -> Any:
+    """What stood in an edit's place: None for nothing, ``"unread"`` for what was not read."""
+    if was is None:
+        return None
+    return _UNREAD if was is UNREAD else kind_of(edit).state_json(was)
+
+
+def was_of(edit: Edit, data: Any) -> Was:
+    """What stood in an edit's place, as far as it was written. Raises KeyError, TypeError and ValueError."""
+    if data is None:
+        return None
+    return UNREAD if data == _UNREAD else kind_of(edit).state_of(data)
+
+
+def holds_secret(edit: Edit) -> bool:
+    """Whether an edit holds a value that no file may hold."""
+    return kind_of(edit).holds_secret(edit)

@@ -1,0 +1,89 @@
+"""Commands of Kafka's own tools, for a runbook: kafka-topics, kafka-configs and kafka-acls of Kafka 4.
+
+They read their arguments in ways of their own. kafka-configs takes every bracket out of a value and trims it, so what
+it would spoil goes through --add-config-file. A secret is in no command: it names a file to put the secret into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+SECRETS = "secret.properties"
+"""The file that a command with a secret names."""
+STDIN = "/dev/stdin"
+_TRIMMED = "".join(map(chr, range(0x21)))
+
+
+class Command(NamedTuple):
+    """One command. words: the program and its arguments; empty where no command can do it. stdin: its standard input.
+    note: what the operator has to know."""
+
+    words: tuple[str, ...]
+    stdin: str = ""
+    note: str = ""
+
+
+def option(name: str, value: str) -> tuple[str, ...]:
+    """An option with a value that may begin with a hyphen."""
+    return (f"{name}={value}",) if value.startswith("-") else (name, value)
+
+
+def entity_words(type_: str, name: str | None) -> list[str]:
+    """An entity of kafka-configs; None is the default entity."""
+    named = ["--entity-default"] if name is None else option("--entity-name", name)
+    return ["--entity-type", type_, *named]
+
+
+def alter_configs(entity: Sequence[str], *options: str) -> Command:
+    """kafka-configs --alter."""
+    return Command(("kafka-configs", "--alter", *entity, *options))
+
+
+def alter_with_secrets(entity: Sequence[str], pairs: Iterable[tuple[str, str]]) -> Command:
+    """kafka-configs --alter with values that the operator puts into a file."""
+    content = "; ".join(f"{key}={value}" for key, value in pairs)
+    note = f"{SECRETS}, readable by you alone, has to hold: {content}"
+    return alter_configs(entity, "--add-config-file", SECRETS)._replace(note=note)
+
+
+def needs_file(value: str) -> bool:
+    """Whether kafka-configs would spoil the value on its command line (ConfigCommand.parseConfigsToBeAdded)."""
+    return "[" in value or "]" in value or not is_trimmed(value)
+
+
+def is_trimmed(value: str) -> bool:
+    """Whether Java's String.trim leaves the value as it is."""
+    return value == value.strip(_TRIMMED)
+
+
+def bracketed(value: str) -> str:
+    """A value for --add-config, which splits at commas and ``=``."""
+    return f"[{value}]" if "," in value or "=" in value else value
+
+
+def number(value: str | float | None) -> str:
+    """A quota's value."""
+    assert isinstance(value, float | int)
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
+def property_line(key: str, value: str) -> str:
+    """A line of a Java properties file (java.util.Properties.load), in ASCII."""
+    return f"{_escaped(key, ' :=#!')}={_escaped(value)}"
+
+
+def _escaped(text: str, also: str = "") -> str:
+    names = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f"}
+    result: list[str] = []
+    for place, char in enumerate(text):
+        if char in names:
+            result.append(names[char])
+        elif char in also or (char == " " and not place):
+            result.append(f"\\{char}")
+        elif " " <= char <= "~":
+            result.append(char)
+        else:
+            units = char.encode("utf-16-be")
+            result += [f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2)]
+    return "".join(result)

@@ -1,0 +1,45 @@
+"""All kinds of edits, and the order in which they are sent."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from console.plan.edit_kind import Batch, E, EditKind, Json
+from console.plan.kinds import acls, configs, quotas, scram, topic_creation, topics
+
+KINDS: tuple[EditKind[Any], ...] = (
+    *configs.KINDS,
+    *quotas.KINDS,
+    *acls.KINDS,
+    *topic_creation.KINDS,
+    *topics.KINDS,
+    *scram.KINDS,
+)
+
+BATCHES: tuple[Batch, ...] = (
+    topic_creation.CREATIONS,
+    topics.GROWTH,
+    configs.CONFIGS,
+    acls.ADDITIONS,
+    quotas.QUOTAS,
+    scram.UPSERTS,
+    scram.DELETIONS,
+    acls.REMOVALS,
+    topics.DELETIONS,
+)
+"""In the order in which they are sent: what adds comes before what takes away, topics last."""
+
+_BY_EDIT = {kind.edit: kind for kind in KINDS}
+_BY_FORM = {(kind.form, kind.op): kind for kind in KINDS}
+_FORMS = tuple(dict.fromkeys(kind.form for kind in KINDS))
+
+
+def kind_of(edit: E) -> EditKind[E]:
+    """The record of an edit's kind."""
+    return cast("EditKind[E]", _BY_EDIT[type(edit)])
+
+
+def kind_of_json(data: Json) -> EditKind[Any]:
+    """The record of an edit in its JSON form. Raises KeyError for a kind that this release does not have."""
+    form = next((form for form in _FORMS if form in data), "")
+    return _BY_FORM[form, data["op"]]

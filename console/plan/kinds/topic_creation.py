@@ -1,0 +1,281 @@
+"""Creating a topic.
+
+The staged configs of a topic that the plan creates are sent with its creation, and win over what it is created with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from console.model.changes import (
+    CreateTopics,
+    NewTopic,
+    Target,
+)
+from console.model.cluster import Partition, Topic
+from console.model.codes import BROKER, TOPIC, ConfigType
+from console.model.config import ConfigEntry, ConfigSet, topic_resource
+from console.model.inheritance import Inheritance
+from console.model.numbers import long_number
+from console.model.secret import Secret
+from console.model.snapshot import Snapshot
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig
+from console.plan.effective_values import UNKNOWN, DiffLine, EffectiveValue
+from console.plan.kafka_tools import Command, is_trimmed, option
+from console.plan.kinds.topics import current_topic, has_moved, partitions_before, topic_json, topic_of
+from console.plan.predict_configs import without_own
+from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
+from console.plan.risk_rules import ISR_ABOVE_REPLICATION, RETENTION_ZERO, UNCLEAN_ELECTION, RiskRule
+from console.plan.staged import UNREAD, Draft, Refused, Staged, Verdict, Was
+from console.plan.topic_risks import isr_of_new, retention_zero_of_new, unclean_of_new
+from console.plan.values import parse_value
+
+# -- what may be staged ------------------------------------------------------------------------------------------------
+
+_LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Topic.validate; ``.`` and ``..`` are refused besides."""
+
+
+def _judge_created(edit: CreateTopic, draft: Draft) -> Verdict:
+    topic, name = edit.topic, edit.topic.name
+    staged = draft.topic_edit(name)
+    if isinstance(staged, DeleteTopic):
+        return Refused(edit, f"the plan deletes topic {name}", "Apply the deletion first, then create it.")
+    if name in draft.snapshot.topics:
+        return Refused(edit, f"topic {name} exists already", "Set its configs, or choose another name.")
+    if not _LEGAL.fullmatch(name) or name in (".", ".."):
+        return Refused(edit, f"'{name}' can't be a topic's name", "Use 1 to 249 of letters, digits, '.', '_' and '-'.")
+    refused = _shape_refusal(edit)
+    if refused is not None:
+        return refused
+    configs: dict[str, str | Secret] = {}
+    for key, value in topic.configs.items():
+        like = draft.like(topic_resource(name), key)
+        refused = _config_refusal(edit, key, like, draft)
+        if refused is not None:
+            return refused
+        try:
+            type_ = like.type if like else ConfigType(0)
+            configs[key] = parse_value(key, type_, value) if isinstance(value, str) else value
+        except ValueError as error:
+            return Refused(edit, str(error), "Correct the value.")
+    if configs != topic.configs:
+        edit = CreateTopic(replace(topic, configs=configs))
+    return Staged(edit, None if draft.read("topics") else UNREAD)
+
+
+def _config_refusal(edit: CreateTopic, key: str, like: ConfigEntry | None, draft: Draft) -> Refused | None:
+    if like is not None:
+        if like.sensitive and isinstance(edit.topic.configs[key], str):
+            return Refused(edit, f"{key} is sensitive and is never written out", f"Give it as {key}=@FILE.")
+        return None
+    known = draft.inheritance.keys(topic_resource(edit.topic.name).type)
+    return Refused(edit, f"{key} is no key of a topic", "Check its spelling.") if known else None
+
+
+def _shape_refusal(edit: CreateTopic) -> Refused | None:
+    topic = edit.topic
+    if topic.assignments:
+        if topic.partitions != -1 or topic.replication != -1:
+            return Refused(edit, "partitions are given twice", "Give the assignment, or partitions and replication.")
+        if len({len(replicas) for replicas in topic.assignments}) != 1 or not topic.assignments[0]:
+            return Refused(edit, "the partitions have different numbers of replicas", "Assign as many to each.")
+        if any(len(set(replicas)) != len(replicas) for replicas in topic.assignments):
+            return Refused(edit, "a partition names a broker twice", "Name different brokers for each partition.")
+    if topic.partitions != -1 and topic.partitions < 1:
+        return Refused(edit, "a topic has at least 1 partition", "Leave partitions out for the brokers' default.")
+    if topic.replication != -1 and not 1 <= topic.replication <= 32767:
+        return Refused(edit, "a topic has at least 1 replica", "Leave replication out for the brokers' default.")
+    records = 1 + max(topic.partitions, len(topic.assignments)) + len(topic.configs)
+    if records > RECORD_LIMIT:
+        return Refused(
+            edit,
+            f"a controller takes at most {RECORD_LIMIT:,} records in one change, this topic has {records:,}",
+            "Create it with fewer partitions and grow it afterwards.",
+        )
+    return None
+
+
+# -- what is there -----------------------------------------------------------------------------------------------------
+
+
+def _is_created(_edit: CreateTopic, now: Topic | None) -> bool:
+    return now is not None
+
+
+def _after_created(edit: CreateTopic, _there: Was, _inheritance: Inheritance) -> EffectiveValue:
+    count = len(edit.topic.assignments) or edit.topic.partitions
+    return EffectiveValue(count) if count > 0 else UNKNOWN
+
+
+def _implied_configs(edit: CreateTopic) -> tuple[Edit, ...]:
+    resource = topic_resource(edit.topic.name)
+    return tuple(SetConfig(resource, key, value) for key, value in edit.topic.configs.items())
+
+
+def _reverse_created(edit: CreateTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
+    loss = "what was written to the topic since is deleted with it"
+    return Reversal(DeleteTopic(edit.topic.name), UNREAD, loss)
+
+
+def _creation_phrase(line: DiffLine, _old: str, new: str) -> str:
+    return f"create with {new} partitions" if line.new.value is not None else "create"
+
+
+# -- JSON --------------------------------------------------------------------------------------------------------------
+
+_NOT_WRITTEN = Secret("")
+"""Stands for a secret that was read back: no file holds it."""
+
+
+def _created_json(edit: CreateTopic, _hide: bool) -> Json:
+    topic = edit.topic
+    return {
+        "topic": topic.name,
+        "partitions": topic.partitions,
+        "replication": topic.replication,
+        "assignments": topic.assignments,
+        "configs": {key: None if isinstance(value, Secret) else value for key, value in topic.configs.items()},
+    }
+
+
+def _created_of(data: Json) -> CreateTopic:
+    assignments = tuple(tuple(replicas) for replicas in data["assignments"])
+    configs = {key: _NOT_WRITTEN if value is None else value for key, value in data["configs"].items()}
+    return CreateTopic(NewTopic(data["topic"], int(data["partitions"]), int(data["replication"]), assignments, configs))
+
+
+def _has_secret_config(edit: CreateTopic) -> bool:
+    return any(not isinstance(value, str) for value in edit.topic.configs.values())
+
+
+# -- sending -----------------------------------------------------------------------------------------------------------
+
+
+def _creation_steps(staged: Sequence[Staged], facts: Facts) -> list[Step]:
+    """The creations, each with the staged configs of its topic."""
+    groups: dict[str | None, list[Staged]] = {}
+    for each in sorted(staged, key=lambda each: each.edit.new_topic is None):
+        groups.setdefault(each.edit.new_topic or each.edit.on_topic, []).append(each)
+    return steps_of(((group, _creation_records(group, facts)) for group in groups.values()), RECORD_LIMIT, _create)
+
+
+def _creation_records(group: Sequence[Staged], facts: Facts) -> int:
+    creation = group[0].edit
+    assert isinstance(creation, CreateTopic)
+    topic = creation.topic
+    partitions = len(topic.assignments) or (topic.partitions if topic.partitions > 0 else facts.default_partitions)
+    return 1 + partitions + len(topic.configs) + len(group) - 1
+
+
+def _create(some: list[Staged]) -> CreateTopics:
+    """Config edits on a topic of the same plan win over what it was created with."""
+    topics = {s.edit.topic.name: s.edit.topic for s in some if isinstance(s.edit, CreateTopic)}
+    configs = {name: dict(topic.configs) for name, topic in topics.items()}
+    for staged in some:
+        if isinstance(staged.edit, SetConfig):
+            configs[staged.edit.resource.name][staged.edit.key] = staged.edit.value
+    asked = [topic.timeout_ms for topic in topics.values() if topic.timeout_ms is not None]
+    together = tuple(replace(topic, configs=configs[topic.name]) for topic in topics.values())
+    # A request has one timeout; the topic that was given the longest decides.
+    return CreateTopics(together, max(asked)) if asked else CreateTopics(together)
+
+
+# -- the cluster afterwards --------------------------------------------------------------------------------------------
+
+_MOST_PARTITIONS = 10_000
+"""A controller creates no more in one request (MAX_RECORDS_PER_USER_OP); a broker's config may claim any number."""
+
+
+def _with_created(snapshot: Snapshot, edits: Sequence[CreateTopic]) -> Snapshot:
+    """With the new topics, and an empty set of overrides for each, where another topic shows what that looks like."""
+    topics = {**snapshot.topics, **{e.topic.name: Topic(e.topic.name, _partitions(e.topic, snapshot)) for e in edits}}
+    configs = snapshot.configs
+    sample = next(((r, c) for r, c in configs.items() if r.type == TOPIC), None)
+    if sample is not None:
+        inheritance = Inheritance(snapshot)
+        resource, like = sample
+        bare = ConfigSet(tuple(without_own(entry, resource, inheritance) for entry in like))
+        configs = {**configs, **{topic_resource(edit.topic.name): bare for edit in edits}}
+    return replace(snapshot, topics=topics, configs=configs)
+
+
+def _partitions(new: NewTopic, snapshot: Snapshot) -> tuple[Partition, ...]:
+    if new.assignments:
+        return tuple(Partition(number, -1, replicas, ()) for number, replicas in enumerate(new.assignments))
+    count = new.partitions if new.partitions > 0 else default_partitions(snapshot)
+    return tuple(Partition(number, -1, (), ()) for number in range(count))
+
+
+def default_partitions(snapshot: Snapshot) -> int:
+    """How many partitions a topic gets without a count of its own: the brokers' ``num.partitions``, 1 if unread."""
+    entry = Inheritance(snapshot).sample(BROKER, "num.partitions")
+    count = long_number(entry.value) if entry is not None else None
+    return count if count is not None and 1 <= count <= _MOST_PARTITIONS else 1
+
+
+# -- kafka-topics ------------------------------------------------------------------------------------------------------
+
+
+def _create_commands(_target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
+    for line in lines:
+        if isinstance(line.edit, CreateTopic):
+            yield Command((*_creation_words(line.edit.topic), *_config_words(lines)))
+
+
+def _creation_words(topic: NewTopic) -> list[str]:
+    words = ["kafka-topics", "--create", *option("--topic", topic.name)]
+    if topic.assignments:
+        return [*words, "--replica-assignment", ",".join(":".join(map(str, each)) for each in topic.assignments)]
+    words += ["--partitions", str(topic.partitions)] if topic.partitions > 0 else []
+    words += ["--replication-factor", str(topic.replication)] if topic.replication > 0 else []
+    return words
+
+
+def _config_words(lines: Sequence[DiffLine]) -> list[str]:
+    return [word for line in lines if line.key for word in ("--config", f"{line.key}={line.new.value}")]
+
+
+def _fits_creation(line: DiffLine) -> bool:
+    """Whether kafka-topics --config can carry it: it splits at every ``=`` and trims."""
+    value = line.new.value
+    return isinstance(value, str) and value != "" and "=" not in value and is_trimmed(value)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+CREATIONS = Batch(steps=_creation_steps, predict=_with_created, commands=_create_commands, carries=_fits_creation)
+
+KINDS = (
+    EditKind(
+        edit=CreateTopic,
+        verb="create",
+        form="topic",
+        op="create",
+        to_json=_created_json,
+        from_json=_created_of,
+        holds_secret=_has_secret_config,
+        state_json=topic_json,
+        state_of=topic_of,
+        judge=_judge_created,
+        current=current_topic,
+        moved=has_moved,
+        wanted=_is_created,
+        before=partitions_before,
+        after=_after_created,
+        phrase=_creation_phrase,
+        implies=_implied_configs,
+        reversal=_reverse_created,
+        takes_away=lambda _edit: False,
+        batch=CREATIONS,
+        risks=(
+            RiskRule(ISR_ABOVE_REPLICATION, isr_of_new),
+            RiskRule(UNCLEAN_ELECTION, unclean_of_new),
+            RiskRule(RETENTION_ZERO, retention_zero_of_new),
+        ),
+    ),
+)
