@@ -242,7 +242,12 @@ async def _describe_chunk(
 ) -> ConfigListing:
     from console.wire.bounds_check import MalformedFrame
 
-    raw = await link.call_raw("describe_configs", ask.request(resources), to=broker(broker_id))
+    raw = await link.call_raw(
+        "describe_configs",
+        ask.request(resources),
+        to=broker(broker_id),
+        prepare=lambda _api, version: memory.decoder(version),
+    )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
         described = memory.decoder(raw.version).decode(bytes(raw.body), asked)

@@ -52,7 +52,8 @@ def _leave() -> None:
         if _depth:
             return
         _freezes += 1
-        if _freezes >= max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH):
+        # Counting what is frozen takes milliseconds itself: it is a list.
+        if _freezes >= FULL_COLLECTION_EVERY and _freezes >= gc.get_freeze_count() // OBJECTS_EACH:
             _freezes = 0
             gc.unfreeze()
             gc.collect()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _LOOK_FIRST = "It may have been applied: look before repeating it."
 Build = Callable[[ModuleType], Any]
+Prepare = Callable[[str, int], object]
+"""Imports or makes what decoding the answer needs, from the API and its version."""
 
 
 class Nodes(Struct, frozen=True):
@@ -42,6 +44,18 @@ class Nodes(Struct, frozen=True):
 
     brokers: Mapping[int, tuple[str, int]]
     controller_id: int = -1
+
+
+class _Request(NamedTuple):
+    """What is sent until it is answered. deadline: on the loop's clock. The others are as in `Link.call`."""
+
+    api: str
+    build: Build
+    to: Route
+    deadline: float
+    change: bool
+    proposed: int | None
+    prepare: Prepare | None
 
 
 class Link:
@@ -80,7 +94,8 @@ class Link:
         deadline = self._deadline(timeout)
         waits = delays()
         for attempt in range(1, ATTEMPTS + 1):
-            response = decode(await self._send(api, build, to, deadline, change, proposed))
+            request = _Request(api, build, to, deadline, change, proposed, _prepare_decoding)
+            response = decode(await self._send(request))
             moved = to.where is Destination.CONTROLLER and refused_by_non_controller(response)
             wait = next(waits)
             if not moved or attempt == ATTEMPTS or loop.time() + wait > deadline:
@@ -97,10 +112,13 @@ class Link:
         to: Route = ANY,
         timeout: float | None = None,  # noqa: ASYNC109
         change: bool = False,
+        prepare: Prepare | None = None,
     ) -> RawResponse:
         """As `call`, undecoded: the version and the body after the response header, for decoders of one's own.
-        NOT_CONTROLLER is not looked for."""
-        return await self._send(api, build, to, self._deadline(timeout), change)
+
+        NOT_CONTROLLER is not looked for. prepare: called once the request is written, while the broker is at work.
+        """
+        return await self._send(_Request(api, build, to, self._deadline(timeout), change, None, prepare))
 
     async def version(self, api: str, to: Route = ANY) -> int | None:
         """The version that `call` would use with this destination, None where either side lacks the API."""
@@ -172,38 +190,34 @@ class Link:
     def _deadline(self, timeout: float | None) -> float:
         return asyncio.get_running_loop().time() + (self.settings.request_timeout if timeout is None else timeout)
 
-    async def _send(
-        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None = None
-    ) -> RawResponse:
+    async def _send(self, request: _Request) -> RawResponse:
         """Tries until there is an answer, or no hope, or no time."""
-        if change and self.settings.read_only:
-            raise ReadOnly(api)
+        if request.change and self.settings.read_only:
+            raise ReadOnly(request.api)
         loop = asyncio.get_running_loop()
         waits = delays()
         turned_away = 0
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return await self._attempt(api, build, to, deadline, change, proposed)
+                return await self._attempt(request)
             except (Unreachable, Disconnected) as error:
                 turned_away += isinstance(error, TurnedAway)
                 if turned_away > 1:
                     raise AuthenticationFailed(error.failure) from error
                 wait = next(waits)
                 is_hopeless = isinstance(error, Unreachable) and not self._was_answered
-                if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > deadline:
+                if attempt == ATTEMPTS or is_hopeless or loop.time() + wait > request.deadline:
                     raise
                 await asyncio.sleep(wait)
-                if to.where is not Destination.ANY and isinstance(error, Unreachable):
+                if request.to.where is not Destination.ANY and isinstance(error, Unreachable):
                     await self.refresh()
         raise AssertionError("every attempt returns or raises")
 
-    async def _attempt(
-        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
-    ) -> RawResponse:
+    async def _attempt(self, request: _Request) -> RawResponse:
         async with AsyncExitStack() as held:
-            if to.where is Destination.BROKER:
-                await self._breadth(held, api, to, deadline)
-            return await self._exchange(api, build, to, deadline, change, proposed)
+            if request.to.where is Destination.BROKER:
+                await self._breadth(held, request.api, request.to, request.deadline)
+            return await self._exchange(request)
 
     async def _reached(self, api: str, to: Route) -> Connection:
         """The connection to ask of which versions there are; nothing is sent."""
@@ -226,12 +240,11 @@ class Link:
             )
             raise RequestTimedOut(told) from error
 
-    async def _exchange(
-        self, api: str, build: Build, to: Route, deadline: float, change: bool, proposed: int | None
-    ) -> RawResponse:
+    async def _exchange(self, request: _Request) -> RawResponse:
         from console.wire.frames import Unencodable
         from console.wire.schemas import FIRST_RELEASE
 
+        api, to, deadline, change = request.api, request.to, request.deadline, request.change
         try:
             async with asyncio.timeout_at(deadline):
                 connection = await self._connection(to)
@@ -242,24 +255,27 @@ class Link:
             told = Failure("TIMED_OUT", f"no connection to {where} in time for {api}", "Try again; check the network.")
             raise RequestTimedOut(told) from error
         version = connection.version(api)
-        if proposed is not None:
-            version = proposed if connection.proposes(api, proposed) else None
+        if request.proposed is not None:
+            version = request.proposed if connection.proposes(api, request.proposed) else None
         if version is None:
             raise Unsupported(api, FIRST_RELEASE.get(api, ""))
         try:
-            request = connection.prepare(api, version, build)
+            encoded = connection.prepare(api, version, request.build)
         except Unencodable as error:
             raise NotSendable(Failure("NOT_SENDABLE", str(error), "Nothing was sent; correct the value.")) from error
         try:
             async with asyncio.timeout_at(deadline):
-                answer = await connection.send(request)
+                answering = connection.send(encoded)
+                if request.prepare is not None:
+                    request.prepare(api, version)
+                answer = await answering
         except TimeoutError as error:
             self._connections.retire(connection)
             told = _timed_out(api, connection, change)
             raise (OutcomeUnknown(told) if change else RequestTimedOut(told)) from error
         except Exception as error:
             flood = _flood(api, connection, error)
-            if change and request.sent:
+            if change and encoded.sent:
                 raise OutcomeUnknown(_lost(api, connection, change)) from error
             if flood is not None:
                 raise BadAnswer(flood) from error
@@ -310,6 +326,13 @@ class Link:
         self._refreshing = None
         if not task.cancelled():
             task.exception()  # who waited has it
+
+
+def _prepare_decoding(api: str, version: int) -> None:
+    from console.wire.frames import prepare_decoding
+    from console.wire.schemas import response_type
+
+    prepare_decoding(response_type(api, version))
 
 
 def decode(raw: RawResponse) -> Any:

@@ -31,16 +31,16 @@ async def describe_quotas(
     Raises BrokerError where the broker refuses the filter or the principal, Unsupported before Kafka 2.6, and other
     AdminErrors.
     """
-    from console.wire.bounds_check import MalformedFrame
-    from console.wire.quota_decoder import QuotaError, decode_quotas
-
     await link.require("describe_client_quotas", 0, "2.6")
     wanted = filter or EVERYTHING
 
     def ask(kio: ModuleType) -> Any:
         return kio.DescribeClientQuotasRequest(components=_components(kio, wanted), strict=wanted.strict)
 
-    raw = await link.call_raw("describe_client_quotas", ask)
+    raw = await link.call_raw("describe_client_quotas", ask, prepare=_import_decoder)
+    from console.wire.bounds_check import MalformedFrame
+    from console.wire.quota_decoder import QuotaError, decode_quotas
+
     with gc_paused():
         try:
             quotas = decode_quotas(raw.version, bytes(raw.body))
@@ -49,6 +49,10 @@ async def describe_quotas(
     if isinstance(quotas, QuotaError):
         raise BrokerError(failure(quotas.code, quotas.message))
     return quotas
+
+
+def _import_decoder(_api: str, _version: int) -> None:
+    import console.wire.quota_decoder  # noqa: F401
 
 
 async def describe_quotas_of(

@@ -1,53 +1,14 @@
-"""aiokafka's connection module without its consumer and producer, and a kio request in the form that it sends."""
+"""A kio request in the form that aiokafka's connections take."""
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec, module_from_spec
 from io import BytesIO
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from console.wire.frames import encode_header, encode_payload, split_response
-from console.wire.schemas import request_module, response_type
-
-# aiokafka's connection module, without the consumer and the producer that its package imports.
-
-
-def import_aiokafka_conn() -> Any:
-    """``aiokafka.conn``, at about half the cost of importing it plainly (25 ms of 50).
-
-    The package is registered with its own code not run yet; whoever asks it for a name of its own (a consumer) runs it.
-    aiokafka logs whole requests at DEBUG, passwords included, so its loggers are held at INFO.
-    """
-    if "aiokafka" not in sys.modules:
-        _register_unexecuted("aiokafka")
-    logger = logging.getLogger("aiokafka")
-    logger.setLevel(max(logger.level, logging.INFO))
-    logger.addHandler(logging.NullHandler())
-    return import_module("aiokafka.conn")
-
-
-def _register_unexecuted(name: str) -> None:
-    spec = find_spec(name)
-    if spec is None or spec.loader is None:
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    loader = spec.loader
-    package = module_from_spec(spec)
-
-    def execute(attribute: str) -> Any:
-        del vars(package)["__getattr__"]
-        loader.exec_module(package)
-        return getattr(package, attribute)
-
-    vars(package)["__getattr__"] = execute
-    sys.modules[name] = package
-
-
-# A kio request in the form that aiokafka's connections take.
+from console.wire.frames import encode_header, encode_payload, response_header, split_frame
+from console.wire.schemas import request_module
 
 Build = Callable[[ModuleType], Any]
 """From kio's module of the version in hand to the request payload."""
@@ -92,8 +53,8 @@ class AiokafkaRequest:
         self.api = api
         self.version = version
         self.sent = False
-        self._response = response_type(api, version)
         self._payload = build(request_module(api, version))
+        self._response_header = response_header(api, self._payload)
         self._body = encode_payload(self._payload)
         self._header = b""
         self._record = record
@@ -118,10 +79,10 @@ class AiokafkaRequest:
     def parse_response_header(self, frame: BytesIO) -> _ResponseHeader:
         """Reads the header and leaves `frame` at the body."""
         data = frame.getvalue()
-        correlation_id, body = split_response(self._response, data)
+        correlation_id, body = split_frame(self._response_header, data)
         frame.seek(len(data) - len(body))
         if self._record is not None:
-            self._record(Exchange(self._response.__api_key__, self.version, self._header + self._body, data))
+            self._record(Exchange(self._payload.__api_key__, self.version, self._header + self._body, data))
         return _ResponseHeader(correlation_id)
 
     @property

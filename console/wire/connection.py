@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
-from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse, import_aiokafka_conn
+from console.wire.aiokafka_request import AiokafkaRequest, Build, Exchange, RawResponse
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body
+from console.wire.partial_imports import import_aiokafka_conn
 from console.wire.proposals.formats import HIGHEST, LOWEST
 from console.wire.sasl import BearerAuthenticator, ScramAuthenticator
 from console.wire.schemas import api_key, response_type, version_range

@@ -15,12 +15,14 @@ from io import BytesIO
 from types import GenericAlias, MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args, get_origin
 
+from kio.schema.response_header.v0.header import ResponseHeader
+from kio.schema.response_header.v1.header import ResponseHeader as FlexibleResponseHeader
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode, SerialError
 from kio.static.primitive import i16
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from console.wire.bounds_check import MalformedFrame, check_message
+from console.wire.bounds_check import MalformedFrame, check_message, prepare_check
 from console.wire.tagged_fields import without_unknown_tags
 
 if TYPE_CHECKING:
@@ -114,18 +116,35 @@ def _encode(entity: Entity) -> bytes:
     return buffer.getvalue()
 
 
+def response_header(api: str, request: RequestPayload) -> type[Entity]:
+    """The header of the response to this request, without importing the response: flexible as the request is, but for
+    ApiVersions, whose header every client can read (KIP-511)."""
+    is_flexible = request.__flexible__ and api != "api_versions"
+    return FlexibleResponseHeader if is_flexible else ResponseHeader
+
+
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
     """The correlation id and the body of a response frame; raises MalformedFrame where there is no whole header."""
-    header = response.__header_schema__
+    return split_frame(response.__header_schema__, frame)
+
+
+def split_frame(header: type[Any], frame: bytes) -> tuple[int, memoryview]:
+    """As `split_response`, by the class of the header."""
     try:
         try:
-            told, size = entity_reader(header)(frame, 0)
+            found, size = entity_reader(header)(frame, 0)
         except KeyError:  # tagged fields: none is defined, and kio does not pass over them
             known, size = without_unknown_tags(header, frame)
-            told, _ = entity_reader(header)(known, 0)
+            found, _ = entity_reader(header)(known, 0)
     except Exception as error:  # kio raises several kinds, none of them ours
         raise MalformedFrame(f"no response header in {len(frame)} bytes") from error
-    return told.correlation_id, memoryview(frame)[size:]
+    return found.correlation_id, memoryview(frame)[size:]
+
+
+def prepare_decoding(response: type[ResponsePayload]) -> None:
+    """Makes what `decode_body` needs for this class. That takes milliseconds, the first time."""
+    open_reader(response)
+    prepare_check(response)
 
 
 def decode_body(response: type[ResponsePayload], body: bytes | memoryview) -> Any:

@@ -7,7 +7,7 @@ import binascii
 import hmac
 import re
 
-from console.wire.aiokafka_request import import_aiokafka_conn
+from console.wire.partial_imports import import_aiokafka_conn
 
 # SCRAM.
 #

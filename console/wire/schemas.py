@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
 from kio.schema.index import api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import RequestPayload, ResponsePayload
+
+from console.wire.partial_imports import import_alone
 
 E = TypeVar("E")
 
@@ -38,17 +39,17 @@ def version_range(api: str) -> tuple[int, int]:
 
 @cache
 def _proposed_messages(api: str, version: int) -> Messages | None:
-    """The proposal's own messages, None for a version that is Kafka's. KeyError for one that is nobody's."""
+    """The proposal's own messages, None for a version that is Kafka's. Raises KeyError for any other version."""
     if version in schema_name_map[api]:
         return None
     from console.wire.proposals.table import PROPOSED
 
-    return PROPOSED[api_key(api), version]
+    return Messages(*PROPOSED[api_key(api), version], proposed=True)
 
 
 def _message_of(api: str, version: int, kind: EntityType) -> tuple[ModuleType, str]:
     path, _, name = schema_name_map[api][version][kind].partition(":")  # type: ignore[index]
-    return import_module(path), name
+    return import_alone(path), name
 
 
 def request_module(api: str, version: int) -> ModuleType:
@@ -107,7 +108,8 @@ def messages(key: int, version: int) -> Messages | None:
     """The messages of a key and a version, None where there are none: a proposal's own, or kio's."""
     from console.wire.proposals.table import PROPOSED
 
-    return PROPOSED.get((key, version)) or _kafka_messages(key, version)
+    found = PROPOSED.get((key, version))
+    return Messages(*found, proposed=True) if found else _kafka_messages(key, version)
 
 
 def _kafka_messages(key: int, version: int) -> Messages | None:
@@ -116,10 +118,8 @@ def _kafka_messages(key: int, version: int) -> Messages | None:
         return None
     request_path, _, request_name = schema_name_map[api][version][EntityType.request].partition(":")
     path, _, name = schema_name_map[api][version][EntityType.response].partition(":")
-    schema = import_module(path)
-    return Messages(
-        api, key, version, getattr(import_module(request_path), request_name), getattr(schema, name), schema
-    )
+    schema = import_alone(path)
+    return Messages(api, key, version, getattr(import_alone(request_path), request_name), getattr(schema, name), schema)
 
 
 @cache

@@ -1,28 +1,35 @@
-"""All messages of the proposals by API key and version; only who speaks them loads them."""
+"""All messages of the proposals by API key and version. Imported only once one of them is needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from console.wire.proposals import batched_describes as batched_acls
-from console.wire.proposals import batched_describes as batched_quotas
-from console.wire.proposals import kip4 as kip4_acls
-from console.wire.proposals import kip4 as kip4_topics
-from console.wire.proposals import kip21_configs, kip133_configs, kip248_quotas
-from console.wire.schemas import Messages
+from console.wire.proposals import batched_describes, kip4, kip21_configs, kip133_configs, kip248_quotas
 
 
-def _messages(api: str, schema: ModuleType, request: type[Any], response: type[Any]) -> Messages:
-    return Messages(api, request.__api_key__, request.__version__, request, response, schema, proposed=True)
+class ProposedMessages(NamedTuple):
+    """Request and response of one version of one API. api: of Kafka's own keys kio's name. schema: the module that has
+    both and their parts."""
+
+    api: str
+    key: int
+    version: int
+    request: type[Any]
+    response: type[Any]
+    schema: ModuleType
+
+
+def _messages(api: str, schema: ModuleType, request: type[Any], response: type[Any]) -> ProposedMessages:
+    return ProposedMessages(api, request.__api_key__, request.__version__, request, response, schema)
 
 
 _ALL = (
-    _messages("kip4_create_topics", kip4_topics, kip4_topics.CreateTopicsRequest, kip4_topics.CreateTopicsResponse),
-    _messages("kip4_delete_topics", kip4_topics, kip4_topics.DeleteTopicsRequest, kip4_topics.DeleteTopicsResponse),
-    _messages("kip4_list_acls", kip4_acls, kip4_acls.ListAclsRequest, kip4_acls.ListAclsResponse),
-    _messages("kip4_alter_acls", kip4_acls, kip4_acls.AlterAclsRequest, kip4_acls.AlterAclsResponse),
+    _messages("kip4_create_topics", kip4, kip4.CreateTopicsRequest, kip4.CreateTopicsResponse),
+    _messages("kip4_delete_topics", kip4, kip4.DeleteTopicsRequest, kip4.DeleteTopicsResponse),
+    _messages("kip4_list_acls", kip4, kip4.ListAclsRequest, kip4.ListAclsResponse),
+    _messages("kip4_alter_acls", kip4, kip4.AlterAclsRequest, kip4.AlterAclsResponse),
     _messages(
         "kip21_describe_config",
         kip21_configs,
@@ -49,14 +56,19 @@ _ALL = (
     _messages(
         "kip248_alter_quotas", kip248_quotas, kip248_quotas.AlterQuotasRequest, kip248_quotas.AlterQuotasResponse
     ),
-    _messages("describe_acls", batched_acls, batched_acls.DescribeAclsRequest, batched_acls.DescribeAclsResponse),
+    _messages(
+        "describe_acls",
+        batched_describes,
+        batched_describes.DescribeAclsRequest,
+        batched_describes.DescribeAclsResponse,
+    ),
     _messages(
         "describe_client_quotas",
-        batched_quotas,
-        batched_quotas.DescribeClientQuotasRequest,
-        batched_quotas.DescribeClientQuotasResponse,
+        batched_describes,
+        batched_describes.DescribeClientQuotasRequest,
+        batched_describes.DescribeClientQuotasResponse,
     ),
 )
 
-PROPOSED: Final[Mapping[tuple[int, int], Messages]] = {(m.key, m.version): m for m in _ALL}
-"""(API key, version) -> the messages. `Messages.api` of Kafka's own keys is kio's name."""
+PROPOSED: Final[Mapping[tuple[int, int], ProposedMessages]] = {(m.key, m.version): m for m in _ALL}
+"""(API key, version) -> the messages."""
