@@ -29,7 +29,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
     principal may not DESCRIBE the cluster; and other AdminErrors.
     """
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         return kio.DescribeAclsRequest(
             resource_type_filter=filter.resource_type,
             resource_name_filter=filter.resource_name,
@@ -40,7 +40,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
             permission_type=filter.permission,
         )
 
-    response = await link.call("describe_acls", ask)
+    response = await link.call("describe_acls", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     with gc_paused():
@@ -69,7 +69,7 @@ async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tup
 
 
 async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
-    def ask(schema: ModuleType) -> Any:
+    def build(schema: ModuleType) -> Any:
         return schema.DescribeAclsRequest(
             filters=tuple(
                 schema.DescribeAclsFilter(
@@ -85,7 +85,7 @@ async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, 
             )
         )
 
-    response = await link.call("describe_acls", ask, proposed=BATCHED)
+    response = await link.call("describe_acls", build, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
         raise BadAnswer(Failure("BAD_ANSWER", f"{len(response.filter_results)} results for {len(filters)} filters", ""))
     return [
@@ -128,7 +128,7 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
         outcomes |= {acl: Outcome(acl, Status.UNCHECKED) for acl in sound}
         return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
 
-    async def ask(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
+    async def send(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.CreateAclsRequest(creations=tuple(_creation(kio, acl) for acl in acls))
 
@@ -136,11 +136,11 @@ async def create_acls(link: Link, request: CreateAcls, *, validate_only: bool) -
         answers = ((result.error_code, result.error_message) for result in response.results)
         return dict(zip(acls, answers, strict=False))
 
-    async def look(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
+    async def describe_again(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
         known = await _existing_among(link, acls)
         return {acl: Status.APPLIED if acl in known else Status.NOT_APPLIED for acl in acls}
 
-    outcomes |= await deliver(sound, ask, look, validate_only=False)
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
     return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
 
 
@@ -155,7 +155,7 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
         return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
     absent: set[Acl] = set()
 
-    async def ask(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
+    async def send(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.DeleteAclsRequest(filters=tuple(_exact_filter(kio, acl) for acl in acls))
 
@@ -168,11 +168,11 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
                 absent.add(acl)
         return answers
 
-    async def look(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
+    async def describe_again(acls: Sequence[Acl]) -> Mapping[Acl, Status]:
         known = await _existing_among(link, acls)
         return {acl: Status.NOT_APPLIED if acl in known else Status.APPLIED for acl in acls}
 
-    outcomes |= await deliver(sound, ask, look, validate_only=False)
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
     outcomes |= {acl: Outcome(acl, Status.NOT_APPLIED, _NOT_THERE) for acl in absent}
     return tuple(outcomes[acl] for acl in dict.fromkeys(request.acls))
 

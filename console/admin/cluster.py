@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.errors import AdminError, BadAnswer, BrokerError, failure
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
@@ -93,8 +95,14 @@ def release_of(apis: Mapping[int, tuple[int, int]], supported_features: Mapping[
 
 QUORUM_TOPIC = "__cluster_metadata"
 _OPERATIONS_OMITTED = -(2**31)
-_NOT_LEADER = 6
-_RETRIABLE = frozenset({5, _NOT_LEADER, 7, 41})
+_QUORUM_UNSETTLED = frozenset(
+    {
+        ErrorCode.leader_not_available,
+        ErrorCode.not_leader_or_follower,
+        ErrorCode.request_timed_out,
+        ErrorCode.not_controller,
+    }
+)
 _SETTLE_SECONDS = 10.0
 
 
@@ -169,13 +177,13 @@ async def describe_versions(link: Link) -> dict[int, BrokerVersion]:
 
 
 async def _version_of(link: Link, broker_id: int) -> BrokerVersion | None:
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(kio.ApiVersionsRequest, client_software_name="kac", client_software_version="0")
 
     try:
-        response = await link.call("api_versions", ask, to=broker(broker_id))
+        response = await link.call("api_versions", build, to=broker(broker_id))
     except AdminError:
         return None
     return None if response.error_code else broker_version(response)
@@ -206,13 +214,13 @@ async def describe_quorum(link: Link) -> Quorum:
     """
     await link.require("describe_quorum", 0, "3.3, in KRaft mode")
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         partition = kio.PartitionData(partition_index=0)
         return kio.DescribeQuorumRequest(topics=(kio.TopicData(topic_name=QUORUM_TOPIC, partitions=(partition,)),))
 
     response = await until_settled(
-        lambda: link.call("describe_quorum", ask),
-        lambda answer: _quorum_error(answer)[0] in _RETRIABLE,
+        lambda: link.call("describe_quorum", build),
+        lambda answer: _quorum_error(answer)[0] in _QUORUM_UNSETTLED,
         within=_SETTLE_SECONDS,
     )
     code, message = _quorum_error(response)
@@ -282,14 +290,14 @@ async def describe_log_dirs(
 async def _log_dirs_of_broker(
     link: Link, broker_id: int, topics: Mapping[str, Sequence[int]] | None
 ) -> tuple[LogDir, ...] | Failure:
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         if topics is None:
             return kio.DescribeLogDirsRequest(topics=None)
         named = (kio.DescribableLogDirTopic(topic=name, partitions=tuple(each)) for name, each in topics.items())
         return kio.DescribeLogDirsRequest(topics=tuple(named))
 
     try:
-        response = await link.call("describe_log_dirs", ask, to=broker(broker_id))
+        response = await link.call("describe_log_dirs", build, to=broker(broker_id))
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))

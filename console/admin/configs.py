@@ -93,16 +93,16 @@ async def describe_configs(
             others.append(resource)
         else:
             named.setdefault(broker_id, []).append(resource)
-    ask = _RequestShape(keys, synonyms, documentation)
+    shape = _RequestShape(keys, synonyms, documentation)
     listing = _Listing(on_chunk)
     with gc_paused():
         of_brokers = [
-            asyncio.create_task(_describe_broker(link, memory, broker_id, mine, ask, listing))
+            asyncio.create_task(_describe_broker(link, memory, broker_id, mine, shape, listing))
             for broker_id, mine in named.items()
         ]
         try:
             if others:
-                await _describe_others(link, memory, others, ask, listing)
+                await _describe_others(link, memory, others, shape, listing)
             await asyncio.gather(*of_brokers)
         finally:
             for task in of_brokers:
@@ -169,25 +169,25 @@ async def _describe_broker(
     memory: _LinkMemory,
     broker_id: int,
     resources: list[ConfigResource],
-    ask: _RequestShape,
+    shape: _RequestShape,
     listing: _Listing,
 ) -> None:
     try:
-        part = await _describe_chunk(link, memory, broker_id, resources, ask)
+        part = await _describe_chunk(link, memory, broker_id, resources, shape)
     except AdminError as error:
         part = ConfigListing({}, dict.fromkeys(resources, error.failure))
     listing.add(part)
 
 
 async def _describe_others(
-    link: Link, memory: _LinkMemory, resources: list[ConfigResource], ask: _RequestShape, listing: _Listing
+    link: Link, memory: _LinkMemory, resources: list[ConfigResource], shape: _RequestShape, listing: _Listing
 ) -> None:
     """From one broker, or where it is lost, all over again from another."""
     tried: set[int] = set()
     while True:
         describer = await _describer(link, memory, tried)
         try:
-            await _describe_from(link, memory, describer, resources, ask, listing)
+            await _describe_from(link, memory, describer, resources, shape, listing)
         except (Unreachable, Disconnected, RequestTimedOut, UnknownBroker):
             tried.add(describer)
             await link.refresh()
@@ -213,7 +213,7 @@ async def _describe_from(
     memory: _LinkMemory,
     broker_id: int,
     resources: list[ConfigResource],
-    ask: _RequestShape,
+    shape: _RequestShape,
     listing: _Listing,
 ) -> None:
     waiting = deque(chunks(resources))
@@ -221,7 +221,7 @@ async def _describe_from(
     try:
         while waiting or flying:
             while waiting and len(flying) < IN_FLIGHT:
-                flying.append(asyncio.create_task(_describe_chunk(link, memory, broker_id, waiting.popleft(), ask)))
+                flying.append(asyncio.create_task(_describe_chunk(link, memory, broker_id, waiting.popleft(), shape)))
             part = await flying.popleft()
             listing.add(ConfigListing(part.sets, part.failures, broker_id))
     finally:
@@ -238,13 +238,13 @@ def chunks(resources: Sequence[ConfigResource]) -> list[list[ConfigResource]]:
 
 
 async def _describe_chunk(
-    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], ask: _RequestShape
+    link: Link, memory: _LinkMemory, broker_id: int, resources: Sequence[ConfigResource], shape: _RequestShape
 ) -> ConfigListing:
     from console.wire.bounds_check import MalformedFrame
 
     raw = await link.call_raw(
         "describe_configs",
-        ask.request(resources),
+        shape.request(resources),
         to=broker(broker_id),
         prepare=lambda _api, version: memory.decoder(version),
     )
@@ -279,12 +279,12 @@ async def list_config_resources(link: Link, types: Iterable[ResourceType | int])
     if version == 0 and CLIENT_METRICS not in wanted:
         return ()
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(kio.ListConfigResourcesRequest, resource_types=wanted)
 
-    response = await link.call("list_config_resources", ask)
+    response = await link.call("list_config_resources", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code))
     found = (
@@ -310,7 +310,7 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
     if await link.version("incremental_alter_configs", to) is None:
         return await replace_configs(link, request, validate_only=validate_only)
 
-    async def ask(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
+    async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.IncrementalAlterConfigsRequest(
                 resources=tuple(
@@ -331,7 +331,12 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
         return _answers(response)
 
     outcomes = await deliver(
-        request.ops, ask, _described_again(link, request), validate_only=validate_only, secrets=_secrets(request)
+        link.settings,
+        request.ops,
+        send,
+        _describing_again(link, request),
+        validate_only=validate_only,
+        secrets=_secrets(request),
     )
     return tuple(outcomes[resource] for resource in request.ops)
 
@@ -363,7 +368,7 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
             else:
                 whole[resource] = full
 
-    async def ask(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
+    async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterConfigsRequest(
                 resources=tuple(
@@ -382,7 +387,12 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
         return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
 
     outcomes |= await deliver(
-        whole, ask, _described_again(link, request), validate_only=validate_only, secrets=_secrets(request)
+        link.settings,
+        whole,
+        send,
+        _describing_again(link, request),
+        validate_only=validate_only,
+        secrets=_secrets(request),
     )
     return tuple(outcomes[resource] for resource in request.ops)
 
@@ -431,8 +441,8 @@ def replacement(
     return {key: value for key, value in full.items() if value is not None}
 
 
-def _described_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[ConfigResource]], Any]:
-    async def look(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Status]:
+def _describing_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[ConfigResource]], Any]:
+    async def describe_again(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Status]:
         keys = list(dict.fromkeys(op.key for resource in resources for op in request.ops[resource]))
         listing = await describe_configs(link, resources, keys=keys if len(keys) <= _FEW_KEYS else None)
         return {
@@ -440,7 +450,7 @@ def _described_again(link: Link, request: AlterConfigs) -> Callable[[Sequence[Co
             for resource in resources
         }
 
-    return look
+    return describe_again
 
 
 def _route_of(request: AlterConfigs) -> Route:

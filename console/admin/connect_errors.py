@@ -8,6 +8,8 @@ import ssl
 from collections.abc import Sequence
 from datetime import datetime
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.errors import AdminError, AuthenticationFailed, NotKafkaBroker, TlsFailed, Unreachable
 from console.admin.settings import Address, ConnectionSettings, show_address
 from console.model.failure import Failure
@@ -16,7 +18,6 @@ from console.wire.sasl import NotTheBroker
 
 # X509_V_ERR_… of OpenSSL's x509_vfy.h
 _EXPIRED, _HOST_MISMATCH, _ADDRESS_MISMATCH = 10, 62, 64
-_SASL_MECHANISM, _SASL_STATE, _SASL_REFUSED = 33, 34, 58
 _TLS_RECORDS = (b"\x15\x03", b"\x16\x03")
 
 
@@ -46,7 +47,10 @@ def connect_error(
 
 def lacks_mechanism(error: Exception) -> bool:
     """Whether the listener answered that it does not have the SASL mechanism that was asked for."""
-    return isinstance(error, ConnectFailed) and getattr(_root(error), "errno", None) == _SASL_MECHANISM
+    return (
+        isinstance(error, ConnectFailed)
+        and getattr(_root(error), "errno", None) == ErrorCode.unsupported_sasl_mechanism
+    )
 
 
 def refused_credentials(error: Exception) -> bool:
@@ -54,7 +58,13 @@ def refused_credentials(error: Exception) -> bool:
     if not isinstance(error, ConnectFailed):
         return False
     cause = _root(error)
-    return isinstance(cause, NotTheBroker) or getattr(cause, "errno", None) == _SASL_REFUSED
+    return isinstance(cause, NotTheBroker) or _kafka_error(cause) == ErrorCode.sasl_authentication_failed
+
+
+def _kafka_error(cause: BaseException) -> int | None:
+    """The error code that aiokafka's exceptions have; None for an operating system's error too."""
+    errno: int | None = None if isinstance(cause, OSError) else getattr(cause, "errno", None)
+    return errno
 
 
 def not_a_broker(address: Address) -> AdminError:
@@ -186,11 +196,11 @@ def _sasl_error(
                 "SASL_SSL with the authority of the brokers' certificates.",
             )
         )
-    code = getattr(cause, "errno", None)
-    if code == _SASL_MECHANISM:
+    code = _kafka_error(cause)
+    if code == ErrorCode.unsupported_sasl_mechanism:
         there = f"; it has {', '.join(mechanisms)}" if mechanisms else ""
         message, remedy = f"{where} does not take {mechanism}{there}", "Set sasl.mechanism to one that it has."
-    elif code == _SASL_STATE:
+    elif code == ErrorCode.illegal_sasl_state:
         message = f"{where} takes no SASL on this listener"
         remedy = "Use the port of a SASL listener"
         remedy += ", or set security.protocol=SSL." if settings.security_protocol == "SASL_SSL" else "."

@@ -7,8 +7,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from console.admin.errors import REQUEST_TIMED_OUT, AdminError, OutcomeUnknown, failure
+from kio.schema.errors import ErrorCode
+
+from console.admin.errors import AdminError, OutcomeUnknown, failure
 from console.admin.routing import delays
+from console.admin.settings import ConnectionSettings
 from console.model.changes import ConfigOp, Outcome, Status, Target
 from console.model.codes import APPEND, BROKER_LOGGER, DELETE, SET, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, own_value
@@ -27,47 +30,43 @@ DescribeAgain = Callable[[Sequence[T]], Awaitable[Mapping[T, Status]]]
 """Describes these targets: APPLIED where the cluster is as the request wants it, NOT_APPLIED where it is not, UNKNOWN
 where that can't be seen."""
 
-LOOK_SECONDS = 5.0
-"""How long an unanswered change is looked for: brokers apply what the controller wrote within milliseconds."""
-
-VISIBLE_SECONDS = 2.0
-"""How long an answered change may take to show in what the brokers describe."""
-
 DOTS = "······"
 
-_NETWORK_EXCEPTION = 13
-_MAY_BE_APPLIED = frozenset({REQUEST_TIMED_OUT, _NETWORK_EXCEPTION})
+_MAY_BE_APPLIED = frozenset({ErrorCode.request_timed_out, ErrorCode.network_exception})
 _LOOK_FIRST = "It may have been applied, or may still be: look at the cluster before you repeat it."
 
 log = logging.getLogger(__name__)
 
 
 async def deliver(
+    settings: ConnectionSettings,
     targets: Iterable[T],
-    ask: Send[T],
-    look: DescribeAgain[T],
+    send: Send[T],
+    describe_again: DescribeAgain[T],
     *,
     validate_only: bool,
     secrets: Iterable[Secret] = (),
 ) -> dict[T, Outcome]:
     """Sends a change, or its check, and gives the outcome for each target.
 
-    Where the answer was lost, or a broker says that it gave up waiting, `look` decides. What succeeded is waited for
-    until it shows, so that whoever describes next sees it. secrets: what was sent that no outcome may repeat, as
-    brokers do with values that they refuse. Raises AdminError where nothing was sent, and for a check.
+    Where the answer was lost, or a broker gave up waiting, `describe_again` decides. What succeeded is waited for until
+    brokers describe it, so that the next read has it. settings: for the time-outs. secrets: what was sent and no
+    outcome may repeat, as brokers do with values that they refuse.
+
+    Raises AdminError where nothing was sent, and for a check.
     """
     wanted = list(dict.fromkeys(targets))
     if not wanted:
         return {}
     try:
-        answers = await ask(wanted)
+        answers = await send(wanted)
     except OutcomeUnknown as error:
-        return await settle(wanted, look, error.failure)
+        return await settle(wanted, describe_again, error.failure, settings.lost_answer_timeout)
     outcomes: dict[T, Outcome] = {}
     doubtful: dict[T, Failure] = {}
     hidden = tuple(secrets)
     for target in wanted:
-        code, told = answers.get(target, (REQUEST_TIMED_OUT, "the answer does not mention it"))
+        code, told = answers.get(target, (ErrorCode.request_timed_out, "the answer does not mention it"))
         message = without_secrets(told or "", hidden)
         if not code:
             outcomes[target] = Outcome(target, Status.VALID if validate_only else Status.APPLIED)
@@ -76,9 +75,12 @@ async def deliver(
         else:
             outcomes[target] = Outcome(target, Status.FAILED, failure(code, message))
     if doubtful:
-        outcomes |= await settle(list(doubtful), look, next(iter(doubtful.values())))
+        outcomes |= await settle(
+            list(doubtful), describe_again, next(iter(doubtful.values())), settings.lost_answer_timeout
+        )
     if not validate_only:
-        await until_visible([target for target in outcomes if outcomes[target].status is Status.APPLIED], look)
+        applied = [target for target in outcomes if outcomes[target].status is Status.APPLIED]
+        await until_visible(applied, describe_again, settings.visible_timeout)
     return {target: outcomes[target] for target in wanted}
 
 
@@ -90,22 +92,24 @@ def without_secrets(text: str, secrets: Iterable[Secret]) -> str:
     return text
 
 
-async def settle(targets: Sequence[T], look: DescribeAgain[T], why: Failure) -> dict[T, Outcome]:
-    """What became of a change whose answer was lost. why: how it was lost.
+async def settle(
+    targets: Sequence[T], describe_again: DescribeAgain[T], why: Failure, within: float
+) -> dict[T, Outcome]:
+    """The outcomes of a change whose answer was lost. why: how it was lost. within: seconds to describe it again.
 
     APPLIED as soon as the cluster is as wanted, else UNKNOWN: that the cluster does not have the change yet is no proof
     that nothing between here and the controller holds the request and delivers it later.
     """
-    log.warning("looking for a change of %d targets: %s", len(targets), why)
+    log.warning("describing a change of %d targets again: %s", len(targets), why)
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + LOOK_SECONDS
+    deadline = loop.time() + within
     waits = delays(0.1, 1.0)
     left = list(targets)
     while True:
         try:
-            seen = await look(left)
+            seen = await describe_again(left)
         except AdminError as error:
-            log.warning("looking failed: %s", error.failure)
+            log.warning("describing failed: %s", error.failure)
             seen = {}
         left = [target for target in left if seen.get(target) is not Status.APPLIED]
         if not left or loop.time() > deadline:
@@ -119,15 +123,15 @@ async def settle(targets: Sequence[T], look: DescribeAgain[T], why: Failure) -> 
     }
 
 
-async def until_visible(targets: Sequence[T], look: DescribeAgain[T]) -> None:
-    """Waits a moment until what was applied shows where it is described; gives up in silence."""
+async def until_visible(targets: Sequence[T], describe_again: DescribeAgain[T], within: float) -> None:
+    """Waits until brokers describe what was applied, at most `within` seconds; gives up in silence."""
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + VISIBLE_SECONDS
+    deadline = loop.time() + within
     waits = delays(0.01, 0.2)
     left = list(targets)
     while left and loop.time() < deadline:
         try:
-            seen = await look(left)
+            seen = await describe_again(left)
         except AdminError as error:
             log.info("what was applied can't be described: %s", error.failure)
             return

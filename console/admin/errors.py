@@ -19,9 +19,12 @@ AdminError                 everything below; `.failure` has the text for an oper
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from typing import TYPE_CHECKING
 
 from console.model.failure import Failure
+
+if TYPE_CHECKING:
+    from kio.schema.errors import ErrorCode
 
 
 class AdminError(Exception):
@@ -105,18 +108,6 @@ class Unsupported(BrokerError):
 
 
 # Kafka's error codes. Numbers, names and retriability are kio's; the hints for an operator stand here.
-
-NONE = 0
-NOT_LEADER_OR_FOLLOWER = 6
-REQUEST_TIMED_OUT = 7
-COORDINATOR_LOAD_IN_PROGRESS = 14
-COORDINATOR_NOT_AVAILABLE = 15
-NOT_COORDINATOR = 16
-UNSUPPORTED_VERSION = 35
-NOT_CONTROLLER = 41
-SECURITY_DISABLED = 54
-GROUP_ID_NOT_FOUND = 69
-THROTTLING_QUOTA_EXCEEDED = 89
 
 _ACL_NEEDED = "Ask an administrator of the cluster for an ACL: {right}."
 _PASSES = "Usually over in seconds: try again."
@@ -202,24 +193,26 @@ REMEDIES: Mapping[str, str] = {
 """By name, for the errors that an administrator meets; the others of a kind that passes say so."""
 
 
-@cache
-def _names() -> dict[int, tuple[str, bool]]:
-    # kio is loaded by the time that an answer is there, so its enumeration costs nothing here.
-    from kio.schema.errors import ErrorCode
-
-    return {code.value: (code.name.upper(), code.retriable) for code in ErrorCode}
-
-
 def error_name(code: int) -> str:
     """Kafka's name (``INVALID_CONFIG``), or ``UNKNOWN(n)``; of 0 it is ``NONE``."""
-    known = _names().get(code)
-    return known[0] if known else f"UNKNOWN({code})"
+    known = _known(code)
+    return f"UNKNOWN({code})" if known is None else known.name.upper()
 
 
 def is_retriable(code: int) -> bool:
     """Whether Kafka counts the error as passing (RetriableException): the same request may succeed a little later."""
-    known = _names().get(code)
-    return known is not None and known[1]
+    known = _known(code)
+    return known is not None and known.retriable
+
+
+def _known(code: int) -> ErrorCode | None:
+    # kio is loaded by the time that an answer is there. Whoever only catches errors needs none of it.
+    from kio.schema.errors import ErrorCode
+
+    try:
+        return ErrorCode(code)
+    except ValueError:
+        return None
 
 
 def failure(code: int, message: str | None = None) -> Failure:

@@ -9,12 +9,9 @@ from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.errors import (
-    COORDINATOR_LOAD_IN_PROGRESS,
-    COORDINATOR_NOT_AVAILABLE,
-    GROUP_ID_NOT_FOUND,
-    NOT_COORDINATOR,
-    UNSUPPORTED_VERSION,
     AdminError,
     BrokerError,
     failure,
@@ -29,8 +26,10 @@ SETTLE_SECONDS = 10.0
 """How long a group whose coordinator moves or loads is asked again."""
 
 _VERSION_SIZE = 2
-MOVING = frozenset({COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR})
-_NOT_OF_THIS_KIND = frozenset({GROUP_ID_NOT_FOUND, UNSUPPORTED_VERSION})
+_COORDINATOR_MOVES = frozenset(
+    {ErrorCode.coordinator_load_in_progress, ErrorCode.coordinator_not_available, ErrorCode.not_coordinator}
+)
+_NOT_OF_THIS_KIND = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
 _DEAD = "Dead"
 
 Places = tuple[tuple[str, int], ...]
@@ -46,7 +45,7 @@ async def find_coordinators(link: Link, names: Iterable[str]) -> tuple[dict[str,
         return {}, {}
     found = await until_settled(
         lambda: _coordinators(link, wanted),
-        lambda answer: any(code in MOVING for _, code, _ in answer.values()),
+        lambda answer: any(code in _COORDINATOR_MOVES for _, code, _ in answer.values()),
         within=SETTLE_SECONDS,
     )
     return (
@@ -108,7 +107,7 @@ async def _describe_at(link: Link, broker_id: int, names: list[str]) -> GroupLis
                 failures[described.group_id] = failure(described.error_code, message)
             else:
                 groups[described.group_id] = protocol.group(described, broker_id)
-    failures.update(dict.fromkeys(left, failure(GROUP_ID_NOT_FOUND)))
+    failures.update(dict.fromkeys(left, failure(ErrorCode.group_id_not_found)))
     return GroupListing(groups, failures)
 
 
@@ -118,15 +117,15 @@ async def _describe_by(link: Link, protocol: _Protocol, broker_id: int, names: S
     if await link.version(protocol.api, to) is None:
         return ()
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         request = getattr(kio, protocol.request)
         return for_version(request, group_ids=tuple(names), groups=tuple(names), include_authorized_operations=False)
 
     response = await until_settled(
-        lambda: link.call(protocol.api, ask, to=to),
-        lambda answer: any(group.error_code in MOVING for group in answer.groups),
+        lambda: link.call(protocol.api, build, to=to),
+        lambda answer: any(group.error_code in _COORDINATOR_MOVES for group in answer.groups),
         within=SETTLE_SECONDS,
     )
     groups: Sequence[Any] = response.groups
@@ -261,7 +260,6 @@ _PROTOCOLS = (
 
 # Lag: the offsets that a group committed, against the ends of the partitions.
 
-_UNSTABLE_OFFSET_COMMIT = 88
 _BY_TOPIC_ID = 10
 _SEVERAL_GROUPS = 8
 
@@ -303,7 +301,7 @@ async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[
     """(topic, partition) -> the committed offset, and why for those that have none to tell."""
     to = broker(coordinator)
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         if kio.OffsetFetchRequest.__version__ >= _SEVERAL_GROUPS:
@@ -312,8 +310,8 @@ async def _committed_offsets(link: Link, group: str, coordinator: int) -> tuple[
         return for_version(kio.OffsetFetchRequest, group_id=group, topics=None, require_stable=False)
 
     response = await until_settled(
-        lambda: link.call("offset_fetch", ask, to=to),
-        lambda answer: _group_error(answer) in {*MOVING, _UNSTABLE_OFFSET_COMMIT},
+        lambda: link.call("offset_fetch", build, to=to),
+        lambda answer: _group_error(answer) in {*_COORDINATOR_MOVES, ErrorCode.unstable_offset_commit},
         within=SETTLE_SECONDS,
     )
     code = _group_error(response)
@@ -344,7 +342,7 @@ async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
     if not topic_ids:
         return {}
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(
@@ -355,7 +353,7 @@ async def _topic_names(link: Link, topic_ids: list[UUID]) -> dict[UUID, str]:
             include_topic_authorized_operations=False,
         )
 
-    response = await link.call("metadata", ask)
+    response = await link.call("metadata", build)
     return {topic.topic_id: topic.name for topic in response.topics if topic.name and not topic.error_code}
 
 
@@ -386,15 +384,15 @@ async def list_groups(link: Link, states: Sequence[str] = ()) -> GroupListing:
 
 
 async def _groups_at(link: Link, broker_id: int, states: tuple[str, ...]) -> list[Group] | AdminError:
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         return for_version(kio.ListGroupsRequest, states_filter=states)
 
     try:
         response = await until_settled(
-            lambda: link.call("list_groups", ask, to=broker(broker_id)),
-            lambda answer: answer.error_code in MOVING,
+            lambda: link.call("list_groups", build, to=broker(broker_id)),
+            lambda answer: answer.error_code in _COORDINATOR_MOVES,
             within=SETTLE_SECONDS,
         )
     except AdminError as error:

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from console.admin.connections import BREADTH, Connections
 from console.admin.errors import (
-    NOT_CONTROLLER,
     AdminError,
     AuthenticationFailed,
     BadAnswer,
@@ -353,10 +352,12 @@ def refused_by_non_controller(response: Any) -> bool:
 
     Kafka 2.8 refuses an election's partitions so, and says 0 of the whole.
     """
-    if getattr(response, "error_code", 0) == NOT_CONTROLLER:
+    from kio.schema.errors import ErrorCode
+
+    if getattr(response, "error_code", 0) == ErrorCode.not_controller:
         return True
     codes = list(_codes_of_items(response))
-    return bool(codes) and all(code == NOT_CONTROLLER for code in codes)
+    return bool(codes) and all(code == ErrorCode.not_controller for code in codes)
 
 
 def _codes_of_items(entity: Any) -> Iterator[int]:

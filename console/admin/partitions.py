@@ -8,8 +8,10 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.delivery import Answer, deliver, refuse_duplicates
-from console.admin.errors import NOT_LEADER_OR_FOLLOWER, AdminError, failure
+from console.admin.errors import AdminError, failure
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics, list_reassignments
@@ -20,8 +22,6 @@ from console.model.failure import Failure
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
 Place = tuple[str, int]
-
-ELECTION_NOT_NEEDED = 84
 
 
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
@@ -37,7 +37,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
         return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
     needless: set[Place] = set()
 
-    async def ask(places: Sequence[Place]) -> Mapping[Place, Answer]:
+    async def send(places: Sequence[Place]) -> Mapping[Place, Answer]:
         def build(kio: ModuleType) -> Any:
             from console.wire.schemas import for_version
 
@@ -59,19 +59,19 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
         for topic in response.replica_election_results:
             for result in topic.partition_result:
                 place = topic.topic, result.partition_id
-                if result.error_code == ELECTION_NOT_NEEDED:
+                if result.error_code == ErrorCode.election_not_needed:
                     needless.add(place)
                     answers[place] = 0, None
                 else:
                     answers[place] = result.error_code, result.error_message
         return answers
 
-    async def look(places: Sequence[Place]) -> Mapping[Place, Status]:
+    async def describe_again(places: Sequence[Place]) -> Mapping[Place, Status]:
         known = await _described(link, places)
         return {place: elected(known.get(place), request.unclean) for place in places}
 
-    outcomes |= await deliver(sound, ask, look, validate_only=False)
-    outcomes |= {place: Outcome(place, Status.APPLIED, failure(ELECTION_NOT_NEEDED)) for place in needless}
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=False)
+    outcomes |= {place: Outcome(place, Status.APPLIED, failure(ErrorCode.election_not_needed)) for place in needless}
     return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
 
 
@@ -84,7 +84,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
     if validate_only:
         return tuple(Outcome(place, Status.UNCHECKED) for place in request.moves)
 
-    async def ask(places: Sequence[Place]) -> Mapping[Place, Answer]:
+    async def send(places: Sequence[Place]) -> Mapping[Place, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterPartitionReassignmentsRequest(
                 timeout=timedelta(milliseconds=request.timeout_ms),
@@ -109,12 +109,12 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
             for result in topic.partitions
         }
 
-    async def look(places: Sequence[Place]) -> Mapping[Place, Status]:
+    async def describe_again(places: Sequence[Place]) -> Mapping[Place, Status]:
         known = await _described(link, places)
         moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
         return {place: moved(request.moves[place], known.get(place), moving.get(place)) for place in places}
 
-    outcomes = await deliver(request.moves, ask, look, validate_only=False)
+    outcomes = await deliver(link.settings, request.moves, send, describe_again, validate_only=False)
     return tuple(outcomes[place] for place in request.moves)
 
 
@@ -166,8 +166,7 @@ LATEST, EARLIEST = -1, -2
 WAIT_SECONDS = 10.0
 """How long a leader may wait for what it needs to answer (v10, tiered storage)."""
 
-_LEADER_NOT_AVAILABLE = 5
-_LEADER_MOVED = frozenset({_LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER})
+_LEADER_MOVED = frozenset({ErrorCode.leader_not_available, ErrorCode.not_leader_or_follower})
 
 
 async def log_spans(
@@ -238,7 +237,7 @@ async def _leaders(link: Link, places: Iterable[Place]) -> tuple[dict[int, list[
         if leader >= 0:
             by_leader.setdefault(leader, []).append(place)
         else:
-            problems.append(listing.failures.get(place[0]) or _failure_of(place, _LEADER_NOT_AVAILABLE))
+            problems.append(listing.failures.get(place[0]) or _failure_of(place, ErrorCode.leader_not_available))
     return by_leader, list(dict.fromkeys(problems))
 
 
@@ -247,7 +246,7 @@ async def _offsets_of_leader(
 ) -> dict[Place, tuple[int, int]] | Failure:
     """(topic, partition) -> (error code, offset), or why the leader could not be asked."""
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         by_topic: dict[str, list[Any]] = {}
@@ -263,7 +262,7 @@ async def _offsets_of_leader(
         )
 
     try:
-        response = await link.call("list_offsets", ask, to=broker(leader))
+        response = await link.call("list_offsets", build, to=broker(leader))
     except AdminError as error:
         return error.failure
     return {

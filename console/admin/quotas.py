@@ -34,10 +34,10 @@ async def describe_quotas(
     await link.require("describe_client_quotas", 0, "2.6")
     wanted = filter or EVERYTHING
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         return kio.DescribeClientQuotasRequest(components=_components(kio, wanted), strict=wanted.strict)
 
-    raw = await link.call_raw("describe_client_quotas", ask, prepare=_import_decoder)
+    raw = await link.call_raw("describe_client_quotas", build, prepare=_import_decoder)
     from console.wire.bounds_check import MalformedFrame
     from console.wire.quota_decoder import QuotaError, decode_quotas
 
@@ -90,7 +90,7 @@ async def _in_batches(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Q
 
 
 async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[QuotaEntity, QuotaValues] | Failure]:
-    def ask(schema: ModuleType) -> Any:
+    def build(schema: ModuleType) -> Any:
         return schema.DescribeClientQuotasRequest(
             strict=filters[0].strict,
             filters=tuple(
@@ -98,7 +98,7 @@ async def _batched(link: Link, filters: Sequence[QuotaFilter]) -> list[dict[Quot
             ),
         )
 
-    response = await link.call("describe_client_quotas", ask, proposed=BATCHED)
+    response = await link.call("describe_client_quotas", build, proposed=BATCHED)
     if len(response.filter_results) != len(filters):
         raise BadAnswer(Failure("BAD_ANSWER", f"{len(response.filter_results)} results for {len(filters)} filters", ""))
     return [
@@ -135,7 +135,7 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
         entity: outcome for entity, values in request.ops.items() if (outcome := _refusal(entity, values)) is not None
     }
 
-    async def ask(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Answer]:
+    async def send(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterClientQuotasRequest(
                 entries=tuple(_altered_entry(kio, entity, request.ops[entity]) for entity in entities),
@@ -151,7 +151,7 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
             for entry in response.entries
         }
 
-    async def look(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Status]:
+    async def describe_again(entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Status]:
         if len(entities) <= _FEW:
             known = await _quotas_of(link, entities)
         else:
@@ -159,7 +159,7 @@ async def alter_quotas(link: Link, request: AlterQuotas, *, validate_only: bool)
         return {entity: quota_verdict(request.ops[entity], known.get(entity, {})) for entity in entities}
 
     sound = [entity for entity in request.ops if entity not in outcomes]
-    outcomes |= await deliver(sound, ask, look, validate_only=validate_only)
+    outcomes |= await deliver(link.settings, sound, send, describe_again, validate_only=validate_only)
     return tuple(outcomes[entity] for entity in request.ops)
 
 

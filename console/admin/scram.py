@@ -13,6 +13,8 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from console.admin.cluster import describe_cluster
 from console.admin.delivery import Answer, deliver, refused
 from console.admin.errors import AdminError, BrokerError, failure
@@ -23,8 +25,6 @@ from console.model.cluster import ScramCredential
 from console.model.codes import ScramMechanism
 from console.model.secret import Secret
 
-CLUSTER_AUTHORIZATION_FAILED = 31
-RESOURCE_NOT_FOUND = 91
 DESCRIBE = "DESCRIBE"
 
 
@@ -39,15 +39,15 @@ async def describe_scram(link: Link, users: Sequence[str] | None = None) -> dict
     if users is None:
         await _require_describe(link)
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         names = None if users is None else tuple(kio.UserName(name=name) for name in dict.fromkeys(users))
         return kio.DescribeUserScramCredentialsRequest(users=names)
 
-    response = await link.call("describe_user_scram_credentials", ask)
+    response = await link.call("describe_user_scram_credentials", build)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     for result in response.results:
-        if result.error_code not in (0, RESOURCE_NOT_FOUND):
+        if result.error_code not in (ErrorCode.none, ErrorCode.resource_not_found):
             raise BrokerError(failure(result.error_code, f"user {result.user}: {result.error_message or ''}"))
     return credentials(response)
 
@@ -60,7 +60,7 @@ async def _require_describe(link: Link) -> None:
     """
     operations = (await describe_cluster(link)).operations
     if operations is not None and DESCRIBE not in operations:
-        raise BrokerError(failure(CLUSTER_AUTHORIZATION_FAILED))
+        raise BrokerError(failure(ErrorCode.cluster_authorization_failed))
 
 
 def credentials(response: Any) -> dict[str, tuple[ScramCredential, ...]]:
@@ -102,7 +102,7 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
     }
     before = await _iterations_before(link, sound, {user: request.upserts[user][0] for user in salted})
 
-    async def ask(users: Sequence[ScramUser]) -> Mapping[ScramUser, Answer]:
+    async def send(users: Sequence[ScramUser]) -> Mapping[ScramUser, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterUserScramCredentialsRequest(
                 deletions=tuple(
@@ -127,7 +127,7 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
         by_name = {result.user: (result.error_code, result.error_message) for result in response.results}
         return {user: by_name[user.user] for user in users if user.user in by_name}
 
-    async def look(users: Sequence[ScramUser]) -> Mapping[ScramUser, Status]:
+    async def describe_again(users: Sequence[ScramUser]) -> Mapping[ScramUser, Status]:
         now = await _iterations(link, users)
         return {
             user: scram_verdict(request.upserts[user][0] if user in salted else None, before.get(user), now.get(user))
@@ -135,7 +135,7 @@ async def alter_scram(link: Link, request: AlterScram, *, validate_only: bool) -
         }
 
     for users in by_rounds(sound):
-        outcomes |= await deliver(users, ask, look, validate_only=False)
+        outcomes |= await deliver(link.settings, users, send, describe_again, validate_only=False)
     await _until_described(
         link, {user: request.upserts[user][0] for user in salted if outcomes[user].status is Status.APPLIED}
     )

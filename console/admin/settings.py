@@ -22,7 +22,9 @@ def show_address(address: Address) -> str:
 CLIENT_ID = "kac"
 REQUEST_TIMEOUT = 30.0
 CONNECT_TIMEOUT = 10.0
-"""Seconds."""
+LOST_ANSWER_TIMEOUT = 5.0
+"""Brokers apply what the controller wrote within milliseconds."""
+VISIBLE_TIMEOUT = 2.0
 
 
 class Store(Struct, frozen=True):
@@ -66,8 +68,12 @@ class SaslSettings(Struct, frozen=True):
 
 
 class ConnectionSettings(Struct, frozen=True):
-    """Everything that a client needs to connect. Times in seconds; request_timeout is for a call with its retries.
-    read_only: the link refuses to send what changes the cluster."""
+    """Everything that a client needs to connect. Times in seconds.
+
+    request_timeout: for a call with its retries. read_only: the link refuses to send what changes the cluster.
+    lost_answer_timeout: how long a change whose answer was lost is looked for in the cluster. visible_timeout: how long
+    a change that was applied may take until brokers describe it.
+    """
 
     bootstrap: tuple[tuple[str, int], ...]
     security_protocol: str = "PLAINTEXT"
@@ -77,6 +83,8 @@ class ConnectionSettings(Struct, frozen=True):
     request_timeout: float = REQUEST_TIMEOUT
     connect_timeout: float = CONNECT_TIMEOUT
     read_only: bool = False
+    lost_answer_timeout: float = LOST_ANSWER_TIMEOUT
+    visible_timeout: float = VISIBLE_TIMEOUT
 
     @property
     def exposures(self) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
+from kio.schema.errors import ErrorCode
 from msgspec import Struct
 
 from console.admin.delivery import Answer, DescribeAgain, deliver, refuse_duplicates
 from console.admin.errors import (
-    THROTTLING_QUOTA_EXCEEDED,
     BrokerError,
     Disconnected,
     RequestTimedOut,
@@ -44,7 +44,7 @@ async def describe_topics(link: Link, names: Sequence[str] | None = None) -> Top
     Raises AdminError.
     """
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         from console.wire.schemas import for_version
 
         def named(name: str) -> Any:
@@ -61,7 +61,7 @@ async def describe_topics(link: Link, names: Sequence[str] | None = None) -> Top
     if names is not None and not names:
         return TopicListing({})
     with gc_paused():
-        response = await link.call("metadata", ask)
+        response = await link.call("metadata", build)
         code = getattr(response, "error_code", 0)
         if code:
             raise BrokerError(failure(code))
@@ -111,10 +111,10 @@ async def list_reassignments(link: Link) -> tuple[Reassignment, ...]:
     """The partitions that are being moved (KIP-455). Raises AdminError, Unsupported before Kafka 2.4."""
     await link.require("list_partition_reassignments", 0, "2.4", CONTROLLER)
 
-    def ask(kio: ModuleType) -> Any:
+    def build(kio: ModuleType) -> Any:
         return kio.ListPartitionReassignmentsRequest(topics=None)
 
-    response = await link.call("list_partition_reassignments", ask, to=CONTROLLER)
+    response = await link.call("list_partition_reassignments", build, to=CONTROLLER)
     if response.error_code:
         raise BrokerError(failure(response.error_code, response.error_message))
     return reassignments(response)
@@ -206,7 +206,7 @@ async def create_topics(
 
     seen: dict[str, str | None] = {}
 
-    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
         listing = await describe_topics(link, names)
         seen.update((name, topic.topic_id) for name, topic in listing.topics.items())
         return {name: created(topics[name], listing) for name in names}
@@ -214,7 +214,7 @@ async def create_topics(
     secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
     call = _ThrottledCall(link, "create_topics", build, request.timeout_ms, validate_only, secrets)
     outcomes = refuse_duplicates([topic.name for topic in request.topics])
-    outcomes |= await call.deliver([name for name in topics if name not in outcomes], look)
+    outcomes |= await call.deliver([name for name in topics if name not in outcomes], describe_again)
     if not validate_only:
         wanted = {name: _wanted_partitions(topic) for name, topic in topics.items()}
         outcomes |= await _with_leaders(link, outcomes, wanted, request.timeout_ms, on_progress)
@@ -242,12 +242,12 @@ async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: boo
             return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
         return kio.DeleteTopicsRequest(topic_names=tuple(names), timeout=timeout)
 
-    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
         listing = await describe_topics(link, names)
         return {name: deleted(name, listing) for name in names}
 
     outcomes |= await _ThrottledCall(link, "delete_topics", build, request.timeout_ms, validate_only).deliver(
-        sound, look
+        sound, describe_again
     )
     return tuple(outcomes[name] for name in dict.fromkeys(request.names))
 
@@ -269,12 +269,12 @@ async def create_partitions(
             validate_only=validate_only,
         )
 
-    async def look(names: Sequence[str]) -> Mapping[str, Status]:
+    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
         listing = await describe_topics(link, names)
         return {name: grown(request.counts[name], listing.topics.get(name)) for name in names}
 
     call = _ThrottledCall(link, "create_partitions", build, request.timeout_ms, validate_only)
-    outcomes = await call.deliver(list(request.counts), look)
+    outcomes = await call.deliver(list(request.counts), describe_again)
     if not validate_only:
         outcomes |= await _with_leaders(link, outcomes, request.counts, request.timeout_ms, on_progress)
     return tuple(outcomes[name] for name in request.counts)
@@ -355,13 +355,15 @@ class _ThrottledCall:
         self._throttle = 0.0
         self.topic_ids: dict[str, str] = {}
 
-    async def deliver(self, names: Sequence[str], look: DescribeAgain[str]) -> dict[str, Outcome]:
+    async def deliver(self, names: Sequence[str], describe_again: DescribeAgain[str]) -> dict[str, Outcome]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._seconds
         outcomes: dict[str, Outcome] = {}
         left = list(names)
         while left:
-            outcomes |= await deliver(left, self._ask, look, validate_only=self._check, secrets=self._secrets)
+            outcomes |= await deliver(
+                self._link.settings, left, self._send, describe_again, validate_only=self._check, secrets=self._secrets
+            )
             left = [name for name in left if _is_throttled(outcomes[name])]
             wait = self._throttle or _DEFAULT_THROTTLE
             if loop.time() + wait > deadline:
@@ -370,7 +372,7 @@ class _ThrottledCall:
                 await asyncio.sleep(wait)
         return outcomes
 
-    async def _ask(self, names: Sequence[str]) -> Mapping[str, Answer]:
+    async def _send(self, names: Sequence[str]) -> Mapping[str, Answer]:
         response = await self._link.call(
             self._api,
             lambda kio: self._build(kio, names),
@@ -389,7 +391,7 @@ class _ThrottledCall:
 
 
 def _is_throttled(outcome: Outcome) -> bool:
-    return outcome.failure is not None and outcome.failure.name == error_name(THROTTLING_QUOTA_EXCEEDED)
+    return outcome.failure is not None and outcome.failure.name == error_name(ErrorCode.throttling_quota_exceeded)
 
 
 async def _with_leaders(

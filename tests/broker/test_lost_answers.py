@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from console.admin import delivery as changes_delivery
 from console.admin import topics
 from console.admin.changes import send
 from console.admin.errors import AdminError
@@ -60,7 +59,7 @@ async def proxy(kafka: KafkaCluster) -> AsyncIterator[CuttingProxy]:
 @pytest.fixture
 async def link(proxy: CuttingProxy) -> AsyncIterator[Link]:
     """Connected through the proxy for everything that any broker may answer."""
-    made = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+    made = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
     yield made
     await made.close()
 
@@ -121,10 +120,8 @@ async def test_a_lost_answer_is_looked_up(
     direct: Link,
     proxy: CuttingProxy,
     name: str,
-    monkeypatch: pytest.MonkeyPatch,
     kafka: KafkaCluster,
 ) -> None:
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
     for before in case.before:
         assert (await single(direct, before(name))).ok
     change = case.change(name)
@@ -139,11 +136,8 @@ async def test_a_lost_answer_is_looked_up(
     assert proxy.seen.count(case.api_key) == 2, "each change was sent once"
 
 
-async def test_what_can_not_be_seen_is_unknown(
-    direct: Link, proxy: CuttingProxy, link: Link, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_can_not_be_seen_is_unknown(direct: Link, proxy: CuttingProxy, link: Link, name: str) -> None:
     """The same iterations as before: the new password is in force or not."""
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.2)
     user = ScramUser(name, ScramMechanism(1))
     assert (await single(direct, AlterScram({user: (4096, Secret("old"))}))).ok
     proxy.arm(51, Cut.AFTER)
@@ -158,7 +152,7 @@ async def test_a_secret_beside_what_can_be_seen(plain_cluster: KafkaCluster, nam
     """A resource's keys are applied all or none, so the key that can be read speaks for the one that can't."""
     key, seen, node = "lost.own.secret", "log.cleaner.threads", broker_resource(1)
     async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
-        link = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+        link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
         try:
             both = (ConfigOp(key, SET, Secret("s")), ConfigOp(seen, SET, "2"))
             proxy.arm(44, Cut.AFTER)
@@ -177,11 +171,10 @@ async def test_a_check_is_simply_asked_again(link: Link, proxy: CuttingProxy, di
     assert outcome.status is Status.VALID
 
 
-async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
+async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str) -> None:
     place = (name, 0)
     async with CuttingProxy(plain_cluster.addresses[0]) as proxy:
-        link = Link(ConnectionSettings(bootstrap=(proxy.address,)))
+        link = Link(ConnectionSettings(bootstrap=(proxy.address,), lost_answer_timeout=0.5))
         try:
             assert (await single(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))).ok
             for cut, status in ((Cut.BEFORE, Status.UNKNOWN), (Cut.AFTER, Status.APPLIED)):
@@ -194,9 +187,7 @@ async def test_elections_and_moves(plain_cluster: KafkaCluster, name: str, monke
             await link.close()
 
 
-async def test_brokers_are_killed_in_the_middle(
-    own_cluster: KafkaCluster, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name: str) -> None:
     """One while it creates topics: what is said of each topic is how it is. Then all: nobody can tell, and that is
     said."""
     first, *others = own_cluster.broker_ids
@@ -226,9 +217,12 @@ async def test_brokers_are_killed_in_the_middle(
     async def kill_all() -> None:
         await asyncio.gather(*(asyncio.to_thread(own_cluster.kill, node) for node in others))
 
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.5)
     async with CuttingProxy(own_cluster.addresses[1]) as proxy:
-        link = Link(ConnectionSettings(bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10))
+        link = Link(
+            ConnectionSettings(
+                bootstrap=(proxy.address,), connect_timeout=2, request_timeout=10, lost_answer_timeout=0.5
+            )
+        )
         try:
             await link.refresh()
             proxy.arm(49, Cut.BEFORE, kill_all)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from console.admin import configs, quotas
-from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.link import Link
 from console.admin.settings import ConnectionSettings
@@ -45,7 +44,7 @@ ROUNDS, KILLS = 40, 40
 
 @pytest.fixture
 async def client(kafka: KafkaCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses))
+    made = AdminClient(ConnectionSettings(bootstrap=kafka.addresses, visible_timeout=0.05))
     made.start()
     yield made
     made.close()
@@ -66,12 +65,9 @@ def journal() -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def test_a_second_client_is_never_gone_over_unseen(
-    client: AdminClient, link: Link, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_second_client_is_never_gone_over_unseen(client: AdminClient, link: Link, name: str) -> None:
     """It changes the same places at a random moment between our reading and our applying. Without a word from us its
     values stay; where we go over them, we have said so."""
-    monkeypatch.setattr(changes_delivery, "VISIBLE_SECONDS", 0.05)
     topic, user = topic_resource(name), QuotaEntity.of({"user": name})
     assert await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
     seen: Counter[str] = Counter()

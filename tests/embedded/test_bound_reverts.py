@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
@@ -43,7 +42,7 @@ async def cluster(own_home: Path) -> AsyncIterator[EmbeddedCluster]:
 
 @pytest.fixture
 async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values())))
+    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), lost_answer_timeout=1.0))
     made.start()
     yield made
     made.close()
@@ -136,10 +135,10 @@ async def test_a_topic_that_a_later_change_of_ones_own_made_is_not_deleted(
 
 
 async def test_the_id_is_known_where_the_answer_of_the_creation_was_lost(
-    cluster: EmbeddedCluster, own_home: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: EmbeddedCluster, own_home: Path
 ) -> None:
     async with CuttingProxy(cluster.addresses[1]) as proxy:
-        client = AdminClient(ConnectionSettings((proxy.address,)))
+        client = AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=1.0))
         client.start()
         try:
             proxy.arm(api_key("create_topics"), Cut.AFTER, skip=1)
@@ -253,8 +252,3 @@ async def test_the_journal_has_the_ids(cluster: EmbeddedCluster, client: AdminCl
     assert known
     assert created["edits"]["0"]["topic_id"] == known
     assert edited["edits"][0]["topic_id"] == known
-
-
-@pytest.fixture(autouse=True)
-def _short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 1.0)

@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.contexts.context import Context
@@ -117,7 +116,7 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 
 @pytest.fixture
 async def client(cluster: EmbeddedCluster) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values())))
+    made = AdminClient(ConnectionSettings(tuple(cluster.addresses.values()), visible_timeout=0.02))
     made.start()
     yield made
     made.close()
@@ -225,11 +224,10 @@ def judge(watch: Watch, report: ApplyReport, added: object, seen: Counter[str]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [60, pytest.param(500, marks=pytest.mark.long)])
 async def test_never_is_a_foreign_change_gone_over_unseen(
-    rounds: int, cluster: EmbeddedCluster, client: AdminClient, monkeypatch: pytest.MonkeyPatch
+    rounds: int, cluster: EmbeddedCluster, client: AdminClient
 ) -> None:
     """What comes after the last look and before the request arrives is beyond any client of this protocol: it is
     counted, and has to be rare. All else is seen."""
-    monkeypatch.setattr(changes_delivery, "VISIBLE_SECONDS", 0.02)
     seen: Counter[str] = Counter()
     for number in range(rounds):
         await one_round(cluster, client, number, seen)

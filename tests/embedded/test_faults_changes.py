@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from console.admin import delivery as changes_delivery
 from console.admin import topics
 from console.admin.changes import send
 from console.admin.link import Link
@@ -82,13 +81,9 @@ ACL = Acl(
 RETENTION = "retention.ms"
 
 
-@pytest.fixture(autouse=True)
-def _short_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.1)
-
-
 @asynccontextmanager
 async def linked(cluster: EmbeddedCluster, **settings: Any) -> AsyncIterator[Link]:
+    settings.setdefault("lost_answer_timeout", 0.1)
     link = Link(ConnectionSettings(tuple(cluster.addresses.values()), **settings))
     try:
         yield link
@@ -196,13 +191,10 @@ async def test_what_shows_no_effect_is_unknown_and_never_said_to_have_one(
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not hasattr(case.change, "timeout_ms")])
-async def test_a_change_that_comes_later_than_the_client_waits(
-    running: EmbeddedCluster, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_change_that_comes_later_than_the_client_waits(running: EmbeddedCluster, case: Case) -> None:
     """It is still on its way when the client gives up on the answer, and is found as soon as it is there."""
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 5.0)
     running.faults.add(Fault(Delay(0.3), case.api, times=1))
-    async with linked(running, request_timeout=0.1) as link:
+    async with linked(running, request_timeout=0.1, lost_answer_timeout=5.0) as link:
         await link.refresh()
         outcome = await single(link, case.change)
         assert outcome.status is Status.APPLIED, outcome
@@ -216,7 +208,7 @@ async def test_a_request_that_is_held_on_its_way_is_unknown_until_it_arrives(
 ) -> None:
     """However long: the cluster answers, and knows nothing of it; then it takes effect."""
     async with CuttingProxy(next(iter(running.addresses.values()))) as proxy:
-        link = Link(ConnectionSettings((proxy.address,)))
+        link = Link(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1))
         try:
             proxy.arm(api_key(case.api), Lose.HELD)
             outcome = await single(link, case.change)

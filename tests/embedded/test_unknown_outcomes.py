@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import pytest
 
-from console.admin import delivery as changes_delivery
 from console.admin.client import AdminClient
 from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
@@ -43,7 +42,6 @@ ALTER = "incremental_alter_configs"
 
 @pytest.fixture(autouse=True)
 def _short_looks(monkeypatch: pytest.MonkeyPatch, own_home: Path) -> None:
-    monkeypatch.setattr(changes_delivery, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(past, "IN_FLIGHT", 0.0)
 
 
@@ -63,7 +61,7 @@ async def proxy(cluster: EmbeddedCluster) -> AsyncIterator[CuttingProxy]:
 
 @pytest.fixture
 async def client(proxy: CuttingProxy) -> AsyncIterator[AdminClient]:
-    made = AdminClient(ConnectionSettings((proxy.address,)))
+    made = AdminClient(ConnectionSettings((proxy.address,), lost_answer_timeout=0.1))
     made.start()
     yield made
     made.close()
