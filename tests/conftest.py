@@ -1,5 +1,5 @@
 """For every test: a home of its own, and property tests that give the same answer each time. For those that need
-them: real clusters, each started by the first test that asks for it and kept for the session.
+them: real clusters, each started by the first test that asks for it and ended after the last one.
 """
 
 from __future__ import annotations
@@ -7,18 +7,16 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from tests.support.cached_folder import cache_home
-
-if TYPE_CHECKING:
-    from tests.support.kafka_cluster import KafkaCluster
-    from tests.support.zookeeper_cluster import ZooKeeperCluster
+from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, LastTests, group, running
+from tests.support.zookeeper_cluster import ZooKeeperCluster
 
 # Reproducible by default; `pytest --hypothesis-profile explore` looks for new counterexamples.
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
@@ -29,8 +27,34 @@ settings.load_profile("same")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+_LAST = pytest.StashKey[LastTests]()
 _FOREIGN = ("KAC_", "KCL_", "KAFKA_", "TEXTUAL", "XDG_", "NO_COLOR", "FORCE_COLOR", "COLORTERM")
 _KEPT = ("KAC_REQUIRE_BROKERS",)
+
+
+_HOMES = count()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a cluster run in one process, with `--dist loadgroup`."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and (name := group(item)):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Which tests are left is known now."""
+    session.stash[_LAST] = LastTests(session.items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """A cluster that no other test needs ends."""
+    try:
+        yield
+    finally:
+        item.session.stash[_LAST].ended(item)
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +63,9 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     cache = cache_home().parent
     for name in [name for name in os.environ if name.startswith(_FOREIGN) and name not in _KEPT]:
         monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    # Not by mktemp, which lists the folder each time: there are thousands.
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
+    home.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     return home
@@ -52,34 +78,38 @@ def collector() -> Iterator[None]:
     gc.enable()
 
 
+def _shared(request: pytest.FixtureRequest, make: Callable[[], KafkaCluster]) -> Iterator[KafkaCluster]:
+    """The body of such a fixture."""
+    for cluster in running(make):
+        request.session.stash[_LAST].runs(str(request.fixturename), cluster)
+        yield cluster
+
+
 @pytest.fixture(scope="session")
-def plain_cluster() -> Iterator[KafkaCluster]:
+def plain_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 4.3, three brokers, PLAINTEXT where everybody is a super user, logins beside, request log on."""
-    from tests.support.real_clusters import KafkaCluster, running
-
-    yield from running(lambda: KafkaCluster(brokers=3, logins=True, request_log=True))
+    yield from _shared(request, lambda: KafkaCluster(brokers=3, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")
-def secure_cluster() -> Iterator[KafkaCluster]:
+def secure_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 4.3, three brokers, SASL_SSL and mTLS; admin may do all, alice nothing. Request log on."""
-    from tests.support.real_clusters import KafkaCluster, running
-
-    yield from running(lambda: KafkaCluster(brokers=3, security="secure", request_log=True))
+    yield from _shared(request, lambda: KafkaCluster(brokers=3, security="secure", request_log=True))
 
 
 @pytest.fixture(scope="session")
-def kafka39() -> Iterator[KafkaCluster]:
+def kafka39(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 3.9, one broker, as plain_cluster."""
-    from tests.support.real_clusters import KAFKA_3_9, KafkaCluster, running
-
-    yield from running(lambda: KafkaCluster(KAFKA_3_9, brokers=1, logins=True, request_log=True))
+    yield from _shared(request, lambda: KafkaCluster(KAFKA_3_9, brokers=1, logins=True, request_log=True))
 
 
 @pytest.fixture(scope="session")
-def kafka28() -> Iterator[ZooKeeperCluster]:
+def kafka28(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """Kafka 2.8 with ZooKeeper, two brokers, as plain_cluster."""
-    from tests.support.real_clusters import running
-    from tests.support.zookeeper_cluster import ZooKeeperCluster
+    yield from _shared(request, lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
 
-    yield from running(lambda: ZooKeeperCluster(brokers=2, logins=True, request_log=True))
+
+@pytest.fixture(scope="session")
+def breakable_cluster(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """Kafka 4.3, three plain brokers; `own_cluster` gives it to one test after another."""
+    yield from _shared(request, lambda: KafkaCluster(brokers=3, request_log=True))

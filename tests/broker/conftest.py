@@ -46,6 +46,13 @@ def name() -> str:
 
 
 @pytest.fixture
-def own_cluster() -> Iterator[KafkaCluster]:
-    """Kafka 4.3, three plain brokers for one test alone: to stop, kill and restart."""
-    yield from running(lambda: KafkaCluster(brokers=3, request_log=True))
+def own_cluster(breakable_cluster: KafkaCluster) -> KafkaCluster:
+    """Kafka 4.3, three plain brokers, all up, to stop, kill and restart. What tests made before may be there."""
+    breakable_cluster.bring_up()
+    return breakable_cluster
+
+
+@pytest.fixture
+def empty_cluster() -> Iterator[KafkaCluster]:
+    """Kafka 4.3, one plain broker that no other test has seen."""
+    yield from running(lambda: KafkaCluster(brokers=1))

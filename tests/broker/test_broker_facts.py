@@ -32,9 +32,9 @@ SINCE_REMOVED = {"advertised.listeners"}  # dynamic up to 3.9 only
 IN_FLIGHT = 8
 
 
-@pytest.fixture
+@pytest.fixture(params=["plain_cluster"])
 def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
-    cluster: KafkaCluster = request.getfixturevalue(getattr(request, "param", "plain_cluster"))
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
     with AdminClient(ConnectionSettings(cluster.addresses)) as client:
         yield client
 

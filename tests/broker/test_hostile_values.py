@@ -19,12 +19,12 @@ LISTED = "x\x1b[2J\u202ey"
 
 
 def test_hostile_text_goes_to_a_broker_and_comes_back(
-    own_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def kac(*words: str) -> tuple[int, str, str]:
-        code = run([words[0], "-b", own_cluster.bootstrap, *words[1:]])
+        code = run([words[0], "-b", empty_cluster.bootstrap, *words[1:]])
         captured = capsys.readouterr()
         assert acted_upon(captured.out + captured.err) == ""
         return code, captured.out, captured.err

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +28,7 @@ from console.admin.routing import ANY, CONTROLLER, broker
 from console.admin.settings import ConnectionSettings, SaslSettings, Store, TlsSettings
 from console.model.secret import Secret
 from console.wire.schemas import for_version, version_range
+from tests.support.certificates import Authority
 from tests.support.kafka_cluster import KafkaCluster
 
 NOBODY = ("127.0.0.1", 1)
@@ -237,8 +239,9 @@ async def test_sasl_in_the_clear_to_a_tls_port(secure_cluster: KafkaCluster) -> 
     assert "security.protocol=SASL_SSL" in await refused(settings, TlsFailed)
 
 
-async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, secure_cluster: KafkaCluster) -> None:
-    settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=trusting(secure_cluster))
+async def test_a_plaintext_port_spoken_to_with_tls(plain_cluster: KafkaCluster, tmp_path: Path) -> None:
+    tls = TlsSettings(trust=Store("PEM", path=Authority(tmp_path / "tls").pem))
+    settings = plain(plain_cluster.addresses[0], security_protocol="SSL", tls=tls)
     told = await refused(settings, TlsFailed)
     assert "does not speak TLS" in told
     assert "PLAINTEXT" not in told
@@ -256,8 +259,8 @@ async def test_no_sasl_where_the_listener_wants_it(secure_cluster: KafkaCluster)
     assert "security.protocol=SASL_SSL" in told
 
 
-async def test_sasl_where_the_listener_has_none(plain_cluster: KafkaCluster, secure_cluster: KafkaCluster) -> None:
-    settings = plain(plain_cluster.addresses[0], security_protocol="SASL_PLAINTEXT", sasl=sasl(secure_cluster, "PLAIN"))
+async def test_sasl_where_the_listener_has_none(plain_cluster: KafkaCluster) -> None:
+    settings = plain(plain_cluster.addresses[0], security_protocol="SASL_PLAINTEXT", sasl=sasl(plain_cluster, "PLAIN"))
     told = await refused(settings, AuthenticationFailed)
     assert "takes no SASL" in told
     assert "security.protocol=PLAINTEXT" not in told

@@ -12,12 +12,12 @@ from tests.support.prune_walk import walk
 
 
 def test_what_no_file_has_is_removed_and_nothing_else(
-    own_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    empty_cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def kac(*words: str) -> tuple[int, str, str]:
-        code = run([words[0], "-b", own_cluster.bootstrap, *words[1:]])
+        code = run([words[0], "-b", empty_cluster.bootstrap, *words[1:]])
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

@@ -111,9 +111,9 @@ FIRST = "random-0"
 """A topic that is always there, by which a plan knows what a new one inherits."""
 
 
-@pytest.fixture
+@pytest.fixture(params=["plain_cluster"])
 def client(request: pytest.FixtureRequest) -> Iterator[AdminClient]:
-    cluster: KafkaCluster = request.getfixturevalue(getattr(request, "param", "plain_cluster"))
+    cluster: KafkaCluster = request.getfixturevalue(request.param)
     with AdminClient(ConnectionSettings(cluster.addresses)) as client:
         yield client
 

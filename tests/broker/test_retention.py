@@ -39,7 +39,7 @@ EDITS = {
 CONFIGS = {"retention.ms": "-1", "segment.bytes": str(SEGMENT)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def quick_cluster() -> Iterator[KafkaCluster]:
     """One broker of 4.3 that looks for what is too old twice a second."""
     properties = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}

@@ -30,10 +30,9 @@ from tests.contract.verbs import (
     quotas,
     values,
 )
-from tests.support.kafka_cluster import KafkaCluster
+from tests.support.real_clusters import REAL, KafkaCluster
 from tests.support.server_properties import NodePorts, server_properties, zookeeper_mode_properties
 
-REAL = {"2.8": "kafka28", "3.9": "kafka39", "4.3": "plain_cluster"}
 BROKERS = {"2.8": 2, "3.9": 1, "4.3": 3}
 RECORDING = os.environ.get(RECORD)
 """Read before each test has an environment of its own."""

@@ -14,7 +14,7 @@ from console.embedded.config_changes import PolicyViolation
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from tests.contract import acls
-from tests.contract.conftest import REAL, USERS, spec
+from tests.contract.conftest import USERS, spec
 from tests.contract.target import Server, Target
 from tests.contract.verbs import (
     DELETE,
@@ -30,7 +30,7 @@ from tests.contract.verbs import (
 )
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
-from tests.support.real_clusters import running
+from tests.support.real_clusters import REAL, running
 
 HERE = Path(__file__).parent
 POLICY = "RecordingPolicy"
@@ -67,7 +67,9 @@ def policed_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaC
 
 
 TARGETS = [*(pytest.param((release, False), id=f"embedded-{release}") for release in REAL)]
-TARGETS.append(pytest.param(("4.3", True), id="real-4.3", marks=pytest.mark.broker))
+TARGETS.append(
+    pytest.param(("4.3", True), id="real-4.3", marks=[pytest.mark.broker, pytest.mark.xdist_group("policed")])
+)
 
 
 @pytest.fixture(params=TARGETS)

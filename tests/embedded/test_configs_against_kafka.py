@@ -18,6 +18,7 @@ from tests.embedded.test_configs_alter import Ops, altered
 from tests.embedded.test_configs_describe import describe
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import BrokersUnavailableError, jars, java
+from tests.support.real_clusters import REAL
 from tests.support.record_config_definitions import VERSIONS, definitions, file_of, verdicts
 
 pytestmark = pytest.mark.broker
@@ -47,7 +48,6 @@ VALUES += [
     "0.10.0.1",
     "upgrade",
 ]
-REAL = {"4.3": "plain_cluster", "3.9": "kafka39", "2.8": "kafka28"}
 STATIC = 4
 NOT_SENT = {"controller.quorum.voters", "controller.quorum.bootstrap.servers"}
 """Whose validators are not known here: nobody can alter them."""
@@ -88,11 +88,12 @@ def test_values_are_judged_as_by_kafka(release: str) -> None:
         assert value_error(getattr(configs, section)[key], value) == real, (section, key, value)
 
 
-@pytest.fixture(params=["4.3", "3.9", "2.8"])
+@pytest.fixture(params=[("real", release) for release in REAL], ids=REAL)
 def real(request: pytest.FixtureRequest) -> tuple[str, Mapping[int, tuple[str, int]]]:
     """A real cluster of each release: its name, and its addresses by broker id."""
-    cluster: KafkaCluster = request.getfixturevalue(REAL[request.param])
-    return request.param, dict(zip(cluster.broker_ids, cluster.addresses, strict=True))
+    _, release = request.param
+    cluster: KafkaCluster = request.getfixturevalue(REAL[release])
+    return release, dict(zip(cluster.broker_ids, cluster.addresses, strict=True))
 
 
 def requests(release: str) -> list[list[tuple[ConfigResource, Ops]]]:

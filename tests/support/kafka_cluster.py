@@ -223,6 +223,14 @@ class KafkaCluster:
         self._launch(broker)
         self.await_brokers(self.running, timeout=START_SECONDS)
 
+    def bring_up(self) -> None:
+        """Start the brokers that are down, on their own ports, and wait until all see each other."""
+        down = set(self.broker_ids) - self._processes.keys()
+        for broker in sorted(down):
+            self._launch(broker)
+        if down:
+            self.await_brokers(self.broker_ids, timeout=START_SECONDS)
+
     @property
     def running(self) -> tuple[int, ...]:
         """Ids of the brokers whose processes are up."""

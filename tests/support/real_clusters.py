@@ -1,9 +1,14 @@
-"""Real clusters as fixtures have them: where they can't run a test is skipped, or fails if brokers are required."""
+"""Real clusters as fixtures have them: where they can't run a test is skipped, or fails if brokers are required.
+
+Each is started once for a run: with ``-n N --dist loadgroup`` the tests of a cluster run in one process, and it ends
+after the last of them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
@@ -12,7 +17,12 @@ import pytest
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.kafka_jars import KAFKA_3_9, BrokersUnavailableError
 
-__all__ = ["KAFKA_3_9", "KafkaCluster", "running"]
+__all__ = ["KAFKA_3_9", "REAL", "KafkaCluster", "LastTests", "group", "needed", "running"]
+
+REAL = {"2.8": "kafka28", "3.9": "kafka39", "4.3": "plain_cluster"}
+"""Release -> the fixture of its plain cluster."""
+SHARED = frozenset({*REAL.values(), "secure_cluster", "breakable_cluster"})
+"""The fixtures that last for the whole run."""
 
 C = TypeVar("C", bound=AbstractContextManager[Any])
 
@@ -27,3 +37,46 @@ def running(make: Callable[[], C]) -> Iterator[C]:
         pytest.skip(str(reason))
     with cluster:
         yield cluster
+
+
+def needed(item: pytest.Item) -> frozenset[str]:
+    """The shared clusters of a test: by its fixtures, and by parameters that name one or are ``("real", release)``."""
+    found = set(getattr(item, "fixturenames", ()))
+    callspec = getattr(item, "callspec", None)
+    for value in callspec.params.values() if callspec else ():
+        match value:
+            case str():
+                found.add(value)
+            case ("real", str(release)):
+                found.add(REAL[release])
+    return SHARED & found
+
+
+def group(item: pytest.Item) -> str | None:
+    """The tests with which a test runs in one process: those of its clusters, or those that share what its module or
+    package starts. None: it shares nothing."""
+    if clusters := needed(item):
+        return "+".join(sorted(clusters))
+    info = getattr(item, "_fixtureinfo", None)
+    definitions = info.name2fixturedefs.values() if info else ()
+    is_shared = any(each[-1].scope == "module" and each[-1].func.__module__ != "tests.conftest" for each in definitions)
+    return item.nodeid.partition("::")[0] if is_shared else None
+
+
+class LastTests:
+    """Ends a shared cluster after the last test of this process that needs it: idle brokers take time from others."""
+
+    def __init__(self, items: Iterable[pytest.Item]) -> None:
+        self._left = Counter(name for item in items for name in needed(item))
+        self._running: dict[str, KafkaCluster] = {}
+
+    def runs(self, name: str, cluster: KafkaCluster) -> None:
+        """The fixture of that name started a cluster."""
+        self._running[name] = cluster
+
+    def ended(self, item: pytest.Item) -> None:
+        """A test is over, its fixtures too."""
+        for name in needed(item):
+            self._left[name] -= 1
+            if not self._left[name] and name in self._running:
+                self._running.pop(name).close()

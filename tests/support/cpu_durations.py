@@ -1,0 +1,113 @@
+"""Where a test run's CPU time goes: ``pytest -p tests.support.cpu_durations --cpu-durations 30``.
+
+Counts the process and every process under it (brokers, commands, Spark), so it says the same on a busy machine as on a
+quiet one. A process that is still running counts for the test during which it used the time. Works with ``-n``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PROPERTY = "cpu seconds"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many lines each table has, and a file for all tests."""
+    parser.addoption("--cpu-durations", type=int, default=30, metavar="N", help="show the N dearest tests and files")
+    parser.addoption("--cpu-durations-file", type=Path, default=None, metavar="FILE", help="all tests, dearest first")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure in every process; collect where results arrive."""
+    config.pluginmanager.register(_Measured(), "cpu-durations-measured")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Report(config), "cpu-durations-report")
+
+
+class _Measured:
+    """Puts the CPU seconds of each test, set-up and tear-down included, into its last report."""
+
+    def __init__(self) -> None:
+        self._last = cpu_seconds()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """After the last phase."""
+        report = yield
+        if call.when != "teardown":
+            return report
+        now = cpu_seconds()
+        report.user_properties = [*report.user_properties, (_PROPERTY, now - self._last)]
+        self._last = now
+        return report
+
+    def pytest_collection_finish(self) -> None:
+        """Collection is no test's."""
+        self._last = cpu_seconds()
+
+
+class _Report:
+    """Sums what arrives, and prints it at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._tests: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One phase of one test."""
+        self._tests[report.nodeid.partition("@")[0]] += dict(report.user_properties).get(_PROPERTY, 0.0)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """The tables."""
+        lines = self._config.getoption("--cpu-durations")
+        files: Counter[str] = Counter()
+        functions: Counter[str] = Counter()
+        for test, seconds in self._tests.items():
+            files[test.partition("::")[0]] += seconds
+            functions[test.partition("[")[0]] += seconds
+        total = sum(files.values())
+        terminalreporter.section(
+            f"CPU: tests {total:.1f} s, all of this process and those under it {cpu_seconds():.1f} s"
+        )
+        for table in (files, functions):
+            for name, seconds in table.most_common(lines):
+                terminalreporter.write_line(f"{seconds:8.2f} {name}")
+            terminalreporter.write_line("")
+        if file := self._config.getoption("--cpu-durations-file"):
+            file.write_text("".join(f"{seconds:.3f}\t{test}\n" for test, seconds in self._tests.most_common()))
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process, of the processes that it waited for and of those that run under it."""
+    waited = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + waited.ru_utime + waited.ru_stime + _running_below(os.getpid())
+
+
+def _running_below(pid: int) -> float:
+    """The same of the running processes under this one, in steps of 10 ms (proc(5): utime, stime, cutime, cstime)."""
+    children: dict[int, list[tuple[int, float]]] = {}
+    for folder in os.listdir("/proc"):  # noqa: PTH208 - once for each test
+        if folder.isdigit():
+            try:
+                with open(f"/proc/{folder}/stat") as file:  # noqa: PTH123
+                    fields = file.read().rpartition(")")[2].split()
+            except OSError:
+                continue
+            seconds = sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
+            children.setdefault(int(fields[1]), []).append((int(folder), seconds))
+    total, below = 0.0, [pid]
+    while below:
+        for child, seconds in children.get(below.pop(), ()):
+            total += seconds
+            below.append(child)
+    return total

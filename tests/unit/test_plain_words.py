@@ -1,0 +1,119 @@
+"""Plain technical English in code, messages and pages: the usual term in place of each phrase of a short list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BETTER = {
+    "anew": "again",
+    "are none": "are not …, are missing, invalid",
+    "have something done": "run …",
+    "in words": "as text",
+    "is none": "is not …, is missing, invalid",
+    "is not spoken": "is unsupported",
+    "is told": "returns, reads, is reported",
+    "nobody": "no client, no user, no one",
+    "nobody knows": "unknown",
+    "somebody": "another client, a user",
+    "tells": "returns, reports, says",
+    "told to be": "reported as",
+    "what it was to": "name the thing",
+    "whoever": "the user who, the client that",
+}
+"""Phrase -> what to write instead."""
+
+NOT_YET = {
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "console/__main__.py",
+    "console/admin",
+    "console/answers",
+    "console/cli",
+    "console/cli.py",
+    "console/commands",
+    "console/contexts",
+    "console/doors",
+    "console/embedded",
+    "console/files",
+    "console/history",
+    "console/journal",
+    "console/lake",
+    "console/language",
+    "console/log_file.py",
+    "console/manual",
+    "console/model",
+    "console/plan",
+    "console/present",
+    "console/safe_files.py",
+    "console/session",
+    "console/shell",
+    "console/terminal.py",
+    "console/tui",
+    "console/wire",
+    "docs",
+    "themes",
+    "widgets",
+}
+"""Rooms and pages that still have some of them."""
+
+_PHRASE = re.compile(
+    r"(?<![\w.])(?:"
+    + "|".join(
+        f"[{phrase[0]}{phrase[0].upper()}]" + re.escape(phrase[1:]).replace(r"\ ", r"(?:\s|\n\s*\#)\s*")
+        for phrase in sorted(BETTER, key=len, reverse=True)
+    )
+    + r")(?!\w|\(|\.\w)"
+)
+
+
+def texts() -> Iterator[Path]:
+    """Every module and every page of the product."""
+    for room in ("console", "widgets", "themes"):
+        yield from sorted((ROOT / room).rglob("*.py"))
+    yield from sorted(path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".1"))
+    yield from sorted(ROOT.glob("*.md"))
+
+
+def unusual(text: str) -> Iterator[tuple[int, str]]:
+    """The phrases of a text, each with its line from 1 on."""
+    for found in _PHRASE.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].replace("#", " ").lower().split())
+
+
+def problems(path: Path) -> Iterator[str]:
+    """``file:line: phrase → better word`` for each."""
+    for line, phrase in unusual(path.read_text(encoding="utf-8")):
+        yield f"{path.relative_to(ROOT)}:{line}: {phrase} → {BETTER[phrase]}"
+
+
+def in_room(path: Path, rooms: set[str]) -> bool:
+    """Whether a file is one of these rooms or in one."""
+    relative = path.relative_to(ROOT)
+    return any(str(each) in rooms for each in (relative, *relative.parents))
+
+
+def test_what_is_written_is_plain() -> None:
+    found = [problem for path in texts() if not in_room(path, NOT_YET) for problem in problems(path)]
+    assert not found, "say it in the field's terms:\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Whoever asks\nis told so.", [(1, "whoever"), (2, "is told")]),
+        ("# a filter that is\n    # none, anew", [(1, "is none"), (2, "anew")]),
+        ("shows nobody knows what", [(1, "nobody knows")]),
+        ("if value is None: tells_all(nobody()); x.anew", []),
+        ("renewed, Nonesuch, foretells", []),
+    ],
+)
+def test_a_phrase_is_seen_where_it_stands(text: str, found: list[tuple[int, str]]) -> None:
+    assert list(unusual(text)) == found
