@@ -21,7 +21,7 @@ from console.cli.demo import context_of
 from console.contexts.configured import Given
 from console.contexts.console_settings import ConsoleSettings
 from console.embedded.brokers import ThreadedCluster, run_in_thread
-from console.embedded.spec import ClusterSpec, members
+from console.embedded.spec import ClusterSpec, clusters_of
 from console.model.config import topic_resource
 from console.session.session import Session
 from console.tui.app import Console
@@ -181,7 +181,7 @@ def take(port: int = PORT) -> dict[str, str]:
     taken: dict[str, str] = {}
     for suffix in SIZES:
         # A cluster and a journal for each walk: what one applied is not there for the next.
-        (spec,) = members(SCENARIO, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
+        (spec,) = clusters_of(SCENARIO, ClusterSpec(port=port, cluster_id=CLUSTER_ID)).values()
         with TemporaryDirectory() as state, run_in_thread(spec) as cluster:
             _same_everywhere(state)
             make_lake(f"{state}/lake", CLUSTER_ID, _a_moment_ago(), prefix="checkout.", hostile=False)

@@ -15,7 +15,7 @@ from console.cli.opening import FAILED, USAGE, open_log_file
 from console.cli.screen import no_screen
 from console.embedded import command
 from console.embedded.command import add_options as add_cluster_options
-from console.embedded.command import argv_of, parsed_faults, specs
+from console.embedded.command import argv_of, cluster_specs, parsed_faults
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def run_demo(options: argparse.Namespace) -> int:
     from console.embedded.state_file import StateFileError
 
     try:
-        clusters, faults = specs(options), parsed_faults(options)
+        clusters, faults = cluster_specs(options), parsed_faults(options)
     except ValueError as error:
         complain(str(error))
         return USAGE

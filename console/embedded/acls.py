@@ -149,7 +149,7 @@ def is_unknown_entry(wanted: AclFilter) -> bool:
     return not (wanted.operation.known and wanted.permission.known)
 
 
-def found(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
+def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
     """The ACLs of a view's table that the filter finds, in no order. One by one: there may be 100,000, and others may
     change the table meanwhile."""
     return (acl for acl in _candidates(wanted, acls) if matches(wanted, acl))

@@ -271,7 +271,7 @@ AT_A_STRETCH = 0.01
 """Seconds of work between two pauses."""
 
 
-async def in_pieces(items: Iterable[T], keep: Callable[[T], object]) -> None:
+async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
     """Give every item to `keep`, with pauses for others."""
     pause_at = perf_counter() + AT_A_STRETCH
     for item in items:
@@ -292,7 +292,7 @@ async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -
 async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
     """The same of a structure within a response."""
     encoded: list[bytes] = []
-    await in_pieces(items, encoded.append)
+    await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
     if entity.__flexible__:
         return b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:]))

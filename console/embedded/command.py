@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
-from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, members
+from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import OneLineEach, complain, put
 
@@ -66,7 +66,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     until_input_ends: stop when standard input ends too, as it does when the process at its other end dies.
     """
     try:
-        clusters = specs(options)
+        clusters = cluster_specs(options)
         faults = parsed_faults(options)
     except ValueError as error:
         return _complain(str(error), USAGE)
@@ -88,7 +88,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     return 0
 
 
-def specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
+def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
     """The clusters that the options ask for, by name. Raises ValueError."""
     spec = ClusterSpec(
         brokers=options.brokers,
@@ -101,7 +101,7 @@ def specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
         propagation_delay=options.propagation_delay,
         forwarding=False if options.no_forwarding else None,
     )
-    return members(options.scenario, spec)
+    return clusters_of(options.scenario, spec)
 
 
 def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:

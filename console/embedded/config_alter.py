@@ -20,10 +20,10 @@ from console.embedded.config_changes import (
     alter_loggers,
     altered_by_broker,
     altered_by_controller,
+    authorization_problem,
     check_operations,
     config_messages,
     outcome_of,
-    rights_problem,
 )
 from console.embedded.config_definitions import (
     NOTHING,
@@ -33,7 +33,7 @@ from console.embedded.config_definitions import (
     checked_value,
     release_configs,
 )
-from console.embedded.config_describe import broker_number, describable, layers_of
+from console.embedded.config_describe import broker_number, describable_types, layers_of
 from console.embedded.config_rules import (
     DividedByZero,
     check_broker_values,
@@ -95,7 +95,7 @@ class KraftAltering:
         check_operations(change.operations, self._said)
         if resource.type == BROKER_LOGGER and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
-                raise rights_problem(resource, told=False)
+                raise authorization_problem(resource, told=False)
             self._check_is_own(resource.name, self._said.wrong_logger_broker)
             alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._said, self._validate_only)
         elif resource.type == BROKER:
@@ -106,7 +106,7 @@ class KraftAltering:
             values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
             layers = layers_of(self._cluster, context.broker_id, view)
             check_broker_values(layers, values, self._said, own=bool(resource.name))
-        elif resource.type == BROKER_LOGGER or resource.type not in describable(self._cluster.release.name):
+        elif resource.type == BROKER_LOGGER or resource.type not in describable_types(self._cluster.release.name):
             raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
 
     def _check_is_own(self, name: str, wrong: str) -> None:
@@ -140,7 +140,7 @@ class KraftAltering:
     def _record(self, change: ConfigChange, written: Records) -> None:
         """Add what the controller would write for one resource. Raises ConfigProblem, ValueError, ControllerFailure."""
         resource = change.resource
-        problem = rights_problem(resource)
+        problem = authorization_problem(resource)
         if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
@@ -241,7 +241,7 @@ class ZooKeeperAltering:
 
     def _alter(self, change: ConfigChange) -> None:
         resource, context = change.resource, self._context
-        problem = rights_problem(resource, told=False)
+        problem = authorization_problem(resource, told=False)
         if not context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         if change.replaces:

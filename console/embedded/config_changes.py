@@ -271,7 +271,7 @@ class ConfigOutcome(NamedTuple):
     message: str | None = None
 
 
-class RightsProblem(ConfigProblem):
+class AuthorizationProblem(ConfigProblem):
     """A right is missing. resource: on what it would be, as `RequestContext.allowed` takes it."""
 
     def __init__(self, code: int, message: str | None, resource: tuple[str, str]) -> None:
@@ -279,7 +279,7 @@ class RightsProblem(ConfigProblem):
         self.resource = resource
 
 
-def rights_problem(resource: ConfigResource, *, told: bool = True) -> RightsProblem:
+def authorization_problem(resource: ConfigResource, *, told: bool = True) -> AuthorizationProblem:
     """What to answer without the right; topics and groups have their own, all else hangs on the cluster."""
     if resource.type == TOPIC:
         code, message, on = (
@@ -296,7 +296,7 @@ def rights_problem(resource: ConfigResource, *, told: bool = True) -> RightsProb
     else:
         on = ("CLUSTER", CLUSTER_NAME)
         code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
-    return RightsProblem(code, message if told else None, on)
+    return AuthorizationProblem(code, message if told else None, on)
 
 
 def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:

@@ -137,7 +137,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
     return list(_group_entries(layers, own))
 
 
-def describable(release: str) -> Collection[ResourceType]:
+def describable_types(release: str) -> Collection[ResourceType]:
     """The types of resources that brokers of a release know."""
     known = [TOPIC, BROKER, BROKER_LOGGER]
     configs = release_configs(release)

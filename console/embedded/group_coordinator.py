@@ -63,7 +63,7 @@ _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
 _INITIAL_DELAY_DEFAULT = "3000"
 
 
-def refused(context: RequestContext, group_id: str, operation: str = "READ") -> int:
+def group_error(context: RequestContext, group_id: str, operation: str = "READ") -> int:
     """Why this broker does nothing with the group for this principal; 0 where it does."""
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
@@ -72,7 +72,7 @@ def refused(context: RequestContext, group_id: str, operation: str = "READ") -> 
     return 0 if coordinator_of(context.view.topics, group_id) == context.broker_id else ErrorCode.not_coordinator
 
 
-def found_or_made(context: RequestContext, group_id: str) -> Group:
+def get_or_create_group(context: RequestContext, group_id: str) -> Group:
     """The group; a new one, which is empty, where there is none."""
     groups = context.state.groups
     if group_id not in groups:
@@ -91,7 +91,7 @@ def visible_group(context: RequestContext, group_id: str) -> Group | None:
     return group
 
 
-def watch(cluster: Cluster, group: Group) -> None:
+def run_timers(cluster: Cluster, group: Group) -> None:
     """See to it that its members' sessions and its rebalances end in time."""
     if not group.watched:
         group.watched = True
@@ -114,7 +114,7 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
 # Topics in requests about offsets: by name, and since KIP-1102's versions by id.
 
 
-def topic_named(context: RequestContext, item: Any) -> str | None:
+def topic_name_of(context: RequestContext, item: Any) -> str | None:
     """The name of the topic that a request's item means; None for an id that no topic has."""
     if not hasattr(item, "topic_id"):
         name: str = item.name
@@ -123,7 +123,7 @@ def topic_named(context: RequestContext, item: Any) -> str | None:
     return found if found in context.view.topics else None
 
 
-def refused_topic(context: RequestContext, name: str | None, operation: str) -> int:
+def topic_error(context: RequestContext, name: str | None, operation: str) -> int:
     """Why nothing is done with a topic's offsets; 0 where something is."""
     if name is None:
         return ErrorCode.unknown_topic_id

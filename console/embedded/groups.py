@@ -17,7 +17,7 @@ Protocols = tuple[tuple[str, bytes], ...]
 NO_GENERATION = -1
 
 
-class JoinWish(NamedTuple):
+class JoinRequest(NamedTuple):
     """A JoinGroup request. Timeouts are seconds. new_id: the id for a member that has none yet; needs_id: whether a
     member without one has to come again with it (KIP-394)."""
 
@@ -169,7 +169,7 @@ class Group:
 
     # What clients ask for.
 
-    def join(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+    def join(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
         """Take a member in, or back in; an answer at once, or one that comes when all are there."""
         if not self._agrees(wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
@@ -189,7 +189,7 @@ class Group:
             return self._current(member)
         return self._rejoin(member, wish, now)
 
-    def _agrees(self, wish: JoinWish) -> bool:
+    def _agrees(self, wish: JoinRequest) -> bool:
         if not wish.protocols or not wish.protocol_type:
             return False
         if self.members and wish.protocol_type != self.protocol_type:
@@ -198,7 +198,7 @@ class Group:
         names = {name for name, _ in wish.protocols}
         return bool(names.intersection(*({name for name, _ in member.protocols} for member in others)))
 
-    def _join_new(self, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+    def _join_new(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
         was = self._static(wish.instance_id)
         if was is not None:
             return self._replace(was, wish, now)
@@ -208,7 +208,7 @@ class Group:
             return Joined(ErrorCode.member_id_required, wish.new_id)
         return self._add(wish.new_id, wish, now)
 
-    def _add(self, member_id: str, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+    def _add(self, member_id: str, wish: JoinRequest, now: float) -> asyncio.Future[Joined]:
         member = Member(
             member_id,
             wish.instance_id,
@@ -225,7 +225,7 @@ class Group:
             self.joined_late = True
         return self._rejoin(member, wish, now)
 
-    def _rejoin(self, member: Member, wish: JoinWish, now: float) -> asyncio.Future[Joined]:
+    def _rejoin(self, member: Member, wish: JoinRequest, now: float) -> asyncio.Future[Joined]:
         member.heard(now)
         member.protocols = wish.protocols
         member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
@@ -237,7 +237,7 @@ class Group:
         self._try_complete(now)
         return future
 
-    def _replace(self, was: Member, wish: JoinWish, now: float) -> Joined | asyncio.Future[Joined]:
+    def _replace(self, was: Member, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
         """A static member came back without its id: it gets a new one, and the old one is fenced (KIP-345)."""
         del self.members[was.id]
         was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))

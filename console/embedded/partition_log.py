@@ -87,7 +87,7 @@ def sequence_after(sequence: int, steps: int) -> int:
     return (sequence + steps) % 2**31
 
 
-def produced(data: bytes) -> Batch:
+def produced_batch(data: bytes) -> Batch:
     """The one batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
     if not data:
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
@@ -197,7 +197,7 @@ def record_times(batch: Batch) -> Sequence[int]:
     return _of_records(batch, lambda record: record.timestamp)
 
 
-def keyless(batch: Batch) -> list[int]:
+def keyless_records(batch: Batch) -> list[int]:
     """The places, from 0 on, of the batch's records that have no key; none where they can't be unpacked."""
     without = _of_records(batch, lambda record: record.key is None)
     return [place for place, missing in enumerate(without) if missing]

@@ -47,7 +47,7 @@ class AskedTopic(NamedTuple):
     code: int = 0
 
 
-def asked(context: RequestContext, item: Any) -> AskedTopic:
+def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
     """The topic of a request's item, which names it or, in newer versions, has its id."""
     view = context.view
     name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
@@ -60,7 +60,7 @@ def asked(context: RequestContext, item: Any) -> AskedTopic:
     return AskedTopic(name, None, topic, 0 if topic else ErrorCode.unknown_topic_or_partition)
 
 
-def held(
+def led_partition(
     context: RequestContext, named: AskedTopic, index: int, current_epoch: int = _NO_EPOCH
 ) -> LedPartition | NotServed:
     """The partition, or why not. current_epoch: the leader epoch that the client knows, -1 for any (KIP-320)."""
@@ -81,14 +81,14 @@ def held(
     return LedPartition(topic, index, partition, log)
 
 
-def told_leader(schema: Any, refusal: NotServed) -> dict[str, Any]:
+def current_leader_field(schema: Any, refusal: NotServed) -> dict[str, Any]:
     """`current_leader` of a refused partition's answer, in the versions that say where leaders are (KIP-951)."""
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
         return {}
     return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
 
 
-def told_endpoints(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
+def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
     """`node_endpoints`: where these leaders are, in versions that have it."""
     schema = context.schema
     if not hasattr(schema, "NodeEndpoint"):

@@ -105,7 +105,7 @@ def _types(entity: QuotaEntity) -> frozenset[str]:
     return frozenset(part.type for part in entity)
 
 
-def candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
+def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
     """All that the filter finds in a view's table, and perhaps more: whoever asks still compares.
 
     Lazily, and safe to stop in between and go on after changes.

@@ -194,7 +194,7 @@ def _bad(message: str) -> Refusal:
     return Refusal(ErrorCode.invalid_replica_assignment, message)
 
 
-def scala(kind: str, brokers: Sequence[int]) -> str:
+def scala_list(kind: str, brokers: Sequence[int]) -> str:
     """Brokers as a broker written in Scala prints them: ``ArrayBuffer(1, 2)``."""
     return f"{kind}({', '.join(map(str, brokers))})"
 
@@ -249,7 +249,7 @@ def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: Clus
     if len(sizes) > 1:
         return _bad("All partitions should have the same number of replicas")
     if any(len(set(replicas)) != len(replicas) for replicas in parts.values()):
-        shown = ", ".join(f"{number} -> {scala('ArrayBuffer', replicas)}" for number, replicas in parts.items())
+        shown = ", ".join(f"{number} -> {scala_list('ArrayBuffer', replicas)}" for number, replicas in parts.items())
         return _bad(f"Duplicate replica assignment found: HashMap({shown})")
     if set(parts) != set(range(len(parts))):
         return _bad(topic_messages(state.release).not_consecutive)
@@ -308,16 +308,16 @@ def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refu
     if not replicas:
         return _bad("Empty replica list specified in partition reassignment.")
     if len(set(replicas)) != len(replicas):
-        listed = scala("ArrayBuffer", replicas)
+        listed = scala_list("ArrayBuffer", replicas)
         return _bad(f"Duplicate replica ids in partition reassignment replica list: {listed}")
     if any(broker < 0 for broker in replicas):
-        return _bad(f"Invalid broker id in replica list: {scala('ArrayBuffer', replicas)}")
+        return _bad(f"Invalid broker id in replica list: {scala_list('ArrayBuffer', replicas)}")
     alive = state.alive()
     fresh = [broker for broker in replicas if broker not in now]
     if any(broker not in alive for broker in fresh):
         return _bad(
             "Replica assignment has brokers that are not alive. Replica list: "
-            f"{scala('ArrayBuffer', fresh)}, live broker list: {scala('Set', alive)}"
+            f"{scala_list('ArrayBuffer', fresh)}, live broker list: {scala_list('Set', alive)}"
         )
     return None
 
@@ -328,7 +328,9 @@ MOST_PARTITIONS = 100_000
 """Of one topic at once, where the release sets no limit itself: there real brokers are busy for minutes."""
 
 
-def placed(state: ClusterState, partitions: int, replication: int, start: int) -> tuple[tuple[int, ...], ...] | Refusal:
+def place_replicas(
+    state: ClusterState, partitions: int, replication: int, start: int
+) -> tuple[tuple[int, ...], ...] | Refusal:
     """The replicas of each new partition, begun at different brokers; with a broker that is alive first, to lead it.
 
     With KRaft brokers that are down get replicas too, but are never the first.
@@ -367,7 +369,9 @@ _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 _THROTTLED_RATE = "follower.replication.throttled.rate"
 
 
-def move(cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True) -> Refusal:
+def start_move(
+    cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
+) -> Refusal:
     """Begin to move a partition to these replicas, or with None go back; DONE, or why not.
 
     any_replication: whether it may have more or fewer replicas then.

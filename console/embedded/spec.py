@@ -152,7 +152,7 @@ def scenario_module(name: str) -> str:
     return module
 
 
-def members(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
+def clusters_of(name: str, spec: ClusterSpec) -> dict[str, ClusterSpec]:
     """The clusters of a scenario, by name, each like the given specification. Raises ValueError for an unknown name.
 
     The clusters of `fleet` differ: production has an incident, staging is like Kafka 3.9, and old is like 2.8 with one

@@ -18,7 +18,7 @@ from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.group_coordinator import INTERNAL_TOPICS
 from console.embedded.refusals import Refusal, topic_messages
-from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, placed
+from console.embedded.replicas import Replicas, new_topic, new_topic_refusal, place_replicas
 from console.embedded.state import ClusterState, unified
 from console.embedded.tables import NO_LEADER, Change
 from console.model.config import topic_resource
@@ -189,7 +189,7 @@ class Planner:
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
         begun = len(self._state.tables.topics.own)
-        replicas = placed(self._state, partitions, replication, begun)
+        replicas = place_replicas(self._state, partitions, replication, begun)
         return replicas if isinstance(replicas, Refusal) else PlannedTopic(wanted.name, replicas, _set(wanted))
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.embedded.acls import acls_of, acls_on, found, matches, pattern_of
+from console.embedded.acls import acls_of, acls_on, matches, matching_acls, pattern_of
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.scenarios import large
 from console.embedded.scenarios.large import LargeAcls
@@ -37,7 +37,7 @@ def views_after(changes: Sequence[tuple[bool, Acl]], *, made: bool) -> list[View
 def test_filters_find_what_matches(changes: Sequence[tuple[bool, Acl]], made: bool, wanted: list[AclFilter]) -> None:
     for view in views_after(changes, made=made):
         for each in wanted:
-            assert sorted(found(each, view.acls)) == sorted(acl for acl in view.acls if matches(each, acl))
+            assert sorted(matching_acls(each, view.acls)) == sorted(acl for acl in view.acls if matches(each, acl))
 
 
 @given(changes=steps, made=st.booleans())
@@ -72,13 +72,13 @@ def test_nobody_looks_at_100_000(monkeypatch: pytest.MonkeyPatch, wanted: AclFil
     cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
     monkeypatch.setattr(LargeAcls, "__iter__", None)
     monkeypatch.setattr(LargeAcls, "items", None)
-    assert len(list(found(wanted, cluster.state.view.acls))) == size
+    assert len(list(matching_acls(wanted, cluster.state.view.acls))) == size
 
 
 def test_what_is_gone_through_may_change_meanwhile() -> None:
     state = ClusterState("acls", release("4.3"))
     state.tables.acls.source = LargeAcls(MADE)
-    walk = found(AclFilter(), state.view.acls)
+    walk = matching_acls(AclFilter(), state.view.acls)
     first = next(walk)
     state.remove_acl(first)
     state.add_acl(first._replace(principal="User:somebody"))

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.quotas import candidates
+from console.embedded.quotas import quota_candidates
 from console.embedded.scenarios import large
 from console.embedded.spec import ClusterSpec
 from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaEntity, QuotaFilter, QuotaMatch, filter_for_entity
@@ -44,7 +44,7 @@ def test_candidates_are_all_that_is_found(cluster: EmbeddedCluster, strict: bool
     for quotas, components in product((now.quotas, before.quotas), FILTERS):
         wanted = QuotaFilter(components, strict)
         expected = {entity: values for entity, values in quotas.items() if wanted.finds(entity)}
-        found = [(entity, values) for entity, values in candidates(quotas, wanted) if wanted.finds(entity)]
+        found = [(entity, values) for entity, values in quota_candidates(quotas, wanted) if wanted.finds(entity)]
         assert dict(found) == expected
         assert len(found) == len(expected)
 
@@ -64,13 +64,13 @@ def test_candidates_are_all_that_is_found(cluster: EmbeddedCluster, strict: bool
 def test_nobody_looks_through_a_million(parts: dict[str, str | None], strict: bool, looked_at: int) -> None:
     cluster = EmbeddedCluster(ClusterSpec(scenario="large"))
     wanted = QuotaFilter(filter_for_entity(QuotaEntity.of(parts)).components, strict)
-    assert len(list(candidates(cluster.state.view.quotas, wanted))) == looked_at
+    assert len(list(quota_candidates(cluster.state.view.quotas, wanted))) == looked_at
 
 
 def test_what_is_gone_through_may_change_meanwhile(cluster: EmbeddedCluster) -> None:
     state = cluster.state
     for components in ((), (QuotaMatch(USER, Match.EXACT, "user-000005"),)):
-        walk = iter(candidates(state.view.quotas, QuotaFilter(components)))
+        walk = iter(quota_candidates(state.view.quotas, QuotaFilter(components)))
         next(walk)
         for number in range(3):
             state.alter_quota(QuotaEntity.of({USER: "user-000005", CLIENT_ID: f"{len(components)} {number}"}), {"x": 1})

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.embedded.groups import Group, GroupState, Joined, JoinWish, Synced
-from console.embedded.partition_log import CorruptBatch, InvalidBatch, PartitionLog, placed_batch, produced, read_batch
+from console.embedded.groups import Group, GroupState, Joined, JoinRequest, Synced
+from console.embedded.partition_log import (
+    CorruptBatch,
+    InvalidBatch,
+    PartitionLog,
+    placed_batch,
+    produced_batch,
+    read_batch,
+)
 from tests.embedded.record_batches import START, batch, values
 
 STEPS = st.lists(
@@ -35,7 +42,7 @@ def test_a_log_gives_from_any_offset_what_was_appended_there(
         if what == "append":
             texts = [b"%d" % (written + place) for place in range(amount)]
             moment = START + number
-            assert log.append(produced(batch(*texts, times=[moment] * amount)), 0) == written
+            assert log.append(produced_batch(batch(*texts, times=[moment] * amount)), 0) == written
             written += amount
         elif what == "delete":
             log.delete_before(amount)
@@ -58,7 +65,7 @@ def test_a_log_gives_from_any_offset_what_was_appended_there(
 def test_what_memory_has_no_room_for_counts_where_more_is_said_to_be_on_disk(older: int, limits: list[int]) -> None:
     log = PartitionLog(0, older * 10_000)
     for number in range(20):
-        log.append(produced(batch(b"%d" % number * 50, times=[START])), 0)
+        log.append(produced_batch(batch(b"%d" % number * 50, times=[START])), 0)
     whole = log.size + log.older_bytes
     for most in limits:
         log.evict(most)
@@ -74,7 +81,7 @@ def test_what_memory_has_no_room_for_counts_where_more_is_said_to_be_on_disk(old
 def test_a_moment_is_found_where_the_first_record_is_no_older(times: list[int], wanted: int) -> None:
     log = PartitionLog()
     for moment in times:
-        log.append(produced(batch(b"v", times=[START + moment])), 0)
+        log.append(produced_batch(batch(b"v", times=[START + moment])), 0)
     expected = next((place for place, moment in enumerate(times) if moment >= wanted), None)
     found = log.since(START + wanted)
     assert (None if found is None else found[1]) == expected
@@ -86,7 +93,7 @@ def test_a_moment_is_found_where_the_first_record_is_no_older(times: list[int], 
 @given(st.binary(max_size=200))
 def test_bytes_of_any_kind_are_a_batch_or_refused(data: bytes) -> None:
     with pytest.raises((CorruptBatch, InvalidBatch)):
-        produced(data)
+        produced_batch(data)
 
 
 @given(st.integers(0, 200), st.integers(1, 255))
@@ -96,15 +103,15 @@ def test_a_batch_with_one_byte_changed_is_refused_or_says_another_place(at: int,
     data[at] ^= change
     free = [*range(8), *range(12, 16)]  # offset and leader epoch: the broker's, outside the checksum
     if at in free:
-        assert produced(bytes(data)).records == 1
+        assert produced_batch(bytes(data)).records == 1
     else:
         with pytest.raises((CorruptBatch, InvalidBatch)):
-            produced(bytes(data))
+            produced_batch(bytes(data))
 
 
 @given(st.integers(0, 2**62), st.integers(0, 2**31 - 1), st.none() | st.integers(0, 2**40))
 def test_a_placed_batch_reads_the_same(offset: int, epoch: int, append_time: int | None) -> None:
-    kept = placed_batch(produced(batch(b"a", b"b")), offset, epoch, append_time)
+    kept = placed_batch(produced_batch(batch(b"a", b"b")), offset, epoch, append_time)
     assert read_batch(kept.data, 0) == kept
     assert (kept.base_offset, kept.last_offset, kept.leader_epoch) == (offset, offset + 1, epoch)
 
@@ -136,7 +143,7 @@ class Story:
 
     def join(self, client: int) -> None:
         self._made += 1
-        wish = JoinWish(
+        wish = JoinRequest(
             self.ids[client], None, "c", "/h", 10.0, 20.0, "consumer", (("range", b"m"),), f"member {self._made}", True
         )
         self.answered(client, self.group.join(wish, self.now))

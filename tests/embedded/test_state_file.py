@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.spec import ClusterSpec, members
+from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.state_file import CODECS, StateFileError, encode_state, write_state
 from console.model.config import topic_resource
 from tests.embedded.test_cluster_clients import add_topic
@@ -85,7 +85,7 @@ def test_a_file_of_another_scenario_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_fleet_has_files_and_ports_apart(tmp_path: Path) -> None:
-    fleet = members("fleet", ClusterSpec(port=20000, state_file=tmp_path / "state.json"))
+    fleet = clusters_of("fleet", ClusterSpec(port=20000, state_file=tmp_path / "state.json"))
     assert {name: spec.state_file for name, spec in fleet.items()} == {
         name: tmp_path / f"state-{name}.json" for name in ("production", "staging", "old")
     }

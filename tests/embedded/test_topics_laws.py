@@ -12,7 +12,7 @@ from console.embedded.clock import ManualClock
 from console.embedded.handlers.create_partitions import grow, planned_growth
 from console.embedded.handlers.elect_leaders import elect, elect_all
 from console.embedded.refusals import DONE, Refusal
-from console.embedded.replicas import broker_back, broker_lost, is_moving, move, new_topic
+from console.embedded.replicas import broker_back, broker_lost, is_moving, new_topic, start_move
 from console.embedded.spec import ClusterSpec
 from console.embedded.tables import NO_LEADER, Partition
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create
@@ -81,7 +81,7 @@ async def step(cluster: EmbeddedCluster, clock: ManualClock, action: tuple[objec
                 assert len(state.topics[name].partitions) == count
         case ("move", str(name), int(index), target):
             before = state.topics.get(name)
-            result = move(cluster, name, index, target)  # type: ignore[arg-type]
+            result = start_move(cluster, name, index, target)  # type: ignore[arg-type]
             assert result == DONE or state.topics.get(name) == before
         case ("elect", str(name), int(index), int(kind)):
             elect(state, kind, name, index)

@@ -14,7 +14,7 @@ import pytest
 from console.embedded import brokers as server_connection
 from console.embedded import partition_log as batches
 from console.embedded.brokers import MAX_EARLY_REQUEST, EmbeddedCluster
-from console.embedded.partition_log import Codec, keyless, record_times
+from console.embedded.partition_log import Codec, keyless_records, record_times
 from console.embedded.spec import ClusterSpec, SaslSpec
 from console.embedded.tables import Partition, Topic
 from console.model.secret import Secret
@@ -102,7 +102,7 @@ def test_a_small_batch_that_unpacks_to_a_lot_is_not_unpacked(size: int) -> None:
     tracemalloc.start()
     try:
         assert list(record_times(bomb)) == []
-        assert keyless(bomb) == []
+        assert keyless_records(bomb) == []
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

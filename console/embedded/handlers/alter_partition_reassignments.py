@@ -8,7 +8,7 @@ from typing import Any
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DONE, EXPIRED, Refusal, cluster_refused, topic_messages
-from console.embedded.replicas import move
+from console.embedded.replicas import start_move
 from console.wire.schemas import for_version
 
 
@@ -23,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
     def begin(name: str, index: int, replicas: Any) -> Refusal:
         target = None if replicas is None else tuple(replicas)
-        return move(cluster, name, index, target, any_replication=any_replication)
+        return start_move(cluster, name, index, target, any_replication=any_replication)
 
     return _answer(request, context, begin)
 

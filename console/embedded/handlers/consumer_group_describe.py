@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_OPERATIONS, NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused
+from console.embedded.group_coordinator import group_error
 from console.wire.schemas import for_version
 
 _ENABLED_FROM = (4, 0)
@@ -22,7 +22,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _group(context: RequestContext, group_id: str) -> Any:
-    code, message = refused(context, group_id, "DESCRIBE"), None
+    code, message = group_error(context, group_id, "DESCRIBE"), None
     if context.cluster.release.number < _ENABLED_FROM:
         code = ErrorCode.unsupported_version
     elif code in (0, ErrorCode.invalid_group_id):

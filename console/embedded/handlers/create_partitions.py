@@ -18,7 +18,7 @@ from console.embedded.replicas import (
     is_moving,
     more_partitions_refusal,
     new_partition,
-    placed,
+    place_replicas,
     unknown_brokers_refusal,
 )
 from console.embedded.state import ClusterState
@@ -46,7 +46,7 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
         return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
     replication = len(topic.partitions[0].replicas)
     if given is None:
-        return placed(state, count - now, replication, now)
+        return place_replicas(state, count - now, replication, now)
     if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
         return unknown
     if len(given) != count - now:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import (
@@ -59,7 +59,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
     gone: set[Acl] = set()
     for wanted in filters:
         # With ZooKeeper an ACL is told by the first filter that finds it, with KRaft by each.
-        acls = tuple(acl for acl in found(wanted, context.state.acls) if kraft or acl not in gone)
+        acls = tuple(acl for acl in matching_acls(wanted, context.state.acls) if kraft or acl not in gone)
         gone.update(acls)
         if kraft and (unknown := _unknown(wanted)):
             results.append(_Result((), ErrorCode.invalid_request, unknown))

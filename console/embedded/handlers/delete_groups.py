@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused
+from console.embedded.group_coordinator import group_error
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
@@ -24,7 +24,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _delete(context: RequestContext, group_id: str) -> int:
-    code = refused(context, group_id, "DELETE")
+    code = group_error(context, group_id, "DELETE")
     if code:
         return code
     group = context.state.groups.get(group_id)

@@ -10,7 +10,7 @@ from console.embedded.answers import NO_TIME
 from console.embedded.config_rules import topic_config
 from console.embedded.context import RequestContext
 from console.embedded.partitions import NotServed as NotHere
-from console.embedded.partitions import asked, held
+from console.embedded.partitions import asked_topic, led_partition
 
 _TO_THE_END = -1
 _UNKNOWN = -1
@@ -49,7 +49,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 def _delete(context: RequestContext, topic: Any, index: int, offset: int) -> _Deleted:
     if not context.allowed("DELETE", "TOPIC", topic.name):
         return _Deleted(ErrorCode.topic_authorization_failed)
-    found = held(context, asked(context, topic), index)
+    found = led_partition(context, asked_topic(context, topic), index)
     if isinstance(found, NotHere):
         return _Deleted(found.code)
     if found.topic.internal:

@@ -7,8 +7,8 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import Pattern, filter_of, found, pattern_of
-from console.embedded.answers import NO_TIME, each_encoded, in_pieces, long_answer
+from console.embedded.acls import Pattern, filter_of, matching_acls, pattern_of
+from console.embedded.answers import NO_TIME, each_encoded, long_answer, with_pauses
 from console.embedded.context import RequestContext
 from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, close_if_unset, cluster_refusal_message
 from console.model.acl import Acl
@@ -17,7 +17,7 @@ from console.model.acl import Acl
 async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
     """The ACLs of each pattern. Pauses for others."""
     groups: dict[Pattern, list[Acl]] = {}
-    await in_pieces(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
+    await with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
     return groups
 
 
@@ -32,7 +32,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answer(context, ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "DESCRIBE"))
     if context.cluster.authorizer is None:
         return _answer(context, ErrorCode.security_disabled, DESCRIBE_WITHOUT_AUTHORIZER)
-    groups = await by_pattern(found(wanted, context.view.acls))
+    groups = await by_pattern(matching_acls(wanted, context.view.acls))
     schema = context.schema
     resources = (_resource(schema, pattern, acls) for pattern, acls in groups.items())
     return await long_answer(

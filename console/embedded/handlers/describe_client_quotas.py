@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME, long_answer, varint
 from console.embedded.context import RequestContext
-from console.embedded.quotas import BadFilter, Component, candidates, parsed_filter
+from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
 from console.model.quota import QuotaEntity, QuotaPart, QuotaValues
 
 FLEXIBLE_FROM = 1
@@ -81,7 +81,9 @@ async def handle(request: Any, context: RequestContext) -> Any:
         wanted = parsed_filter(components, request.strict, release)
     except BadFilter as bad:
         return _answer(context, bad.code, bad.message, None)
-    found = ((entity, values) for entity, values in candidates(context.view.quotas, wanted) if wanted.finds(entity))
+    found = (
+        (entity, values) for entity, values in quota_candidates(context.view.quotas, wanted) if wanted.finds(entity)
+    )
     return await long_answer(
         context.schema.DescribeClientQuotasResponse,
         _answer(context, 0, "", ()),

@@ -7,8 +7,8 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import error_answer
-from console.embedded.config_changes import MALFORMED, ConfigProblem, rights_problem
-from console.embedded.config_describe import DescribedBytes, describable, described_entries
+from console.embedded.config_changes import MALFORMED, ConfigProblem, authorization_problem
+from console.embedded.config_describe import DescribedBytes, describable_types, described_entries
 from console.embedded.context import RequestContext
 from console.model.codes import TOPIC, ResourceType
 from console.model.config import ConfigResource
@@ -20,7 +20,7 @@ _DESCRIBE_CONFIGS = 32
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v1-4. A type of resource that the release does not know fails the whole request."""
-    known = describable(context.cluster.release.name)
+    known = describable_types(context.cluster.release.name)
     if any(item.resource_type not in known for item in request.resources):
         found = messages(_DESCRIBE_CONFIGS, context.version)
         assert found is not None
@@ -30,8 +30,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
     for item in request.resources:
         resource = ConfigResource(ResourceType(item.resource_type), item.resource_name)
         keys = item.configuration_keys or None
-        problem: ConfigProblem = rights_problem(resource)
-        if not context.allowed("DESCRIBE_CONFIGS", *rights_problem(resource).resource):
+        problem: ConfigProblem = authorization_problem(resource)
+        if not context.allowed("DESCRIBE_CONFIGS", *authorization_problem(resource).resource):
             refused.append((resource, problem))
             continue
         try:

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_OPERATIONS, NO_TIME, group_operations
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused, visible_group
+from console.embedded.group_coordinator import group_error, visible_group
 from console.embedded.groups import Group, GroupState
 from console.wire.schemas import for_version
 
@@ -26,7 +26,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
-    code = refused(context, group_id, "DESCRIBE")
+    code = group_error(context, group_id, "DESCRIBE")
     if code == ErrorCode.invalid_group_id:  # the empty name is one that no group has
         code = 0
     group = visible_group(context, group_id)

@@ -13,7 +13,15 @@ from console.embedded.answers import NO_TIME
 from console.embedded.clock import event_or_time
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import PartitionLog
-from console.embedded.partitions import AskedTopic, NotServed, apply_retention, asked, held, told_endpoints, told_leader
+from console.embedded.partitions import (
+    AskedTopic,
+    NotServed,
+    apply_retention,
+    asked_topic,
+    current_leader_field,
+    led_partition,
+    node_endpoints_field,
+)
 from console.embedded.tables import NO_LEADER, Change
 from console.wire.schemas import for_version
 
@@ -65,7 +73,7 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
     topics: list[TopicRead] = []
     nothing_yet = True
     for item in request.topics:
-        named = asked(context, item)
+        named = asked_topic(context, item)
         parts: list[Read] = []
         for part in item.partitions:
             read_part = _read_partition(context, named, part, left, at_least_one=nothing_yet)
@@ -79,7 +87,7 @@ def _read_once(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
 def _read_partition(context: RequestContext, named: AskedTopic, part: Any, left: int, *, at_least_one: bool) -> Read:
     if named.name is not None and not context.allowed("READ", "TOPIC", named.name):
         return Read(part.partition, NotServed(ErrorCode.topic_authorization_failed))
-    found = held(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
+    found = led_partition(context, named, part.partition, getattr(part, "current_leader_epoch", -1))
     if isinstance(found, NotServed):
         return Read(part.partition, found)
     apply_retention(context, found)
@@ -147,7 +155,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         error_code=0,
         session_id=_NO_SESSION,
         responses=tuple(_topic(context, topic) for topic in found),
-        **(told_endpoints(context, leaders) if leaders else {}),
+        **(node_endpoints_field(context, leaders) if leaders else {}),
     )
 
 
@@ -171,5 +179,5 @@ def _partition(context: RequestContext, part: Read) -> Any:
         log_start_offset=part.start,
         aborted_transactions=() if unread and context.cluster.release.number >= _EMPTY_FROM else None,
         records=part.records,
-        **(told_leader(context.schema, part.refusal) if part.refusal else {}),
+        **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
     )

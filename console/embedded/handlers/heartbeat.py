@@ -8,13 +8,13 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused
+from console.embedded.group_coordinator import group_error
 from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-4."""
-    code = refused(context, request.group_id)
+    code = group_error(context, request.group_id)
     group = context.state.groups.get(request.group_id)
     if not code:
         instance_id = getattr(request, "group_instance_id", None)

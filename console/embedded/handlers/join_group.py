@@ -10,8 +10,8 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import found_or_made, refused, watch
-from console.embedded.groups import Joined, JoinWish
+from console.embedded.group_coordinator import get_or_create_group, group_error, run_timers
+from console.embedded.groups import Joined, JoinRequest
 from console.wire.schemas import for_version
 
 _SESSIONS = {"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000}
@@ -42,7 +42,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 async def _joined(request: Any, context: RequestContext) -> Joined:
-    code = refused(context, request.group_id)
+    code = group_error(context, request.group_id)
     session = request.session_timeout.total_seconds()
     shortest, longest = (
         int(context.cluster.spec.static_configs.get(key, default)) / 1000 for key, default in _SESSIONS.items()
@@ -53,17 +53,17 @@ async def _joined(request: Any, context: RequestContext) -> Joined:
         code = ErrorCode.unknown_member_id
     if code:
         return Joined(code, request.member_id)
-    group = found_or_made(context, request.group_id)
+    group = get_or_create_group(context, request.group_id)
     answer = group.join(_wish(request, context, session), context.clock.time())
-    watch(context.cluster, group)
+    run_timers(context.cluster, group)
     context.state.touch()
     return await answer if isinstance(answer, asyncio.Future) else answer
 
 
-def _wish(request: Any, context: RequestContext, session: float) -> JoinWish:
+def _wish(request: Any, context: RequestContext, session: float) -> JoinRequest:
     instance_id = getattr(request, "group_instance_id", None)
     rebalance = request.rebalance_timeout.total_seconds() if hasattr(request, "rebalance_timeout") else session
-    return JoinWish(
+    return JoinRequest(
         request.member_id,
         instance_id,
         context.client_id,

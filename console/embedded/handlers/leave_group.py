@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused
+from console.embedded.group_coordinator import group_error
 from console.wire.schemas import for_version
 
 _SEVERAL_FROM = 3
@@ -17,7 +17,7 @@ _SEVERAL_FROM = 3
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0-5."""
     schema = context.schema
-    code = refused(context, request.group_id)
+    code = group_error(context, request.group_id)
     if context.version < _SEVERAL_FROM:
         code = code or _leave(context, request.group_id, request.member_id, None)
         return for_version(schema.LeaveGroupResponse, throttle_time=NO_TIME, error_code=code)

@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
-from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked, held
+from console.embedded.partitions import AskedTopic, LedPartition, NotServed, apply_retention, asked_topic, led_partition
 from console.wire.schemas import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
@@ -41,7 +41,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _partitions(context: RequestContext, item: Any) -> list[Any]:
-    named = asked(context, item)
+    named = asked_topic(context, item)
     often = Counter(part.partition_index for part in item.partitions)
     answers = []
     for part in item.partitions:
@@ -72,7 +72,7 @@ def _known(context: RequestContext, timestamp: int) -> bool:
 
 
 def _place(context: RequestContext, named: AskedTopic, part: Any) -> _Place:
-    found = held(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
+    found = led_partition(context, named, part.partition_index, getattr(part, "current_leader_epoch", _NO_EPOCH))
     if isinstance(found, NotServed):
         return _Place(found.code)
     apply_retention(context, found)

@@ -20,7 +20,7 @@ from console.embedded.answers import (
     TOPIC_OPERATIONS,
     advertised_controller,
     error_answer,
-    in_pieces,
+    with_pauses,
 )
 from console.embedded.context import RequestContext
 from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, ensure_topic
@@ -144,7 +144,7 @@ class _Maker:
         context = self._context
         topics: list[bytes] = []
         element = self._schema.MetadataResponseTopic
-        await in_pieces(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
+        await with_pauses(encoded_topics(context.version, self._allowed(), self._topic, element), topics.append)
         empty = encode_body(self._schema.MetadataResponse, response)
         return EncodedBody(with_topics(context.version, empty, topics))
 

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import found_or_made, refused, refused_topic, topic_named
+from console.embedded.group_coordinator import get_or_create_group, group_error, topic_error, topic_name_of
 from console.embedded.groups import Committed, Group
 from console.wire.schemas import for_version
 
@@ -22,7 +22,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     """v2-10; v10 has ids in the place of names."""
     schema = context.schema
     group = context.state.groups.get(request.group_id)
-    code = refused(context, request.group_id) or _refused_member(request, context, group)
+    code = group_error(context, request.group_id) or _refused_member(request, context, group)
     topics = tuple(_topic(request, context, item, code) for item in request.topics)
     if not code:
         context.state.touch()
@@ -42,8 +42,8 @@ def _refused_member(request: Any, context: RequestContext, group: Group | None) 
 
 def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
     schema = context.schema
-    name = topic_named(context, item)
-    code = code or refused_topic(context, name, "READ")
+    name = topic_name_of(context, item)
+    code = code or topic_error(context, name, "READ")
     parts = []
     for part in item.partitions:
         part_code = code
@@ -52,7 +52,7 @@ def _topic(request: Any, context: RequestContext, item: Any, code: int) -> Any:
         elif not code and len(part.committed_metadata or "") > _MAX_METADATA:
             part_code = ErrorCode.offset_metadata_too_large
         if not part_code and name is not None:
-            group = found_or_made(context, request.group_id)
+            group = get_or_create_group(context, request.group_id)
             group.written = True
             group.offsets[name, part.partition_index] = Committed(
                 part.committed_offset,

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import CONSUMERS, refused, refused_topic, subscribed
+from console.embedded.group_coordinator import CONSUMERS, group_error, subscribed, topic_error
 from console.embedded.groups import Group
 
 _KEEPS_EMPTY_FROM = (4, 0)
@@ -17,7 +17,7 @@ _KEEPS_EMPTY_FROM = (4, 0)
 async def handle(request: Any, context: RequestContext) -> Any:
     """v0."""
     schema = context.schema
-    code = refused(context, request.group_id, "DELETE")
+    code = group_error(context, request.group_id, "DELETE")
     group = context.state.groups.get(request.group_id)
     if not code and group is None:
         code = ErrorCode.group_id_not_found
@@ -36,7 +36,7 @@ def _keeps_empty(context: RequestContext) -> bool:
 
 def _topic(context: RequestContext, group: Group, item: Any) -> Any:
     schema = context.schema
-    code = refused_topic(context, item.name, "READ")
+    code = topic_error(context, item.name, "READ")
     if not code and item.name in subscribed(group):
         code = ErrorCode.group_subscribed_to_topic
     for part in item.partitions:

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused, topic_named
+from console.embedded.group_coordinator import group_error, topic_name_of
 from console.embedded.groups import Committed
 from console.wire.schemas import for_version
 
@@ -25,7 +25,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return schema.OffsetFetchResponse(
             throttle_time=NO_TIME, groups=tuple(_group(context, group) for group in request.groups)
         )
-    code = refused(context, request.group_id, "DESCRIBE")
+    code = group_error(context, request.group_id, "DESCRIBE")
     # v1 has no place for an error of the whole; Kafka 3.9 then says nothing at all (measured).
     says_so = context.cluster.release.name != _SAYS_NOTHING
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
@@ -34,7 +34,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _group(context: RequestContext, asked: Any) -> Any:
-    code = refused(context, asked.group_id, "DESCRIBE")
+    code = group_error(context, asked.group_id, "DESCRIBE")
     return context.schema.OffsetFetchResponseGroup(
         group_id=asked.group_id,
         topics=() if code else tuple(_topics(context, asked.group_id, asked.topics, 0)),
@@ -49,7 +49,7 @@ def _topics(context: RequestContext, group_id: str, topics: Iterable[Any] | None
         yield from _everything(context, offsets)
         return
     for item in topics:
-        name = topic_named(context, item)
+        name = topic_name_of(context, item)
         why = code
         if not why and name is None:
             why = ErrorCode.unknown_topic_id

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.partition_log import NO_OFFSET
-from console.embedded.partitions import AskedTopic, NotServed, asked, held
+from console.embedded.partitions import AskedTopic, NotServed, asked_topic, led_partition
 from console.wire.schemas import for_version
 
 _NO_EPOCH = -1
@@ -23,7 +23,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         topics=tuple(
             schema.OffsetForLeaderTopicResult(
                 topic=item.topic,
-                partitions=tuple(_partition(context, asked(context, item), part) for part in item.partitions),
+                partitions=tuple(_partition(context, asked_topic(context, item), part) for part in item.partitions),
             )
             for item in request.topics
         ),
@@ -35,7 +35,7 @@ def _partition(context: RequestContext, named: AskedTopic, part: Any) -> Any:
     if not (context.allowed("CLUSTER_ACTION") or context.allowed("DESCRIBE", "TOPIC", named.name or "")):
         code = ErrorCode.topic_authorization_failed
     else:
-        found = held(context, named, part.partition, part.current_leader_epoch)
+        found = led_partition(context, named, part.partition, part.current_leader_epoch)
         if isinstance(found, NotServed):
             code = found.code
         else:

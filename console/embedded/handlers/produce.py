@@ -19,8 +19,8 @@ from console.embedded.partition_log import (
     FencedProducer,
     InvalidBatch,
     OutOfOrderSequence,
-    keyless,
-    produced,
+    keyless_records,
+    produced_batch,
     record_times,
 )
 from console.embedded.partitions import (
@@ -29,11 +29,11 @@ from console.embedded.partitions import (
     LedPartition,
     NotServed,
     apply_retention,
-    asked,
-    held,
+    asked_topic,
+    current_leader_field,
+    led_partition,
     make_room,
-    told_endpoints,
-    told_leader,
+    node_endpoints_field,
 )
 from console.embedded.tables import NO_LEADER
 from console.wire.schemas import for_version
@@ -105,7 +105,7 @@ class Appended(NamedTuple):
 def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) -> Appended:
     """Check a batch and append it, or say why not."""
     try:
-        batch = produced(data)
+        batch = produced_batch(data)
     except CorruptBatch:
         return Appended(ErrorCode.corrupt_message)
     except InvalidBatch:
@@ -117,7 +117,7 @@ def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) 
         return Appended(ErrorCode.not_enough_replicas, start=start)
     if len(data) > int(_config(context, name, "max.message.bytes")):
         return Appended(ErrorCode.message_too_large)
-    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless(batch)):
+    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless_records(batch)):
         return _rejected(context, held, places)
     try:
         known = held.log.producers.duplicate(batch)
@@ -190,13 +190,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
         context.schema.ProduceResponse,
         responses=responses,
         throttle_time=NO_TIME,
-        **(told_endpoints(context, leaders) if leaders else {}),
+        **(node_endpoints_field(context, leaders) if leaders else {}),
     )
 
 
 def _topic(request: Any, context: RequestContext, item: Any, leaders: set[int]) -> Any:
     schema = context.schema
-    named = asked(context, item)
+    named = asked_topic(context, item)
     allowed = named.name is None or context.allowed("WRITE", "TOPIC", named.name)
     return for_version(
         schema.TopicProduceResponse,
@@ -219,11 +219,11 @@ def _partition(request: Any, context: RequestContext, named: AskedTopic, part: A
         return _answer(schema, part.index, Appended(ErrorCode.unsupported_version))
     if named.topic is not None and named.topic.internal and context.client_id != _ADMIN_CLIENT:
         return _answer(schema, part.index, Appended(ErrorCode.invalid_topic_exception))
-    found = held(context, named, part.index)
+    found = led_partition(context, named, part.index)
     if isinstance(found, NotServed):
         if found.leader != NO_LEADER:
             leaders.add(found.leader)
-        return _answer(schema, part.index, Appended(found.code), **told_leader(schema, found))
+        return _answer(schema, part.index, Appended(found.code), **current_leader_field(schema, found))
     return _answer(schema, part.index, append(context, found, part.records or b"", request.acks))
 
 

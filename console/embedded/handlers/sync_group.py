@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.group_coordinator import refused, watch
+from console.embedded.group_coordinator import group_error, run_timers
 from console.embedded.groups import Synced
 from console.wire.schemas import for_version
 
@@ -28,7 +28,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 async def _synced(request: Any, context: RequestContext) -> Synced:
-    code = refused(context, request.group_id)
+    code = group_error(context, request.group_id)
     group = context.state.groups.get(request.group_id)
     if code or group is None:
         return Synced(code or ErrorCode.unknown_member_id)
@@ -40,6 +40,6 @@ async def _synced(request: Any, context: RequestContext) -> Synced:
         {each.member_id: each.assignment for each in request.assignments},
         context.clock.time(),
     )
-    watch(context.cluster, group)
+    run_timers(context.cluster, group)
     context.state.touch()
     return await answer if isinstance(answer, asyncio.Future) else answer

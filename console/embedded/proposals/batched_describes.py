@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import Pattern, filter_of, found, is_unknown_entry, is_unknown_pattern
+from console.embedded.acls import Pattern, filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
 from console.embedded.answers import CLUSTER_REFUSED, each_encoded, long_answer, long_part
 from console.embedded.context import RequestContext
 from console.embedded.handlers.describe_acls import by_pattern
 from console.embedded.handlers.describe_client_quotas import FLEXIBLE_FROM, encoded_entries
-from console.embedded.quotas import BadFilter, Component, candidates, parsed_filter
+from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
 from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, UNKNOWN_ENTRY_FILTER, UNKNOWN_PATTERN_FILTER
 from console.model.acl import Acl
 from console.wire.frames import EncodedBody, encode_body
@@ -37,7 +37,7 @@ async def _acls_result(wanted: wire.DescribeAclsFilter, context: RequestContext)
         return _acls_error(ErrorCode.invalid_request, UNKNOWN_PATTERN_FILTER)
     if is_unknown_entry(asked):
         return _acls_error(ErrorCode.invalid_request, UNKNOWN_ENTRY_FILTER)
-    groups = await by_pattern(found(asked, context.view.acls))
+    groups = await by_pattern(matching_acls(asked, context.view.acls))
     resources = each_encoded(wire.DescribeAclsResource, (_resource(on, acls) for on, acls in groups.items()))
     return await long_part(wire.DescribeAclsFilterResult, _empty_acls_result(ErrorCode.none, None), resources)
 
@@ -82,7 +82,9 @@ async def _quotas_result(part: wire.DescribeClientQuotasFilter, strict: bool, co
         wanted = parsed_filter(components, strict, context.cluster.release)
     except BadFilter as error:
         return _quotas_error(error.code, error.message)
-    found = ((entity, values) for entity, values in candidates(context.view.quotas, wanted) if wanted.finds(entity))
+    found = (
+        (entity, values) for entity, values in quota_candidates(context.view.quotas, wanted) if wanted.finds(entity)
+    )
     entries = encoded_entries(FLEXIBLE_FROM, found, client_first=False)
     return await long_part(
         wire.DescribeClientQuotasFilterResult, _empty_quotas_result(ErrorCode.none, None, ()), entries

@@ -86,7 +86,7 @@ def described_configs(
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
 
 
-async def replaced(
+async def replace_overrides(
     resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
 ) -> Any:
     """kio's result of AlterConfigs: these configs in the place of all that the resource has."""
@@ -107,7 +107,7 @@ async def replaced(
     return response.responses[0]
 
 
-async def altered(
+async def alter_overrides(
     resource: ConfigResource, added: Mapping[str, str], deleted: Iterable[str], context: RequestContext
 ) -> Any:
     """kio's result of IncrementalAlterConfigs."""
@@ -258,7 +258,7 @@ async def _altered_resource(item: wire.AlteredResource, context: RequestContext,
     fixed = [entry.name for entry in now if entry.read_only]
     if fixed:
         return UNSUPPORTED_OPERATION, f"Read-only: {', '.join(fixed)}"
-    result = await replaced(resource, configs, context, validate_only=validate_only)
+    result = await replace_overrides(resource, configs, context, validate_only=validate_only)
     return int(result.error_code), result.error_message or ""
 
 

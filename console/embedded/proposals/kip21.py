@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.config_changes import ConfigProblem
 from console.embedded.context import RequestContext
-from console.embedded.proposals.kip133 import altered, described_configs, is_registered
+from console.embedded.proposals.kip133 import alter_overrides, described_configs, is_registered
 from console.embedded.proposals.kip248 import described_quotas, parsed_quota
 from console.embedded.state import ClusterState, View
 from console.embedded.tables import RETENTION, Change
@@ -100,7 +100,7 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
         return INVALID_ENTITY_CONFIG
     if isinstance(known, QuotaEntity):
         return _alter_quotas(known, added, item.deleted_configs, context)
-    result = await altered(known, added, item.deleted_configs, context)
+    result = await alter_overrides(known, added, item.deleted_configs, context)
     is_config_error = result.error_code == ErrorCode.invalid_config or (
         known.type == BROKER and result.error_code == ErrorCode.invalid_request
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kio.schema.errors import ErrorCode
 
 from console.embedded.acls import LITERAL
-from console.embedded.acls import found as find
+from console.embedded.acls import matching_acls as find
 from console.embedded.answers import finished, is_misrouted, repeated
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal

@@ -12,14 +12,14 @@ from console.embedded.context import Cluster
 from console.embedded.scenarios import quiet
 from console.embedded.scenarios.seed import (
     Scenario,
+    add_group,
     add_topic,
     batch_of,
+    change_as_others,
+    commit_later_offset,
     join_isr,
     leave_isr,
-    move_on,
     quota,
-    read_by,
-    somebody_else,
 )
 from console.embedded.tables import NO_LEADER
 from console.model.config import CLUSTER_DEFAULT, broker_resource, topic_resource
@@ -39,7 +39,7 @@ _RETRY = 2.0
 _LENGTH = struct.Struct(">i")
 
 
-async def load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
+async def produce_load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
     """Produce without end, 120 kB a second where no quota holds it back, until it is cancelled."""
     while True:
         leader = _leader(cluster, topic, partition)
@@ -116,7 +116,7 @@ def seed(cluster: Cluster) -> None:
     quiet.seed(cluster)
     state = cluster.state
     add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
-    read_by(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
+    add_group(cluster, BEHIND, (LOADED,), ("reminders-1",), _BEHIND_BY)
     quota(state, {"client-id": None}, producer_byte_rate=65_536.0, consumer_byte_rate=131_072.0)
     state.alter_config(
         topic_resource(LEFTOVER),
@@ -135,14 +135,18 @@ def seed(cluster: Cluster) -> None:
 async def live(cluster: Cluster) -> None:
     """A broker flaps, in-sync replicas come and go, a client is held back, a group lags, and somebody works on."""
     await asyncio.gather(
-        _flap(cluster), _shrink(cluster), load(cluster, THROTTLED, LOADED), _lag(cluster), somebody_else(cluster)
+        _flap(cluster),
+        _shrink(cluster),
+        produce_load(cluster, THROTTLED, LOADED),
+        _lag(cluster),
+        change_as_others(cluster),
     )
 
 
 async def _lag(cluster: Cluster) -> None:
     while True:
         await cluster.clock.sleep(_READ_EVERY)
-        move_on(cluster, BEHIND, LOADED, 0, _READ)
+        commit_later_offset(cluster, BEHIND, LOADED, 0, _READ)
 
 
 async def _flap(cluster: Cluster) -> None:

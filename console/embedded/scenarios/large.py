@@ -10,7 +10,7 @@ from console.embedded.acls import Pattern, pattern_of
 from console.embedded.context import Cluster
 from console.embedded.group_coordinator import ensure_topic
 from console.embedded.replicas import left_isr, new_partition, striped
-from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, quota, somebody_else
+from console.embedded.scenarios.seed import DAY, HOUR, MIB, Scenario, change_as_others, quota
 from console.embedded.state import ClusterState, unified
 from console.embedded.tables import Partition, Topic
 from console.model.acl import Acl
@@ -322,4 +322,4 @@ def seed(cluster: Cluster) -> None:
     quota(state, {"client-id": None}, request_percentage=100.0)
 
 
-SCENARIO = Scenario(seed, sources, somebody_else)
+SCENARIO = Scenario(seed, sources, change_as_others)

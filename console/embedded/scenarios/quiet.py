@@ -10,13 +10,13 @@ from console.embedded.scenarios.seed import (
     HOUR,
     MIB,
     Scenario,
+    add_group,
     add_topic,
     allow,
+    change_as_others,
     quota,
-    read_by,
     scram_user,
     seed_records,
-    somebody_else,
 )
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import CLIENT_METRICS, GROUP
@@ -61,7 +61,7 @@ def seed(cluster: Cluster) -> None:
             add_topic(state, full, _PARTITIONS[place % len(_PARTITIONS)], configs=_OVERRIDES.get(full))
             seed_records(cluster, full)
     for name, topics, clients, lag in GROUPS:
-        read_by(cluster, name, topics, clients, lag)
+        add_group(cluster, name, topics, clients, lag)
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY), "log.cleaner.threads": "2"})
     state.alter_config(broker_resource(max(state.alive())), {"log.retention.ms": str(2 * DAY)})
@@ -91,4 +91,4 @@ def seed(cluster: Cluster) -> None:
         scram_user(state, user, f"{user}-in-a-demo")
 
 
-SCENARIO = Scenario(seed, live=somebody_else)
+SCENARIO = Scenario(seed, live=change_as_others)

@@ -169,7 +169,7 @@ def _value(topic: str, number: int) -> bytes:
     return json_text({"id": number, "kind": topic.rpartition(".")[2], "amount": number % 10_000 / 100}).encode()
 
 
-def read_by(
+def add_group(
     cluster: Cluster, name: str, topics: Sequence[str], clients: Sequence[str], lag: int, *, turn: int = 0
 ) -> None:
     """Add a group of consumers that share these topics' partitions as the range assignor does.
@@ -225,7 +225,7 @@ def _stand_in(
     )
 
 
-def move_on(cluster: Cluster, group: str, topic: str, partition: int, records: int) -> None:
+def commit_later_offset(cluster: Cluster, group: str, topic: str, partition: int, records: int) -> None:
     """Commit a later offset for a group, at most the end of the log."""
     found, log = cluster.state.groups.get(group), cluster.state.logs.get((topic, partition))
     if found is None or log is None:
@@ -241,7 +241,7 @@ BATCH = "batch.import-"
 _KEPT_BATCHES = 3
 
 
-async def somebody_else(cluster: Cluster) -> None:
+async def change_as_others(cluster: Cluster) -> None:
     """Make a small change every few seconds, as other clients would, until it is cancelled."""
     random = Random(4)  # noqa: S311 - the same in every run
     turn = 0

@@ -19,7 +19,7 @@ from console.contexts import Context
 from console.embedded.brokers import EmbeddedCluster
 from console.embedded.replicas import new_topic, striped
 from console.embedded.sasl import ScramHash, credential_of
-from console.embedded.spec import ClusterSpec, members
+from console.embedded.spec import ClusterSpec, clusters_of
 from console.embedded.tables import ScramKey
 from console.history.store.errors import LakeError, NoLake
 from console.journal.file import journal_path
@@ -267,7 +267,7 @@ def new_lake(where: str) -> Lake:
         if not (Path(former.where) / FOLDER / _MARK).exists():
             raise LakeError(f"There is a lake at {former.where} already: name another folder for the demo with --lake.")
         owners = LastStates(former).owners(former.current())
-        if own := {owner.context for owner in owners.values()} - {*members("fleet", ClusterSpec()), REAL}:
+        if own := {owner.context for owner in owners.values()} - {*clusters_of("fleet", ClusterSpec()), REAL}:
             raise LakeError(
                 f"The demo at {former.where} also has what was collected of {', '.join(sorted(own))}, and would delete "
                 "it: name another folder for the demo with --lake."
@@ -277,7 +277,7 @@ def new_lake(where: str) -> Lake:
 
 
 async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) -> tuple[Recorded, ...]:
-    specs = members("fleet", ClusterSpec(state_file=state))
+    specs = clusters_of("fleet", ClusterSpec(state_file=state))
     gaps = sum((since - until) // POLL_EVERY for each in NOT_POLLED.values() for since, until in each)
     total = (HOURS + 1) * len(specs) - gaps
     done = 0
