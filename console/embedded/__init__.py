@@ -1,1 +1,1 @@
-"""A cluster in this process: real sockets, the real protocol, a state of its own. It knows nothing of the client."""
+"""A Kafka cluster in this process: real sockets, the real protocol, its own state. It imports nothing of the client."""

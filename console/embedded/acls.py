@@ -1,4 +1,4 @@
-"""ACLs: the table, filters over it, and the authorizer that decides by it."""
+"""ACLs: the table, filters over it, and the authorizer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from console.embedded.tables import PastTable, Source, Table, frozen
 from console.model.acl import Acl, AclFilter
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-# ACLs, found by whom they are for and by what they are on: nobody looks through 100,000.
-
 K = TypeVar("K")
 
 
 class Pattern(NamedTuple):
-    """What an ACL is on (ResourcePattern)."""
+    """What an ACL applies to (ResourcePattern)."""
 
     resource_type: AclResourceType
     pattern_type: PatternType
@@ -24,25 +22,25 @@ class Pattern(NamedTuple):
 
 
 def pattern_of(acl: Acl) -> Pattern:
-    """What this ACL is on."""
+    """What this ACL applies to."""
     return Pattern(acl.resource_type, acl.pattern_type, acl.resource_name)
 
 
 @runtime_checkable
 class IndexedAcls(Protocol):
-    """A source that finds its ACLs itself."""
+    """A source that has indexes of its own."""
 
     def of_principal(self, principal: str) -> Iterator[Acl]:
-        """Those for a principal (``User:alice``)."""
+        """The ACLs of a principal (``User:alice``)."""
         ...
 
     def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """Those on exactly this pattern."""
+        """The ACLs with exactly this pattern."""
         ...
 
 
 class AclTable(Table[Acl, UUID]):
-    """The cluster's ACLs. version: another number after every change."""
+    """The ACLs, indexed by principal and by pattern: there may be 100,000. version: changes with each change."""
 
     __slots__ = ("_by_pattern", "_by_principal", "version")
 
@@ -60,14 +58,14 @@ class AclTable(Table[Acl, UUID]):
         self._by_pattern.setdefault(pattern_of(key), {})[key] = None
 
     def remove(self, key: Acl) -> None:
-        """Take an ACL out."""
+        """Delete an ACL."""
         super().remove(key)
         self.version += 1
         _forget(self._by_principal, key.principal, key)
         _forget(self._by_pattern, pattern_of(key), key)
 
     def of_principal(self, principal: str) -> list[Acl]:
-        """The ACLs for a principal."""
+        """The ACLs of a principal."""
         made: Iterable[Acl] = ()
         if isinstance(self.source, IndexedAcls):
             made = self.source.of_principal(principal)
@@ -76,7 +74,7 @@ class AclTable(Table[Acl, UUID]):
         return self._with_own(made, self._by_principal.get(principal, {}))
 
     def on(self, pattern: Pattern) -> list[Acl]:
-        """The ACLs on exactly this pattern."""
+        """The ACLs with exactly this pattern."""
         made: Iterable[Acl] = ()
         if isinstance(self.source, IndexedAcls):
             made = self.source.on(pattern)
@@ -97,12 +95,12 @@ def _forget(index: dict[K, dict[Acl, None]], key: K, acl: Acl) -> None:
 
 
 def acls_of(acls: Mapping[Acl, UUID], principal: str) -> list[Acl]:
-    """The ACLs for a principal, in a view's table."""
+    """The ACLs of a principal in a view's table."""
     return _chosen(acls, lambda table: table.of_principal(principal), lambda acl: acl.principal == principal)
 
 
 def acls_on(acls: Mapping[Acl, UUID], pattern: Pattern) -> list[Acl]:
-    """The ACLs on exactly this pattern, in a view's table."""
+    """The ACLs with exactly this pattern in a view's table."""
     return _chosen(acls, lambda table: table.on(pattern), lambda acl: pattern_of(acl) == pattern)
 
 
@@ -117,8 +115,6 @@ def _chosen(
     return [acl for acl in acls if is_wanted(acl)]
 
 
-# Which ACLs a filter finds (AclBindingFilter, ResourcePatternFilter).
-
 ANY = 1
 MATCH = PatternType.parse("MATCH")
 LITERAL = PatternType.parse("LITERAL")
@@ -127,7 +123,7 @@ WILDCARD = "*"
 
 
 def filter_of(wanted: Any) -> AclFilter:
-    """The filter that DescribeAcls, or an item of DeleteAcls, asks with: all name its parts alike."""
+    """The filter in a DescribeAcls request, or in an item of DeleteAcls: the field names are the same."""
     return AclFilter(
         AclResourceType(wanted.resource_type_filter),
         wanted.resource_name_filter,
@@ -140,18 +136,17 @@ def filter_of(wanted: Any) -> AclFilter:
 
 
 def is_unknown_pattern(wanted: AclFilter) -> bool:
-    """Whether it asks for a type of resource or pattern that has no name."""
+    """Whether the resource type or the pattern type is unknown."""
     return not (wanted.resource_type.known and wanted.pattern_type.known)
 
 
 def is_unknown_entry(wanted: AclFilter) -> bool:
-    """Whether it asks for an operation or a permission that has no name."""
+    """Whether the operation or the permission is unknown."""
     return not (wanted.operation.known and wanted.permission.known)
 
 
 def matching_acls(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterator[Acl]:
-    """The ACLs of a view's table that the filter finds, in no order. One by one: there may be 100,000, and others may
-    change the table meanwhile."""
+    """The ACLs of a view's table that match the filter, in any order. Lazy: the table may change meanwhile."""
     return (acl for acl in _candidates(wanted, acls) if matches(wanted, acl))
 
 
@@ -164,7 +159,7 @@ def _candidates(wanted: AclFilter, acls: Mapping[Acl, UUID]) -> Iterable[Acl]:
 
 
 def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
-    """All patterns that the filter could find."""
+    """All patterns that can match the filter."""
     for number in AclResourceType.NAMES:
         if number == ANY or wanted.resource_type not in (ANY, number):
             continue
@@ -178,7 +173,7 @@ def _patterns(wanted: AclFilter, name: str) -> Iterator[Pattern]:
 
 
 def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
-    """The patterns that hold for a name, beside the name itself (ResourcePatternFilter's MATCH)."""
+    """The patterns that cover a name, without the name itself (ResourcePatternFilter with MATCH)."""
     if name != WILDCARD:
         yield Pattern(type_, LITERAL, WILDCARD)
     for length in range(1, len(name) + 1):
@@ -186,7 +181,7 @@ def covering(type_: AclResourceType, name: str) -> Iterator[Pattern]:
 
 
 def matches(wanted: AclFilter, acl: Acl) -> bool:
-    """Whether the filter finds the ACL; null and ANY find any."""
+    """Whether the ACL matches the filter (AclBindingFilter). Null and ANY match everything."""
     return (
         wanted.resource_type in (ANY, acl.resource_type)
         and wanted.principal in (None, acl.principal)
@@ -210,8 +205,6 @@ def _matches_pattern(wanted: AclFilter, acl: Acl) -> bool:
     return acl.pattern_type == PREFIXED and name.startswith(acl.resource_name)
 
 
-# Who may do what, by the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
-
 EVERYBODY = "User:*"
 _DENY, _ALLOW = Permission.parse("DENY"), Permission.parse("ALLOW")
 _ALL = AclOperation.parse("ALL")
@@ -219,13 +212,13 @@ _IMPLIED = {
     AclOperation.parse("DESCRIBE"): frozenset(map(AclOperation.parse, ("READ", "WRITE", "DELETE", "ALTER"))),
     AclOperation.parse("DESCRIBE_CONFIGS"): frozenset({AclOperation.parse("ALTER_CONFIGS")}),
 }
-"""What one may do because one may do something else; denying that denies nothing more."""
+"""Operations that another allowed operation implies. Denying that one denies no other."""
 _PRINCIPALS = 1000
-"""How many principals' ACLs are kept at hand."""
+"""Most principals whose ACLs are cached."""
 
 
 class AclView(Protocol):
-    """What the authorizer needs of a broker's view: its ACLs, and the end of the log that it has applied."""
+    """What the authorizer needs of a broker's view."""
 
     @property
     def acls(self) -> Mapping[Acl, UUID]:
@@ -239,8 +232,11 @@ class AclView(Protocol):
 
 
 class StandardAuthorizer:
-    """Looks at the ACLs. super_users: principals that may do everything; open_by_default: what nobody has an ACL for
-    is open to all (allow.everyone.if.no.acl.found)."""
+    """Decides by the ACLs (org.apache.kafka.metadata.authorizer.StandardAuthorizer).
+
+    super_users: principals that may do everything. open_by_default: allow everything on resources without any ACL
+    (allow.everyone.if.no.acl.found).
+    """
 
     def __init__(self, super_users: Iterable[str], *, open_by_default: bool = False) -> None:
         self._super_users = frozenset(super_users)
@@ -250,7 +246,7 @@ class StandardAuthorizer:
     def allows(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, name: str, view: AclView
     ) -> bool:
-        """Whether the principal may do it from this address. Whatever denies wins."""
+        """Whether the principal may do it from this address. DENY wins."""
         if principal in self._super_users:
             return True
         decision = self._permissions(principal, view).decision(host, operation, resource, name)
@@ -261,8 +257,8 @@ class StandardAuthorizer:
     def allows_somewhere(
         self, principal: str, host: str, operation: AclOperation, resource: AclResourceType, view: AclView
     ) -> bool:
-        """Whether there could be a resource of this type that the principal may do it to (authorizeByResourceType)."""
-        if self.allows(principal, host, operation, resource, "hardcode", view):  # as Kafka asks first
+        """Whether the principal may do it on any resource of this type (authorizeByResourceType)."""
+        if self.allows(principal, host, operation, resource, "hardcode", view):  # Kafka asks this first
             return True
         return self._permissions(principal, view).allow_somewhere(host, operation, resource)
 
@@ -280,7 +276,7 @@ class StandardAuthorizer:
 
 
 class Permissions:
-    """One principal's ACLs, at hand by what they are on."""
+    """One principal's ACLs, indexed by pattern."""
 
     def __init__(self, acls: Iterable[Acl]) -> None:
         self._acls: dict[Pattern, list[Acl]] = {}
@@ -294,7 +290,7 @@ class Permissions:
         self._prefix_lengths = {type_: sorted(found) for type_, found in lengths.items()}
 
     def decision(self, host: str, operation: AclOperation, type_: AclResourceType, name: str) -> bool | None:
-        """Allowed or denied; None where no ACL says either."""
+        """Whether it is allowed or denied; None without a matching ACL."""
         allowed = None
         for acl in self._on(type_, name):
             if acl.host not in (WILDCARD, host):
@@ -315,7 +311,7 @@ class Permissions:
                 yield from self._acls.get(Pattern(type_, PREFIXED, name[:length]), ())
 
     def allow_somewhere(self, host: str, operation: AclOperation, type_: AclResourceType) -> bool:
-        """Whether something is allowed that nothing denies."""
+        """Whether something is allowed that is not denied."""
         denied = set(self._that(_DENY, host, operation, type_))
         if Pattern(type_, LITERAL, WILDCARD) in denied:
             return False
@@ -333,7 +329,7 @@ class Permissions:
 
 
 def _wider(pattern: Pattern) -> Iterator[Pattern]:
-    """Itself, and every prefix that covers it."""
+    """The pattern itself, and every prefix that covers it."""
     yield pattern
     if pattern.name != WILDCARD or pattern.pattern_type == PREFIXED:
         for length in range(1, len(pattern.name) + 1):
@@ -341,6 +337,6 @@ def _wider(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def _is_on_anything(view: AclView, type_: AclResourceType, name: str) -> bool:
-    """Whether anybody has an ACL that is about this resource."""
+    """Whether any ACL matches this resource."""
     patterns = (Pattern(type_, LITERAL, name), *covering(type_, name))
     return any(acls_on(view.acls, pattern) for pattern in patterns)

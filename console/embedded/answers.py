@@ -1,11 +1,11 @@
-"""Responses that several handlers make: one error for everything in a request, long arrays piece by piece."""
+"""What several handlers answer alike: one error for everything in a request, and long arrays piece by piece."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from datetime import timedelta
 from random import choice
 from time import perf_counter
@@ -17,14 +17,12 @@ from kio.static.constants import EntityType
 
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
-from console.wire.frames import EncodedBody, encode_body
+from console.wire.frames import EncodedBody, encode_body, varint
 from console.wire.schemas import Messages
-
-# What several handlers say alike.
 
 NO_TIME = timedelta(0)
 NO_OPERATIONS = -(2**31)
-"""The operations were not asked for (KIP-430)."""
+"""Authorized operations that were not requested (KIP-430)."""
 
 TOPIC_OPERATIONS = ("READ", "WRITE", "CREATE", "DESCRIBE", "DELETE", "ALTER", "DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 CLUSTER_OPERATIONS = (
@@ -39,29 +37,27 @@ CLUSTER_OPERATIONS = (
 _GROUP_OPERATIONS = ("READ", "DESCRIBE", "DELETE")
 _GROUP_CONFIGS = ("DESCRIBE_CONFIGS", "ALTER_CONFIGS")
 _GROUP_CONFIGS_FROM = (4, 0)
-"""AclEntry.supportedOperations."""
+"""Group configs are ACL operations since 4.0 (AclEntry.supportedOperations)."""
 
 
 def group_operations(context: RequestContext) -> tuple[str, ...]:
-    """What can be allowed on a group; since 4.0 it has configs too."""
+    """The operations that can be allowed on a group."""
     newer = context.cluster.release.number >= _GROUP_CONFIGS_FROM
     return _GROUP_OPERATIONS + _GROUP_CONFIGS if newer else _GROUP_OPERATIONS
 
 
 def advertised_controller(context: RequestContext) -> int:
-    """The broker that clients are told is the controller: where brokers forward to it, any that is alive
-    (KRaftMetadataCache.getRandomAliveBrokerId), else the one that it is."""
+    """The controller to name to clients: any live broker if brokers forward requests
+    (KRaftMetadataCache.getRandomAliveBrokerId), else the controller."""
     view = context.view
     if not context.cluster.forwarding:
         return view.controller_id
     alive = [broker.id for broker in view.brokers.values() if broker.alive]
-    return choice(alive) if alive else -1  # noqa: S311 - nothing secret hangs on it
+    return choice(alive) if alive else -1  # noqa: S311 - not a secret
 
-
-# The answer to any request that says one error of everything in it (AbstractRequest.getErrorResponse).
 
 ITSELF = ""
-"""Stands for an array with the one item that the answer has something for."""
+"""Stands for the request's item itself, which the response's array names once."""
 
 ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "alter_client_quotas": (("entries", "entries"),),
@@ -103,7 +99,7 @@ ITEMS: Mapping[str, Sequence[tuple[str, str]]] = {
     "offset_for_leader_epoch": (("topics", "topics"), ("partitions", "partitions")),
     "produce": (("responses", "topic_data"), ("partition_responses", "partition_data")),
 }
-"""For each API whose answer has something for each item of the request: the answer's array and the request's."""
+"""API -> (array of the response, array of the request), for responses with one element for each item."""
 
 _RENAMED: Mapping[str, Sequence[str]] = {
     "key": (),
@@ -113,13 +109,13 @@ _RENAMED: Mapping[str, Sequence[str]] = {
     "partition_index": ("partition", "partition_id"),
     "partition_id": ("partition_index", "partition"),
 }
-"""Fields of an answer's item by the other names that they have in a request's."""
+"""Field of a response's element -> its other names in a request's item."""
 
 
 def error_answer(request: Any, messages: Messages, code: int, message: str | None = None) -> Any | None:
-    """The response with this error, at its top and for each item; None for an API whose answers hold no error.
+    """The response with this error, at the top and for each item (AbstractRequest.getErrorResponse).
 
-    code: any number, Kafka's or not. message: goes where the version has a place for it.
+    None for an API without error codes. code: any number. message: used where the version has the field.
     """
     if not _has_error(messages.response):
         return None
@@ -127,7 +123,7 @@ def error_answer(request: Any, messages: Messages, code: int, message: str | Non
 
 
 def error_items(request: Any, messages: Messages) -> tuple[str, str] | None:
-    """The response's and the request's array of items, None for an API that is answered as a whole."""
+    """The arrays of items in the response and in the request; None for an API without items."""
     for answered, asked in ITEMS.get(messages.api, ()):
         if hasattr(request, asked) and getattr(request, asked):
             return answered, asked
@@ -157,12 +153,12 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
             if asked:
                 return tuple(_entity(element, item, items, code, message) for item in asked)
             echoed = getattr(source, field.name, None)
-            if echoed and not _has_error(element):  # the entity of a quota
+            if echoed and not _has_error(element):  # a quota's entity
                 return tuple(_entity(element, item, items, code, message) for item in echoed)
         return ()
     if (
         getattr(source, "__type__", None) is EntityType.request
-    ):  # only items are named again, nothing of the request itself
+    ):  # only items are repeated in the response, no other field of the request
         return zero(field)
     for name in (field.name, *_RENAMED.get(field.name, ())):
         if hasattr(source, name):
@@ -173,14 +169,14 @@ def _value(field: Field[Any], source: Any, items: Sequence[tuple[str, str]], cod
 
 
 def _accepts(field: Field[Any], source: str | int) -> bool:
-    """Whether a bare item is what this field names: the first name or number of an entity."""
+    """Whether a bare item of a request belongs into this field: it is the first name or number of an element."""
     kinds = ("string",) if isinstance(source, str) else ("int32",)
     named = ("name", "key", "group_id", "topic") if isinstance(source, str) else ("partition_index", "partition_id")
     return field.metadata.get("kafka_type") in kinds and field.name in named
 
 
 def zero(field: Field[Any]) -> Any:
-    """What stands in a field of which nothing is known: its default, null where it may be, else nothing or zero."""
+    """The value of an unused field: its default, null if allowed, else empty or zero."""
     if field.default is not MISSING:
         return field.default
     type_ = field.type
@@ -197,7 +193,7 @@ def zero(field: Field[Any]) -> Any:
 
 
 def _element(field: Field[Any]) -> Any:
-    """The type of an array's elements, None for what is no array."""
+    """The type of an array's elements, None for another field."""
     type_: Any = field.type
     if get_origin(type_) is UnionType:
         type_ = next(part for part in get_args(type_) if part is not type(None))
@@ -209,7 +205,7 @@ def _is_entity(type_: Any) -> TypeGuard[type[Any]]:
 
 
 def _is_code(field: Field[Any]) -> bool:
-    """Whether an error's number stands there; the proposals' own formats have it as any other number."""
+    """Whether the field is an error code. In the proposals' formats it is an ordinary number."""
     return field.name == "error_code" or field.metadata.get("kafka_type") == "error_code"
 
 
@@ -223,8 +219,6 @@ def _has_error(type_: type[Any]) -> bool:
     return False
 
 
-# What a broker that is not the controller answers where it does not forward (KafkaApis of 2.8 with ZooKeeper).
-
 CONTROLLER_APIS = frozenset(
     {
         "alter_partition_reassignments",
@@ -237,7 +231,7 @@ CONTROLLER_APIS = frozenset(
         "update_features",
     }
 )
-"""What only the controller answers."""
+"""APIs that only the controller answers."""
 _OF_THE_WHOLE = "This is not the correct controller for this cluster."
 _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
     "alter_partition_reassignments": _OF_THE_WHOLE,
@@ -246,13 +240,13 @@ _NOT_CONTROLLER_MESSAGES: Mapping[str, str] = {
 }
 _WITHOUT_ITEMS = frozenset({"alter_partition_reassignments", "list_partition_reassignments"})
 _WITHOUT_TOP_ERROR = frozenset({"elect_leaders"})
-"""The whole is told to be well."""
+"""APIs whose top-level error_code is 0."""
 _DEDUPLICATED = frozenset({"create_partitions"})
-"""What is there twice is told of once."""
+"""APIs that answer a repeated item once."""
 
 
 def not_controller(request: Any, found: Messages) -> Any | None:
-    """The response of a broker of 2.8.2 to a request of CONTROLLER_APIS."""
+    """The response of a ZooKeeper broker that is not the controller and does not forward (KafkaApis of 2.8.2)."""
     if found.api in _WITHOUT_ITEMS:
         request = replace(request, topics=())
     elif found.api in _DEDUPLICATED:
@@ -263,8 +257,6 @@ def not_controller(request: Any, found: Messages) -> Any | None:
     return answer
 
 
-# Answers that are long, encoded piece by piece, so that the other connections are answered meanwhile.
-
 T = TypeVar("T")
 
 AT_A_STRETCH = 0.01
@@ -272,7 +264,7 @@ AT_A_STRETCH = 0.01
 
 
 async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
-    """Give every item to `keep`, with pauses for others."""
+    """Call a function with each item, and pause in between for other connections."""
     pause_at = perf_counter() + AT_A_STRETCH
     for item in items:
         keep(item)
@@ -282,15 +274,15 @@ async def with_pauses(items: Iterable[T], keep: Callable[[T], object]) -> None:
 
 
 async def long_answer(response: type[Any], empty: Any, items: Iterable[bytes]) -> EncodedBody:
-    """A response whose last field is an array, with these encoded items in it.
+    """A response whose last field is an array of these encoded items.
 
-    empty: the response with nothing in that array. items: lazily encoded; the work on them pauses for others.
+    empty: the response with an empty array. items: encoded lazily, with pauses for other connections.
     """
     return EncodedBody(await long_part(response, empty, items))
 
 
 async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> bytes:
-    """The same of a structure within a response."""
+    """The same for a structure within a response."""
     encoded: list[bytes] = []
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
@@ -300,21 +292,32 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
 
 
 def each_encoded(element: type[Any], items: Iterable[Any]) -> Iterator[bytes]:
-    """Entities as bytes, one after another."""
+    """Entities encoded one by one."""
     return (encode_body(element, item) for item in items)
 
 
-def varint(value: int) -> bytes:
-    """An unsigned varint, as lengths are in flexible versions."""
-    parts = bytearray()
-    while value >= 0x80:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
+@dataclass(frozen=True, slots=True)
+class WireFormat:
+    """How a version encodes strings, array lengths and ends of structures. flexible: with tagged fields (KIP-482)."""
 
+    flexible: bool
 
-# Some items of a batch fail, the others go to the handler.
+    def string(self, text: str | None) -> bytes:
+        """A string, null for None."""
+        if text is None:
+            return b"\x00" if self.flexible else b"\xff\xff"
+        data = text.encode()
+        return (varint(len(data) + 1) if self.flexible else struct.pack(">h", len(data))) + data
+
+    def length(self, count: int) -> bytes:
+        """The length of an array."""
+        return varint(count + 1) if self.flexible else struct.pack(">i", count)
+
+    @property
+    def end(self) -> bytes:
+        """The end of a structure: no tagged fields."""
+        return b"\x00" if self.flexible else b""
+
 
 _NAME_FIELDS = ("name", "resource_name", "topic", "group_id", "key", "entity_name")
 
@@ -322,7 +325,8 @@ _NAME_FIELDS = ("name", "resource_name", "topic", "group_id", "key", "entity_nam
 async def answer_partly(
     request: Any, messages: Messages, effect: FailSome, handled: Callable[[Any], Awaitable[Any]]
 ) -> Any:
-    """The response with errors at some items' places. A request without items is answered as if nothing were wrong."""
+    """The response with errors for some items, and the handler's result for the others. A request without items goes to
+    the handler as a whole."""
     arrays = error_items(request, messages)
     if arrays is None:
         return await handled(request)
@@ -351,42 +355,14 @@ def _fails(item: Any, number: int, effect: FailSome) -> bool:
 
 
 def _merged(failing: list[bool], refused: tuple[Any, ...], answered: tuple[Any, ...]) -> tuple[Any, ...]:
-    """In the request's order, as far as the handler kept to it."""
+    """The items in the request's order, if the handler has kept it."""
     if len(refused) + len(answered) != len(failing):
         return (*answered, *refused)
     first, second = iter(refused), iter(answered)
     return tuple(next(first if fails else second) for fails in failing)
 
 
-# Error codes, and what the handlers of several proposals decide alike.
-
-CLUSTER_REFUSED = "Cluster authorization failed."
-
-
-def is_misrouted(context: RequestContext) -> bool:
-    """Whether this broker must answer NOT_CONTROLLER: it is not the controller, and does not forward to it."""
-    return not context.cluster.forwarding and context.broker_id != context.state.controller_id
-
-
-def repeated(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
-    """The keys that more than one item has."""
+def repeated_keys(items: Iterable[T], key: Callable[[T], Hashable]) -> set[Hashable]:
+    """The keys of more than one item."""
     seen: set[Hashable] = set()
     return {k for k in map(key, items) if k in seen or seen.add(k)}  # type: ignore[func-returns-value]
-
-
-async def finished(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
-    """For each offset of the log, whether all live brokers know it before the timeout.
-
-    0 ms and less wait for nothing: then none of them counts as finished (KIP-4), though all are under way.
-    """
-    if timeout_ms <= 0:
-        return [False] * len(offsets)
-    return list(await asyncio.gather(*(_known(context, offset, timeout_ms / 1000) for offset in offsets)))
-
-
-async def _known(context: RequestContext, offset: int, within: float) -> bool:
-    """Looked at once more at the timeout: the offset may be older than this request."""
-    cluster = context.cluster
-    return await cluster.visible(offset, within) or all(
-        cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()
-    )

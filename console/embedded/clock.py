@@ -1,4 +1,4 @@
-"""The time as the cluster sees it, and waiting for it: the machine's clock, or one that tests move."""
+"""The cluster's clock, and waiting on it: the machine's time, or a time that tests set."""
 
 from __future__ import annotations
 
@@ -6,23 +6,21 @@ import asyncio
 import time
 from typing import Protocol
 
-# The time as the cluster sees it; tests set it.
-
 
 class Clock(Protocol):
-    """Unix time and waiting, both in seconds."""
+    """Unix time, and sleeping. Both in seconds."""
 
     def time(self) -> float:
         """Seconds since 1970."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Wait this many seconds."""
         ...
 
 
 class SystemClock:
-    """The machine's time, which never steps back."""
+    """The machine's time. It never steps back."""
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
@@ -32,12 +30,12 @@ class SystemClock:
         return time.monotonic() + self._offset
 
     async def sleep(self, seconds: float) -> None:
-        """Wait that long."""
+        """Wait this many seconds."""
         await asyncio.sleep(seconds)
 
 
 class ManualClock:
-    """A time that stands until it is moved: sleepers wake when `advance` passes their hour."""
+    """A time that only `advance` changes. Sleepers wake when their time has come."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
@@ -49,7 +47,7 @@ class ManualClock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the time was moved that far."""
+        """Wait until the time has advanced this far."""
         if seconds <= 0:
             await asyncio.sleep(0)
             return
@@ -59,13 +57,13 @@ class ManualClock:
         await future
 
     async def asleep(self) -> None:
-        """Wait until somebody waits for a later time."""
+        """Wait until a task sleeps."""
         while not any(not future.done() for _, future in self._sleepers):
             self._slept.clear()
             await self._slept.wait()
 
     def advance(self, seconds: float) -> None:
-        """Move the time; to be called on the cluster's loop."""
+        """Advance the time. Call it on the cluster's loop."""
         self._now += seconds
         due = [entry for entry in self._sleepers if entry[0] <= self._now]
         self._sleepers = [entry for entry in self._sleepers if entry[0] > self._now]
@@ -74,11 +72,8 @@ class ManualClock:
                 future.set_result(None)
 
 
-# Waiting for the first of two things.
-
-
 async def event_or_time(event: asyncio.Event, clock: Clock, moment: float) -> None:
-    """Wait until the event is set, no longer than until a moment of the cluster's time."""
+    """Wait until the event is set, or until a time of the cluster's clock."""
     waiting = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(_sleep_until(clock, moment))]
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,5 @@
-"""``kac cluster``: an embedded cluster in this process until a signal ends it, or in a child process."""
+"""``kac cluster``: runs an embedded cluster until a signal ends it; and the same in a child process, for other
+commands."""
 
 from __future__ import annotations
 
@@ -25,45 +26,57 @@ if TYPE_CHECKING:
     from console.embedded.faults import Fault
 
 
-# ``kac cluster``: the embedded cluster alone, until it is told to stop.
-
 FAILED, USAGE = 1, 2
 _DEFAULT_BROKERS = 3
 _STANDARD_INPUT = 0
 
 
 def add_options(parser: argparse.ArgumentParser, scenario: str = "quiet") -> None:
-    """The options of ``kac cluster``, and of ``kac demo`` with another scenario where none is named."""
+    """Add the options of ``kac cluster``. ``kac demo`` takes them too, with another default scenario."""
     parser.add_argument(
         "--port",
         type=option(natural_number),
         default=0,
         metavar="N",
-        help="the first broker's port (default: any free)",
-    )
-    parser.add_argument("--host", default=LOOPBACK, metavar="ADDRESS", help=f"where to listen (default: {LOOPBACK})")
-    parser.add_argument(
-        "--brokers", type=option(natural_number), default=_DEFAULT_BROKERS, metavar="N", help="how many (default: 3)"
+        help="the first broker's port (default: free ports)",
     )
     parser.add_argument(
-        "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what is in it (default: {scenario})"
+        "--host", default=LOOPBACK, metavar="ADDRESS", help=f"address to listen on (default: {LOOPBACK})"
     )
-    parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="which Kafka to be like")
-    parser.add_argument("--state", type=Path, metavar="FILE", help="keep the state over restarts")
-    parser.add_argument("--fault", action="append", default=[], metavar="FAULT", help="as api=create_topics,cut=after")
     parser.add_argument(
-        "--propagation-delay", type=option(decimal_number), default=0.0, metavar="SECONDS", help="how long brokers lag"
+        "--brokers",
+        type=option(natural_number),
+        default=_DEFAULT_BROKERS,
+        metavar="N",
+        help="number of brokers (default: 3)",
     )
-    parser.add_argument("--no-forwarding", action="store_true", help="only the controller takes changes of topics")
-    parser.add_argument("--no-proposals", action="store_true", help="speak the formats of released Kafka only")
-    parser.add_argument("--still", action="store_true", help="nobody else changes anything")
+    parser.add_argument(
+        "--scenario", choices=SCENARIO_NAMES, default=scenario, help=f"what the cluster holds (default: {scenario})"
+    )
+    parser.add_argument("--versions", choices=RELEASE_NAMES, default=RELEASE_NAMES[-1], help="Kafka release to imitate")
+    parser.add_argument("--state", type=Path, metavar="FILE", help="file that keeps the state over restarts")
+    parser.add_argument(
+        "--fault", action="append", default=[], metavar="FAULT", help="a fault, such as api=create_topics,cut=after"
+    )
+    parser.add_argument(
+        "--propagation-delay",
+        type=option(decimal_number),
+        default=0.0,
+        metavar="SECONDS",
+        help="delay until brokers apply a change",
+    )
+    parser.add_argument(
+        "--no-forwarding", action="store_true", help="brokers do not forward requests to the controller"
+    )
+    parser.add_argument("--no-proposals", action="store_true", help="only the formats of released Kafka")
+    parser.add_argument("--still", action="store_true", help="no changes by other clients")
 
 
 def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) -> int:
-    """Run until SIGTERM or SIGINT. The first line on standard output, once all is ready, has the bootstrap addresses;
-    of a fleet each further cluster has a line with its name. The result is the exit code.
+    """Run until SIGTERM or SIGINT, and return the exit code.
 
-    until_input_ends: stop when standard input ends too, as it does when the process at its other end dies.
+    Once all brokers listen, prints the bootstrap addresses as one line. Of a fleet each further cluster has a line with
+    its name. until_input_ends: stop at the end of standard input too, which comes when the parent process dies.
     """
     try:
         clusters = cluster_specs(options)
@@ -71,7 +84,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     except ValueError as error:
         return _complain(str(error), USAGE)
     if not _is_loopback(options.host):
-        _complain(f"warning: listening on {options.host}: whoever reaches it can change this cluster", 0)
+        _complain(f"warning: listening on {options.host}: anyone who can connect can change this cluster", 0)
     handler = logging.StreamHandler()
     handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -89,7 +102,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
 
 
 def cluster_specs(options: argparse.Namespace) -> dict[str, ClusterSpec]:
-    """The clusters that the options ask for, by name. Raises ValueError."""
+    """The clusters that the options describe, by name. Raises ValueError."""
     spec = ClusterSpec(
         brokers=options.brokers,
         versions=options.versions,
@@ -114,7 +127,7 @@ def parsed_faults(options: argparse.Namespace) -> tuple[Fault, ...]:
 
 
 def argv_of(options: argparse.Namespace) -> list[str]:
-    """The arguments that give these options."""
+    """The command line arguments that produce these options."""
     valued = ("port", "host", "brokers", "scenario", "versions", "propagation_delay", "state")
     pairs = [(_flag(name), value) for name in valued if (value := getattr(options, name)) is not None]
     pairs += [("--fault", fault) for fault in options.fault]
@@ -147,14 +160,14 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
 
 
 def _when_input_ends(then: Callable[[], None]) -> None:
-    """Call it on this loop once standard input ends."""
+    """Call a function on this loop at the end of standard input."""
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
-        # Not through sys.stdin: its lock, held by this thread for ever, would spoil the interpreter's end.
+        # Not sys.stdin: this thread would hold its lock at the interpreter's exit.
         while os.read(_STANDARD_INPUT, 4096):
             pass
-        with suppress(RuntimeError):  # the loop may have closed meanwhile
+        with suppress(RuntimeError):  # the loop may be closed already
             loop.call_soon_threadsafe(then)
 
     threading.Thread(target=wait, name="standard input", daemon=True).start()
@@ -172,22 +185,20 @@ def _complain(text: str, code: int) -> int:
     return code
 
 
-# A cluster in a process of its own, which ends with the one that started it.
-
 START_TIMEOUT, STOP_TIMEOUT = 30.0, 10.0
 """Seconds."""
 _CHILD = "from console.embedded.command import child; raise SystemExit(child())"
 
 
 class ClusterProcessFailed(Exception):
-    """The process ended before it was ready; the text is what it said."""
+    """The child process ended before it was ready. The text is its standard error."""
 
 
 @contextmanager
 def run_in_process(argv: Sequence[str]) -> Iterator[str]:
-    """Start ``kac cluster`` with these options; gives the bootstrap addresses, and stops it at the end.
+    """Run ``kac cluster`` with these options in a child process; yields the bootstrap addresses.
 
-    Should this process die, the pipe to the other one closes, and it ends too. Raises ClusterProcessFailed.
+    If this process dies, the child's standard input closes, and it ends too. Raises ClusterProcessFailed.
     """
     with TemporaryFile("w+") as errors, _started_process(argv, errors) as process:
         try:
@@ -196,7 +207,7 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
             if not bootstrap:
                 process.wait(START_TIMEOUT)
                 errors.seek(0)
-                raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "it said nothing")
+                raise ClusterProcessFailed(errors.read().strip().removeprefix("kac: ") or "no error message")
             yield bootstrap
         finally:
             _stop_process(process)
@@ -207,10 +218,10 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
         [sys.executable, "-c", _CHILD, *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,  # a file: nobody would read a pipe, and a full one would stop the cluster
+        stderr=errors,  # a file, because nobody reads a pipe and a full one would block the cluster
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         text=True,
-        start_new_session=True,  # so that Ctrl-C in the terminal is for the console alone
+        start_new_session=True,  # so that Ctrl-C reaches this process only
     )
 
 
@@ -224,7 +235,7 @@ def _stop_process(process: subprocess.Popen[str]) -> None:
 
 
 def child() -> int:
-    """What runs in the other process; the result is its exit code."""
+    """The main function of the child process. Returns its exit code."""
     import argparse
 
     parser = argparse.ArgumentParser(prog="kac cluster")

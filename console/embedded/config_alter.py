@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -33,7 +34,7 @@ from console.embedded.config_definitions import (
     checked_value,
     release_configs,
 )
-from console.embedded.config_describe import broker_number, describable_types, layers_of
+from console.embedded.config_describe import broker_number, check_is_own, describable_types, layers_of
 from console.embedded.config_rules import (
     DividedByZero,
     check_broker_values,
@@ -43,18 +44,12 @@ from console.embedded.config_rules import (
     inherited_configs,
 )
 from console.embedded.context import Cluster, RequestContext
+from console.embedded.state import MAX_RECORDS
 from console.embedded.tables import Change
 from console.embedded.topics import is_legal, name_refusal
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource
 
-# Config changes as KRaft brokers take them: looked at by the broker that was asked, then by the controller.
-#
-# (ConfigAdminManager, ControllerApis, ConfigurationControlManager.) Each resource is changed as a whole or not at all,
-# and apart from the others; only a change that is too large for a controller's one write fails them all.
-
-MOST_RECORDS = 10_000
-"""What a controller writes in one change (QuorumController.MAX_RECORDS_PER_USER_OP)."""
 MIN_ISR = "min.insync.replicas"
 ELR = "eligible.leader.replicas.version"
 _TYPES_FROM = (4, 0)
@@ -62,19 +57,47 @@ _TYPES_FROM = (4, 0)
 Records = dict[str, str | None]
 
 
-class KraftAltering:
-    """Answers one request."""
+def altered_results(
+    context: RequestContext, changes: Sequence[ConfigChange], *, validate_only: bool
+) -> tuple[Any, ...]:
+    """Alter configs as the release does. Returns the results as elements of the response.
+
+    Both requests, AlterConfigs and IncrementalAlterConfigs, have the same elements.
+    """
+    altering = KraftAltering if context.cluster.release.kraft else ZooKeeperAltering
+    return tuple(
+        context.schema.AlterConfigsResourceResponse(
+            error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
+        )
+        for resource, code, message in altering(context, validate_only=validate_only).alter(changes)
+    )
+
+
+class _Altering:
+    """What both ways of answering a request need."""
 
     def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
         self._context = context
         self._cluster = context.cluster
         self._state = context.state
         self._validate_only = validate_only
-        self._said = config_messages(context.cluster.release.name)
+        self._messages = config_messages(context.cluster.release.name)
         self._configs = release_configs(context.cluster.release.name)
 
+    def _check_is_own(self, name: str, wrong: str) -> None:
+        """Check that a resource is this broker. wrong: the message for another broker's id."""
+        check_is_own(name, self._context.broker_id, wrong, self._messages.broker_not_number)
+
+
+class KraftAltering(_Altering):
+    """Answers one request as KRaft does: the broker that was asked checks it, then the controller.
+
+    Each resource is changed as a whole or not at all, independently of the others. Only a change with too many records
+    fails them all (ConfigAdminManager, ControllerApis, ConfigurationControlManager).
+    """
+
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        """An outcome for each change, in their order."""
+        """The results in the order of the changes."""
         times = Counter(change.resource for change in changes)
         outcomes: list[ConfigOutcome | None] = []
         for change in changes:
@@ -90,32 +113,26 @@ class KraftAltering:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def _by_broker(self, change: ConfigChange) -> None:
-        """What the broker that was asked looks at; log levels it changes itself. Raises ConfigProblem, ValueError."""
+        """The checks of the broker that was asked; it changes log levels itself. Raises ConfigProblem, ValueError."""
         resource, context = change.resource, self._context
-        check_operations(change.operations, self._said)
+        check_operations(change.operations, self._messages)
         if resource.type == BROKER_LOGGER and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
                 raise authorization_problem(resource, told=False)
-            self._check_is_own(resource.name, self._said.wrong_logger_broker)
-            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._said, self._validate_only)
+            self._check_is_own(resource.name, self._messages.wrong_logger_broker)
+            alter_loggers(
+                self._cluster.loggers, context.broker_id, change.operations, self._messages, self._validate_only
+            )
         elif resource.type == BROKER:
             if resource.name:
                 self._check_is_own(resource.name, WRONG_BROKER)
             view = context.view
             now = {} if change.replaces else view.configs.get(resource, NOTHING)
-            values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
+            values = altered_by_broker(change.operations, now, self._configs.broker, self._messages)
             layers = layers_of(self._cluster, context.broker_id, view)
-            check_broker_values(layers, values, self._said, own=bool(resource.name))
+            check_broker_values(layers, values, self._messages, own=bool(resource.name))
         elif resource.type == BROKER_LOGGER or resource.type not in describable_types(self._cluster.release.name):
             raise ConfigProblem(ErrorCode.invalid_request, f"Unknown resource type {int(resource.type)}")
-
-    def _check_is_own(self, name: str, wrong: str) -> None:
-        """Whether a resource is this very broker. wrong: what to say to another's id."""
-        number = broker_number(name)
-        if number is None:
-            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
-        if number != self._context.broker_id:
-            raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=self._context.broker_id, name=name))
 
     def _by_controller(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
         outcomes: list[ConfigOutcome] = []
@@ -129,7 +146,7 @@ class KraftAltering:
                     written.append((change.resource, records))
         except ControllerFailure:
             return [ConfigOutcome(change.resource, ErrorCode.unknown_server_error) for change in changes]
-        if sum(len(records) for _, records in written) > MOST_RECORDS:
+        if sum(len(records) for _, records in written) > MAX_RECORDS:
             return [ConfigOutcome(change.resource, ErrorCode.policy_violation, BATCH_TOO_LARGE) for change in changes]
         if not self._validate_only:
             for resource, records in written:
@@ -138,13 +155,16 @@ class KraftAltering:
         return outcomes
 
     def _record(self, change: ConfigChange, written: Records) -> None:
-        """Add what the controller would write for one resource. Raises ConfigProblem, ValueError, ControllerFailure."""
+        """Add the records that the controller would write for one resource.
+
+        Raises ConfigProblem, ValueError, ControllerFailure.
+        """
         resource = change.resource
         problem = authorization_problem(resource)
         if not self._context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         now = self._state.configs.get(resource, NOTHING)
-        altered = altered_by_controller(change.operations, now, self._definitions(resource), self._said)
+        altered = altered_by_controller(change.operations, now, self._definitions(resource), self._messages)
         records = {key: value for key, value in altered.items() if value != now.get(key) or resource.type == BROKER}
         gone: Records = {key: None for key in now if change.replaces and key not in altered}
         after = {key: value for key, value in {**now, **records, **gone}.items() if value is not None}
@@ -157,7 +177,7 @@ class KraftAltering:
         written.update(records | gone)
 
     def _definitions(self, resource: ConfigResource) -> Definitions:
-        """Those of which a controller knows the types."""
+        """The definitions whose types the controller knows."""
         if resource.type == TOPIC:
             return self._configs.topic
         return self._configs.broker if resource.type == BROKER else {}
@@ -193,7 +213,7 @@ class KraftAltering:
 
     @cached_property
     def _layers(self) -> BrokerLayers:
-        """What the controller goes by."""
+        """The layers that the controller uses."""
         controller = self._state.controller_id
         asked = controller if controller in self._state.brokers else self._context.broker_id
         return layers_of(self._cluster, asked, self._state.view)
@@ -203,27 +223,17 @@ class KraftAltering:
         return inherited_configs(self._configs, self._layers)
 
 
-# Config changes as brokers with ZooKeeper take them: by the one that was asked, alone (ZkAdminManager of 2.8).
-
 _KNOWN = (TOPIC, BROKER, BROKER_LOGGER)
 WRONG_VALUE = -1000
-"""Stands for a value that can't be, until it is told with its resource."""
+"""Marks an invalid value, until its message names the resource."""
 _PASSWORD_SECRET = "password.encoder.secret"  # noqa: S105 - a key's name
 
 
-class ZooKeeperAltering:
-    """Answers one request."""
-
-    def __init__(self, context: RequestContext, *, validate_only: bool) -> None:
-        self._context = context
-        self._cluster = context.cluster
-        self._state = context.state
-        self._validate_only = validate_only
-        self._said = config_messages(context.cluster.release.name)
-        self._configs = release_configs(context.cluster.release.name)
+class ZooKeeperAltering(_Altering):
+    """Answers one request as a broker with ZooKeeper does, without the controller (ZkAdminManager of 2.8)."""
 
     def alter(self, changes: Sequence[ConfigChange]) -> list[ConfigOutcome]:
-        """An outcome for each resource; of one that comes twice the last change counts."""
+        """The results by resource. Of a repeated resource the last change counts."""
         unknown = next((change for change in changes if change.resource.type not in _KNOWN), None)
         if unknown is not None:
             message = "Unexpected resource type UNKNOWN"
@@ -236,7 +246,7 @@ class ZooKeeperAltering:
         outcome = outcome_of(resource, lambda: self._alter(change), WRONG_VALUE)
         if outcome.code != WRONG_VALUE:
             return outcome
-        message = self._said.wrong_value.format(type=resource.type.name, name=resource.name, reason=outcome.message)
+        message = self._messages.wrong_value.format(type=resource.type.name, name=resource.name, reason=outcome.message)
         return ConfigOutcome(resource, ErrorCode.invalid_request, message)
 
     def _alter(self, change: ConfigChange) -> None:
@@ -246,26 +256,28 @@ class ZooKeeperAltering:
             raise problem
         if change.replaces:
             if resource.type == BROKER_LOGGER:
-                raise ConfigProblem(ErrorCode.invalid_request, self._said.legacy_loggers)
+                raise ConfigProblem(ErrorCode.invalid_request, self._messages.legacy_loggers)
             if any(operation.value is None for operation in change.operations):
                 raise ConfigProblem(ErrorCode.unknown_server_error)
         else:
-            check_operations(change.operations, self._said)
+            check_operations(change.operations, self._messages)
         if resource.type == TOPIC:
             self._alter_topic(change)
         elif resource.type == BROKER:
             self._alter_broker(change)
         else:
             if resource.name:
-                self._check_is_own(resource.name)
-            alter_loggers(self._cluster.loggers, context.broker_id, change.operations, self._said, self._validate_only)
+                self._check_is_own(resource.name, WRONG_BROKER)
+            alter_loggers(
+                self._cluster.loggers, context.broker_id, change.operations, self._messages, self._validate_only
+            )
 
     def _alter_topic(self, change: ConfigChange) -> None:
         resource = change.resource
         if not change.replaces:
             _check_path(resource.name)
         now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
-        values = altered_by_broker(change.operations, now, self._configs.topic, self._said)
+        values = altered_by_broker(change.operations, now, self._configs.topic, self._messages)
         if resource.name not in self._state.topics:
             raise ConfigProblem(ErrorCode.unknown_topic_or_partition, f"The topic '{resource.name}' does not exist.")
         check_topic(self._configs, values, inherited_configs(self._configs, self._layers()))
@@ -274,12 +286,12 @@ class ZooKeeperAltering:
     def _alter_broker(self, change: ConfigChange) -> None:
         resource, own = change.resource, bool(change.resource.name)
         if own:
-            self._check_is_own(resource.name)
+            self._check_is_own(resource.name, WRONG_BROKER)
         now = {} if change.replaces else self._state.configs.get(resource, NOTHING)
-        values = altered_by_broker(change.operations, now, self._configs.broker, self._said)
+        values = altered_by_broker(change.operations, now, self._configs.broker, self._messages)
         layers = self._layers()
         try:
-            check_broker_values(layers, values, self._said, own=own)
+            check_broker_values(layers, values, self._messages, own=own)
         except DividedByZero:
             raise ConfigProblem(ErrorCode.unknown_server_error) from None
         if own and not self._validate_only and self._has_passwords(values) and _PASSWORD_SECRET not in layers.static:
@@ -299,23 +311,16 @@ class ZooKeeperAltering:
 
     @staticmethod
     def _stored(resource: ConfigResource) -> ConfigResource:
-        """Under the id as it is written: ``+1`` is broker 1."""
+        """The resource with its id in canonical form: ``+1`` is broker 1."""
         number = broker_number(resource.name) if resource.type == BROKER else None
         return resource if number is None else ConfigResource(BROKER, str(number))
-
-    def _check_is_own(self, name: str) -> None:
-        number = broker_number(name)
-        if number is None:
-            raise ConfigProblem(ErrorCode.invalid_request, self._said.broker_not_number.format(name=name))
-        if number != self._context.broker_id:
-            raise ConfigProblem(ErrorCode.invalid_request, WRONG_BROKER.format(own=self._context.broker_id, name=name))
 
     def _layers(self) -> BrokerLayers:
         return layers_of(self._cluster, self._context.broker_id, self._state.view)
 
 
 def _check_path(topic: str) -> None:
-    """What ZooKeeper says of the path of a topic's configs (PathUtils.validatePath). Raises ValueError."""
+    """ZooKeeper's check of the path of a topic's configs (PathUtils.validatePath). Raises ValueError."""
     if not topic:
         raise ValueError("Path must not end with / character")
     if topic in (".", ".."):
@@ -323,13 +328,10 @@ def _check_path(topic: str) -> None:
         raise ValueError(f'Invalid path string "{path}" caused by relative paths not allowed @{len(path) - 1}')
 
 
-# The configs that a cluster has from its first moment on.
-
-
 def begin_configs(cluster: Cluster) -> None:
-    """Look at what is in the brokers' files. Raises ValueError for what a broker would not start with.
+    """Check the configs of the brokers' files, and write the first configs. Raises ValueError.
 
-    With eligible leader replicas the least number of in-sync replicas has to stand in the metadata (KIP-966).
+    With eligible leader replicas min.insync.replicas has to be in the metadata (KIP-966).
     """
     definitions = release_configs(cluster.release.name).broker
     for key, value in cluster.spec.static_configs.items():
@@ -343,7 +345,7 @@ def begin_configs(cluster: Cluster) -> None:
 
 
 def _note_reconfigured(cluster: Cluster, change: Change) -> None:
-    """Keep which brokers' own values were changed since they started."""
+    """Note brokers whose own configs changed since they started."""
     if change.table != "configs" or not isinstance(change.key, ConfigResource) or change.key.type != BROKER:
         return
     number = broker_number(change.key.name)

@@ -1,4 +1,4 @@
-"""Config changes as requests have them: operations, their result, log levels, and Kafka's messages by release."""
+"""Config changes: operations, results, log levels, and Kafka's messages by release."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from console.model.acl import CLUSTER_NAME
 from console.model.codes import APPEND, DELETE, GROUP, SET, SUBTRACT, TOPIC, AlterOp
 from console.model.config import ConfigResource
 
-# Why a config change is refused: with a code of its own, or as a value that can't be.
-#
-# Kafka tells the two apart: an ApiException keeps its code, and a ConfigException gets the code of whoever asked
-# (INVALID_CONFIG from a controller, INVALID_REQUEST from a broker). A value that can't be is a ValueError here.
-
 
 class ConfigProblem(Exception):
-    """A refusal with its code; message None where Kafka tells none."""
+    """A refused config change with its error code. message: None for none.
+
+    An invalid value is a ValueError instead, because Kafka gives it another code by who refuses: an ApiException keeps
+    its code, a ConfigException is INVALID_CONFIG from a controller and INVALID_REQUEST from a broker.
+    """
 
     def __init__(self, code: int, message: str | None = None) -> None:
         super().__init__(message or f"error {code}")
@@ -29,18 +28,12 @@ class ConfigProblem(Exception):
         self.message = message
 
 
-# A cluster's own say in config changes (org.apache.kafka.server.policy.AlterConfigPolicy).
-
-
 class PolicyViolation(ConfigProblem):
-    """What a policy refuses; the text reaches the client."""
+    """A policy refuses the change. The client gets the text."""
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.policy_violation, message)
 
-
-# What brokers of each release say to config requests, where they don't say the same. Measured on 2.8.2, 3.9.1 and
-# 4.3.0.
 
 MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
@@ -54,8 +47,11 @@ NO_PASSWORD_SECRET = "Password encoder secret not configured"  # noqa: S105 - a 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMessages:
-    """Templates. key_set: how a set of keys is shown. lists_as_written: appending does not look at what is there.
-    one_set: the keys in it have one order."""
+    """Messages that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0.
+
+    key_set: format of a set of keys. lists_as_written: APPEND does not check for duplicates. one_set: all keys of a set
+    have one order.
+    """
 
     duplicate_keys: str
     null_values: str
@@ -73,7 +69,7 @@ class ConfigMessages:
     one_set: bool = False
 
     def keys(self, names: Iterable[str], more: Iterable[str] = ()) -> str:
-        """A set of keys within a message. more: what older brokers put behind the others."""
+        """A set of keys in a message. more: keys that older brokers print after the others."""
         shown = hash_order([*names, *more]) if self.one_set else [*hash_order(names), *hash_order(more)]
         return self.key_set.format(", ".join(shown))
 
@@ -121,18 +117,16 @@ _MESSAGES: Mapping[str, ConfigMessages] = {
 
 
 def config_messages(release: str) -> ConfigMessages:
-    """Those of a release by its name."""
+    """The messages of a release by its name."""
     return _MESSAGES[release]
 
 
-# What IncrementalAlterConfigs' operations make of a resource's overrides, on a broker and on a controller.
-
 MOST_CHARACTERS = 32767
-"""What a record holds of a value."""
+"""Most characters of a value in a record."""
 
 
 class Operation(NamedTuple):
-    """One key's change; `code` is any number that a client sends."""
+    """The change of one key. code: any number that a client sends."""
 
     key: str
     code: AlterOp
@@ -140,7 +134,7 @@ class Operation(NamedTuple):
 
 
 def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> None:
-    """Raises ConfigProblem where a key comes twice or has no value."""
+    """Raises ConfigProblem if a key is repeated or lacks a value."""
     keys = [operation.key for operation in operations]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
@@ -158,8 +152,10 @@ def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> N
 def altered_by_broker(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
 ) -> dict[str, str]:
-    """What a broker takes the overrides to become (ConfigAdminManager.prepareIncrementalConfigs; with ZooKeeper that
-    is what they do become). Raises ConfigProblem."""
+    """The overrides after the operations, as a broker computes them (ConfigAdminManager.prepareIncrementalConfigs).
+
+    With ZooKeeper these are stored; with KRaft they are only checked. Raises ConfigProblem.
+    """
     kraft = not said.lists_as_written
     result = dict(now)
     for key, code, value in operations:
@@ -201,7 +197,7 @@ def _list_definition(key: str, code: AlterOp, definitions: Definitions, said: Co
 
 
 def _without(parts: list[str], gone: list[str]) -> list[str]:
-    """Each of the gone ones takes one away (List.diff, List.remove)."""
+    """Each value removes one equal value (List.diff, List.remove)."""
     rest = list(parts)
     for part in gone:
         if part in rest:
@@ -212,7 +208,7 @@ def _without(parts: list[str], gone: list[str]) -> list[str]:
 def altered_by_controller(
     operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
 ) -> dict[str, str | None]:
-    """Each key's new value, None for one that is deleted (ConfigurationControlManager). Raises ConfigProblem, and
+    """Each key's new value, None for a deleted one (ConfigurationControlManager). Raises ConfigProblem and
     ControllerFailure."""
     result: dict[str, str | None] = {}
     by_key = {operation.key: operation for operation in operations}
@@ -248,15 +244,12 @@ def altered_by_controller(
 
 
 class ControllerFailure(Exception):
-    """What a controller can't do, and does not look for: the whole request fails."""
-
-
-# What a config request wants of a resource, and what becomes of it.
+    """The controller fails, and with it the whole request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigChange:
-    """What is wanted of one resource. replaces: whether what is not named goes (AlterConfigs)."""
+    """The wanted change of one resource. replaces: whether keys that are not named are deleted (AlterConfigs)."""
 
     resource: ConfigResource
     operations: tuple[Operation, ...]
@@ -264,7 +257,7 @@ class ConfigChange:
 
 
 class ConfigOutcome(NamedTuple):
-    """One resource's answer; message None where Kafka tells none."""
+    """The result for one resource. message: None for none."""
 
     resource: ConfigResource
     code: int = ErrorCode.none
@@ -272,7 +265,7 @@ class ConfigOutcome(NamedTuple):
 
 
 class AuthorizationProblem(ConfigProblem):
-    """A right is missing. resource: on what it would be, as `RequestContext.allowed` takes it."""
+    """A missing permission. resource: type and name for `RequestContext.allowed`."""
 
     def __init__(self, code: int, message: str | None, resource: tuple[str, str]) -> None:
         super().__init__(code, message)
@@ -280,7 +273,8 @@ class AuthorizationProblem(ConfigProblem):
 
 
 def authorization_problem(resource: ConfigResource, *, told: bool = True) -> AuthorizationProblem:
-    """What to answer without the right; topics and groups have their own, all else hangs on the cluster."""
+    """The error without the permission. Topics and groups have permissions of their own; all others belong to the
+    cluster."""
     if resource.type == TOPIC:
         code, message, on = (
             ErrorCode.topic_authorization_failed,
@@ -300,7 +294,7 @@ def authorization_problem(resource: ConfigResource, *, told: bool = True) -> Aut
 
 
 def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
-    """The outcome of doing it. wrong_value: the code of a value that can't be."""
+    """The result of a function. wrong_value: the error code for a ValueError."""
     try:
         done()
     except ConfigProblem as problem:
@@ -310,17 +304,15 @@ def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value
     return ConfigOutcome(resource)
 
 
-# The log levels of each broker: changed at once, told by DescribeConfigs, and gone with the broker's process.
-
 ROOT = "root"
 LEVELS = frozenset({"DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN"})
-"""(LogLevelConfig.VALID_LOG_LEVELS)"""
+"""LogLevelConfig.VALID_LOG_LEVELS."""
 _CONFIGURED: Mapping[str, str] = {ROOT: "INFO", "kafka.request.logger": "WARN"}
-"""What a logging file sets."""
+"""Levels in the logging file."""
 
 
 class Loggers:
-    """Which loggers there are, and at what level; a change does not outlive the broker's process."""
+    """Log levels by broker. A change is lost when the broker's process ends."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
@@ -328,11 +320,11 @@ class Loggers:
 
     @classmethod
     def of(cls, release: str) -> Loggers:
-        """Those that brokers of a release have."""
+        """The loggers of a release's brokers."""
         return cls(release_configs(release).loggers)
 
     def levels(self, broker_id: int) -> dict[str, str]:
-        """Logger -> level on a broker; one without its own has that of the nearest one above it."""
+        """Logger -> level on a broker. A logger without its own level has that of its nearest parent."""
         own = {**_CONFIGURED, **self._changed.get(broker_id, {})}
         return {name: _level(name, own) for name in self._names}
 
@@ -341,11 +333,11 @@ class Loggers:
         return name in self._names
 
     def change(self, broker_id: int, levels: Mapping[str, str | None]) -> None:
-        """Set levels on a broker; None takes a logger's own away."""
+        """Set levels on a broker; None deletes a logger's own level."""
         self._changed.setdefault(broker_id, {}).update(levels)
 
     def forget(self, broker_id: int) -> None:
-        """A broker's process has ended."""
+        """The broker's process has ended."""
         self._changed.pop(broker_id, None)
 
 

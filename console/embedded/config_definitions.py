@@ -1,4 +1,4 @@
-"""What can be configured in a release, which values are valid, and where a broker's value comes from."""
+"""Config definitions of each release, valid values, and the layers a broker's value comes from."""
 
 from __future__ import annotations
 
@@ -22,18 +22,15 @@ from console.model.codes import (
 )
 from console.model.config import CLUSTER_DEFAULT, Synonym, broker_resource
 
-# The config definitions of each Kafka release, from the data files that tests/support/record_config_definitions.py
-# writes.
-
 NO_RULE: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigDefinition:
-    """One key (ConfigDef.ConfigKey). default: as Kafka writes it; None for null, and for a key that has to be set.
+    """One key (ConfigDef.ConfigKey).
 
-    rule: what a value must be, by its name and bounds (see value_rules); empty where every value of the type is valid.
-    internal: never described unless it is set.
+    default: as Kafka writes it; None for null, and for a required key. rule: name and bounds of the check beside the
+    type's, empty for none. internal: not described unless it is set.
     """
 
     name: str
@@ -45,12 +42,12 @@ class ConfigDefinition:
 
     @property
     def is_list(self) -> bool:
-        """Whether values are lists, which can be appended to."""
+        """Whether values are lists, which APPEND and SUBTRACT accept."""
         return self.type == LIST
 
     @property
     def sensitive(self) -> bool:
-        """Whether a value is never told."""
+        """Whether DescribeConfigs hides the value."""
         return self.type == PASSWORD
 
 
@@ -62,16 +59,15 @@ Definitions = Mapping[str, ConfigDefinition]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseConfigs:
-    """What there is to configure in a release, by key, in the order in which Kafka checks values.
+    """All definitions of a release by key, in the order in which Kafka checks values.
 
-    broker: what a broker's file may hold; broker_dynamic_only: what can only be set at run time (KIP-73's rates).
-    topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: alike, None where nothing is.
-    broker_synonyms: broker key -> all keys for the same thing, the strongest first.
-    checked: broker keys whose values are looked at when they are changed, in that order (3.9 has one of its own).
-    dynamic: broker keys that are told not to be read-only. not_dynamic: those that can't be changed at run time.
-    per_broker: not as a default of the cluster. per_listener: only with a listener's prefix. listener_mechanism: with
-    a mechanism's name too. cluster_level_listener: of all listeners, as a default of the cluster too. loggers: names,
-    the root's too.
+    broker: keys of a broker's file. broker_dynamic_only: keys that can only be set at run time (KIP-73's rates).
+    topic_synonyms: topic key -> the broker key that it inherits from; group_synonyms: the same, None for no broker key.
+    broker_synonyms: broker key -> all its synonyms, the strongest first. checked: broker keys in the order in which a
+    change is checked; 3.9 has an order of its own. dynamic: broker keys that are not read-only in DescribeConfigs.
+    not_dynamic: keys that can't be changed at run time. per_broker: not settable as the cluster's default.
+    per_listener: settable with a listener's prefix only. listener_mechanism: with a mechanism's name too.
+    cluster_level_listener: listener keys that may be a default of the cluster. loggers: all names, with the root's.
     """
 
     topic: Definitions
@@ -94,7 +90,8 @@ class ReleaseConfigs:
 
 @cache
 def release_configs(release: str) -> ReleaseConfigs:
-    """The definitions of a release by its name (``4.3``)."""
+    """The definitions of a release by name (``4.3``), from data/, which tests/support/record_config_definitions.py
+    writes."""
     file = files("console.embedded") / "data" / f"kafka_{release.replace('.', '_')}.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
 
@@ -138,8 +135,6 @@ def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
     }
 
 
-# Whether a key can have a value, in Kafka's words (ConfigDef.parseType and its validators).
-
 ConfigValue = str | int | float | bool | tuple[str, ...]
 _BITS = {INT: 32, SHORT: 16, LONG: 64}
 _COMMA = re.compile(r"\s*,\s*", re.ASCII)
@@ -148,18 +143,18 @@ _THROTTLED = re.compile(r"(\d+:\d+)?", re.ASCII)
 
 
 class InvalidValue(ValueError):
-    """A value that a key can't have; the text is Kafka's (ConfigException)."""
+    """An invalid value. The text is Kafka's message (ConfigException)."""
 
     def __init__(self, name: str, value: str, reason: str = "") -> None:
         super().__init__(f"Invalid value {value} for configuration {name}" + (f": {reason}" if reason else ""))
 
 
 class InvalidConfig(ValueError):
-    """A config that is wrong in another way; the text is Kafka's."""
+    """Another invalid config. The text is Kafka's message."""
 
 
 def value_error(definition: ConfigDefinition, text: str) -> str | None:
-    """Why the key can't have this value, None where it can."""
+    """Why the key can't have this value, None if it can."""
     try:
         checked_value(definition, text)
     except ValueError as error:
@@ -168,7 +163,8 @@ def value_error(definition: ConfigDefinition, text: str) -> str | None:
 
 
 def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """The value of a text. Raises InvalidValue or InvalidConfig."""
+    """The value of a text, by type and rule (ConfigDef.parseType and its validators). Raises InvalidValue or
+    InvalidConfig."""
     value = parsed_value(definition, text)
     rule = definition.rule
     if rule:
@@ -177,12 +173,12 @@ def checked_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def canonical_value(definition: ConfigDefinition | None, text: str) -> str:
-    """A valid value as a broker tells it: ``TRUE`` as ``true``, ``a, b`` as ``a,b`` (ConfigDef.convertToString)."""
+    """A valid value as brokers print it: ``TRUE`` as ``true``, ``a, b`` as ``a,b`` (ConfigDef.convertToString)."""
     return text if definition is None else shown_value(parsed_value(definition, text))
 
 
 def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
-    """The value of a text, whatever the bounds. Raises InvalidValue."""
+    """The value of a text, by type only. Raises InvalidValue."""
     type_, stripped = definition.type, trimmed(text)
     if type_ == BOOLEAN:
         if stripped.lower() not in ("true", "false"):
@@ -204,7 +200,7 @@ def parsed_value(definition: ConfigDefinition, text: str) -> ConfigValue:
 
 
 def shown_value(value: ConfigValue) -> str:
-    """A value as text, as Java writes it."""
+    """A value as text, as Java prints it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -213,7 +209,7 @@ def shown_value(value: ConfigValue) -> str:
 
 
 def _is_class(name: str) -> bool:
-    """Whether a broker without others' jars could load this class."""
+    """Whether a broker without further jars can load this class."""
     return name.startswith(("org.apache.kafka.", "kafka.", "java."))
 
 
@@ -283,7 +279,7 @@ def _check_positive(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None
 
 
 def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, Any]) -> None:
-    """One of the versions, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
+    """A version, or a release of it: ``2.8-IV1``, ``2.8``, ``2.8.2`` (ApiVersion, MetadataVersion)."""
     text = str(value)
     versions = rule["text"].strip("[]").split(", ")
     known = {*versions, *(version.partition("-")[0] for version in versions)}
@@ -293,7 +289,7 @@ def _check_metadata_version(name: str, value: ConfigValue, rule: Mapping[str, An
 
 
 def _check_offset_reset(name: str, value: ConfigValue, _: Mapping[str, Any]) -> None:
-    """(ShareGroupAutoOffsetResetStrategy)"""
+    """ShareGroupAutoOffsetResetStrategy."""
     text = str(value)
     kind, colon, duration = text.partition(":")
     if text in ("earliest", "latest") or (kind == "by_duration" and colon and _DURATION.fullmatch(duration)):
@@ -320,10 +316,6 @@ _RULES: Mapping[str, Callable[[str, ConfigValue, Mapping[str, Any]], None]] = {
 }
 
 
-# Where a broker's values come from: set for it, for all brokers, in its file, or Kafka's own default (KIP-226).
-#
-# A broker's keys have synonyms (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
-
 NOTHING: Mapping[str, str] = {}
 _HOUR_MS = 3_600_000
 _UNIT_MS = {
@@ -337,14 +329,18 @@ _OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)", re.DOTALL)
 
 
 def without_listener(key: str) -> str | None:
-    """What stands behind ``listener.name.x.``, None for a key without that."""
+    """The key without ``listener.name.x.``; None for a key without that prefix."""
     found = _OF_LISTENER.fullmatch(key)
     return None if found is None else found[1]
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLayers:
-    """What one broker goes by. static: its file. Each of the layers: key -> value as it was written."""
+    """Where one broker's values come from (KIP-226): key -> value as written.
+
+    own: set for the broker. cluster_default: set for all brokers. static: the broker's file. A key has synonyms
+    (log.retention.ms, .minutes, .hours), and a topic inherits through one of them.
+    """
 
     configs: ReleaseConfigs
     own: Mapping[str, str]
@@ -353,7 +349,7 @@ class BrokerLayers:
 
     @classmethod
     def of(cls, configs: ReleaseConfigs, view: View, broker_id: int, static: Mapping[str, str]) -> BrokerLayers:
-        """Those of a broker, as it knows them."""
+        """The layers of a broker, as it knows them."""
         own = view.configs.get(broker_resource(broker_id), NOTHING)
         return cls(configs, own, view.configs.get(CLUSTER_DEFAULT, NOTHING), static)
 
@@ -364,13 +360,13 @@ class BrokerLayers:
         return BrokerLayers(self.configs, self.own, values, self.static)
 
     def layers(self) -> Iterator[tuple[ConfigSource, Mapping[str, str]]]:
-        """What was set anywhere, the strongest first."""
+        """The layers with their source, the strongest first."""
         yield DYNAMIC_BROKER_CONFIG, self.own
         yield DYNAMIC_DEFAULT_BROKER_CONFIG, self.cluster_default
         yield STATIC_BROKER_CONFIG, self.static
 
     def names(self, key: str) -> tuple[str, ...]:
-        """All keys for the same thing, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+        """All synonyms of a key, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
         base = without_listener(key)
         if base is not None:
             mechanism = next((name for name in self.configs.listener_mechanism if base.endswith(name)), base)
@@ -378,7 +374,7 @@ class BrokerLayers:
         return self.configs.broker_synonyms.get(key, (key,))
 
     def definition(self, key: str) -> ConfigDefinition | None:
-        """The definition of a broker's key, of the key that a listener's one stands for; None for an unknown one."""
+        """The definition of a broker's key, also with a listener's prefix; None for an unknown one."""
         for name in (key, *self.names(key)):
             found = self.configs.broker.get(name) or self.configs.broker_dynamic_only.get(name)
             if found is not None:
@@ -386,8 +382,8 @@ class BrokerLayers:
         return None
 
     def synonyms(self, key: str) -> tuple[Synonym, ...]:
-        """Every value that there is for a key, in order of precedence, from the first one that has the key's own name
-        on (ConfigHelper.configSynonyms)."""
+        """All values for a key in order of precedence, from the first with the key's own name on
+        (ConfigHelper.configSynonyms)."""
         names = self.names(key)
         found = [
             Synonym(name, values[name], source) for source, values in self.layers() for name in names if name in values
@@ -402,7 +398,7 @@ class BrokerLayers:
         return ()
 
     def value(self, key: str) -> str | None:
-        """What applies for a broker's key, as it tells it; None for null."""
+        """The value that applies for a broker's key, as the broker prints it; None for null."""
         for _, values in self.layers():
             if key in values:
                 return canonical_value(self.configs.broker.get(key), values[key])
@@ -410,7 +406,7 @@ class BrokerLayers:
         return None if definition is None else definition.default
 
     def inherited(self, definition: ConfigDefinition) -> str | None:
-        """What a topic's key is where the topic does not set it."""
+        """The value of a topic's key that the topic does not set."""
         key = self.configs.topic_synonyms.get(definition.name)
         if key is None:
             return definition.default
@@ -422,7 +418,7 @@ class BrokerLayers:
 
 
 def _in_milliseconds(name: str, value: str) -> str:
-    """Minutes and hours; less than nothing is no limit (KafkaConfig.logRetentionTimeMillis)."""
+    """Minutes and hours in milliseconds; a negative value is no limit (KafkaConfig.logRetentionTimeMillis)."""
     unit = _UNIT_MS.get(name)
     if unit is not None:
         return _WITHOUT_END if int(value) < 0 else str(int(value) * unit)

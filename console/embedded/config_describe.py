@@ -1,4 +1,4 @@
-"""DescribeConfigs: the entries of each kind of resource, and its answer as bytes."""
+"""DescribeConfigs: the entries of each kind of resource, and the response as bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
+from console.embedded.answers import WireFormat
 from console.embedded.config_changes import ConfigProblem
 from console.embedded.config_definitions import (
     NOTHING,
@@ -37,24 +38,22 @@ from console.model.codes import (
     ResourceType,
 )
 from console.model.config import ConfigEntry, ConfigResource, Synonym
-from console.wire.frames import encode_body, varint
+from console.wire.frames import encode_body
 from console.wire.schemas import for_version
 
 if TYPE_CHECKING:
     from console.embedded.state import View
 
 
-# What is in each broker's server.properties.
-
 CONTROLLER_LISTENER = "CONTROLLER"
 _CONTROLLER_PORT = 10_000
-"""Apart from the broker's own port. Nothing listens there; a client never needs it."""
+"""Added to the broker's own port. Nothing listens there, and no client needs it."""
 _KRAFT_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _ZOOKEEPER_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 
 
 def broker_file(cluster: Cluster, broker_id: int) -> dict[str, str]:
-    """The keys of a broker's file: what makes it this broker, and what the cluster's specification says."""
+    """The configs of a broker's server.properties."""
     spec, broker = cluster.spec, cluster.state.brokers[broker_id]
     own = f"{cluster.listener_name}://{broker.host}:{broker.port}"
     file = {
@@ -90,21 +89,20 @@ def _controller_port(port: int) -> int:
 
 
 def layers_of(cluster: Cluster, broker_id: int, view: View) -> BrokerLayers:
-    """What a broker goes by, as this view has it."""
+    """The layers of a broker's configs, as this view knows them."""
     return BrokerLayers.of(release_configs(cluster.release.name), view, broker_id, broker_file(cluster, broker_id))
 
 
-# What DescribeConfigs tells of each kind of resource (ConfigHelper).
-
 _INTERNAL_HIDDEN_FROM = (3, 0)
-"""Before, a broker of which anything was changed told what is internal too (KafkaConfig.nonInternalValues)."""
+"""Older brokers describe internal keys too once any of their configs was changed (KafkaConfig.nonInternalValues)."""
 _METRICS_DEFAULTS_FROM = (4, 0)
+_NOT_NUMBER = "Broker id must be an integer, but it is: {name}"
 UNDOCUMENTED = ""
-"""Told even where no documentation is asked for."""
+"""Documentation that is sent even if none is requested."""
 
 
 def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource) -> list[ConfigEntry]:
-    """All entries of a resource, as this broker sees them, with their synonyms. Raises ConfigProblem."""
+    """All entries of a resource with their synonyms, as this broker knows them (ConfigHelper). Raises ConfigProblem."""
     view = cluster.view_of(broker_id)
     layers = layers_of(cluster, broker_id, view)
     own = view.configs.get(resource, NOTHING)
@@ -138,7 +136,7 @@ def described_entries(cluster: Cluster, broker_id: int, resource: ConfigResource
 
 
 def describable_types(release: str) -> Collection[ResourceType]:
-    """The types of resources that brokers of a release know."""
+    """The resource types that brokers of a release can describe."""
     known = [TOPIC, BROKER, BROKER_LOGGER]
     configs = release_configs(release)
     if configs.client_metrics:
@@ -149,7 +147,7 @@ def describable_types(release: str) -> Collection[ResourceType]:
 
 
 def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
-    """Raises ConfigProblem."""
+    """Raises ConfigProblem for an unknown topic."""
     if name in view.topics:
         return
     refusal = None if name and is_legal(name) else name_refusal(name, cluster.state)
@@ -158,17 +156,17 @@ def check_topic_is_known(cluster: Cluster, view: View, name: str) -> None:
     raise ConfigProblem(ErrorCode.unknown_topic_or_partition, "")
 
 
-def check_is_own(name: str, broker_id: int, wrong: str) -> None:
-    """Whether a resource's name is this broker's id; ConfigProblem otherwise. wrong: what to say to another's."""
+def check_is_own(name: str, broker_id: int, wrong: str, not_number: str = _NOT_NUMBER) -> None:
+    """Raises ConfigProblem unless the name is this broker's id. wrong: the message for another id."""
     number = broker_number(name)
     if number is None:
-        raise ConfigProblem(ErrorCode.invalid_request, f"Broker id must be an integer, but it is: {name}")
+        raise ConfigProblem(ErrorCode.invalid_request, not_number.format(name=name))
     if number != broker_id:
         raise ConfigProblem(ErrorCode.invalid_request, wrong.format(own=broker_id, name=name))
 
 
 def broker_number(name: str) -> int | None:
-    """A name as an id (Integer.parseInt), None where it is none."""
+    """A name as a broker id (Integer.parseInt), None if it is not a number."""
     try:
         return whole_number(name, 32)
     except ValueError:
@@ -176,7 +174,7 @@ def broker_number(name: str) -> int | None:
 
 
 def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """Every entry of a topic with these overrides on a broker."""
+    """The entries of a topic with these overrides on a broker."""
     for name, definition in layers.configs.topic.items():
         text = own.get(name)
         if text is None and definition.internal:
@@ -190,7 +188,7 @@ def topic_entries(layers: BrokerLayers, own: Mapping[str, str]) -> Iterator[Conf
 
 
 def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[ConfigEntry]:
-    """Everything that is defined, and what else was set."""
+    """All defined keys, and others that are set."""
     names = {name for name, definition in layers.configs.broker.items() if with_internal or not definition.internal}
     for _, values in layers.layers():
         names.update(values)
@@ -202,7 +200,7 @@ def _broker_entries(layers: BrokerLayers, *, with_internal: bool) -> Iterator[Co
 
 
 def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
-    """What was set for all brokers, as it was written."""
+    """The keys set for all brokers, with their values as written."""
     for name, text in sorted(layers.cluster_default.items()):
         synonyms = tuple(each for each in layers.synonyms(name) if each.source == DYNAMIC_DEFAULT_BROKER_CONFIG)
         read_only = name not in layers.configs.dynamic
@@ -210,7 +208,7 @@ def _default_entries(layers: BrokerLayers) -> Iterator[ConfigEntry]:
 
 
 def _metrics_entries(cluster: Cluster, own: Mapping[str, str]) -> Iterator[ConfigEntry]:
-    """What a subscription sets; since 4.0 the defaults too, with types and synonyms."""
+    """The keys that a subscription sets; since 4.0 also defaults, types and synonyms."""
     for name, definition in release_configs(cluster.release.name).client_metrics.items():
         text = own.get(name)
         if cluster.release.number < _METRICS_DEFAULTS_FROM:
@@ -243,7 +241,7 @@ def _entry(
     *,
     read_only: bool,
 ) -> ConfigEntry:
-    """A value of an unknown key might be secret, and is not told either (KafkaConfig.maybeSensitive)."""
+    """The value of an unknown key is hidden too: it may be secret (KafkaConfig.maybeSensitive)."""
     sensitive = definition is None or definition.sensitive
     if sensitive:
         value, synonyms = None, tuple(synonym._replace(value=None) for synonym in synonyms)
@@ -259,20 +257,17 @@ def _entry(
     )
 
 
-# The answer to DescribeConfigs as bytes. What topics with the same overrides have in common is encoded once, and kept:
-# thousands of topics have a few dozen sets of overrides among them.
-
 _FLEXIBLE_FROM = 4
 _NOT_THROTTLED = b"\x00\x00\x00\x00"
 _SUCCESS = ""
 _KEPT = 1024
-"""Sets of overrides of which the bytes are kept: some 5 KiB each, with documentation 25."""
+"""Cached sets of overrides: about 5 KiB each, 25 with documentation."""
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 class AskedEntries(NamedTuple):
-    """How entries are to be told. keys: None for all."""
+    """Which parts of entries to send. keys: None for all."""
 
     version: int
     synonyms: bool
@@ -281,7 +276,7 @@ class AskedEntries(NamedTuple):
 
 
 class _Layers(NamedTuple):
-    """A broker's layers, to be compared."""
+    """A broker's layers in a hashable form."""
 
     release: str
     own: Pairs
@@ -290,12 +285,16 @@ class _Layers(NamedTuple):
 
 
 class DescribedBytes:
-    """Results in the order in which they are added."""
+    """The response as bytes, with results in the order of the calls.
+
+    The encoded configs of topics with equal overrides are cached: thousands of topics have a few dozen sets.
+    """
 
     def __init__(self, context: RequestContext, request: Any) -> None:
         self._cluster = context.cluster
         self._view = context.view
         self._version = context.version
+        self._form = WireFormat(context.version >= _FLEXIBLE_FROM)
         self._synonyms = bool(getattr(request, "include_synonyms", False))
         self._documentation = bool(getattr(request, "include_documentation", False))
         layers = layers_of(context.cluster, context.broker_id, self._view)
@@ -305,48 +304,33 @@ class DescribedBytes:
         self._results: list[bytes] = []
 
     def add_topic(self, resource: ConfigResource, keys: Sequence[str] | None) -> None:
-        """A topic's entries. Raises ConfigProblem."""
+        """Add a topic's entries. Raises ConfigProblem."""
         check_topic_is_known(self._cluster, self._view, resource.name)
         overrides = _pairs(self._view.configs.get(resource, NOTHING))
         configs = _topic_configs(self._layers, overrides, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add(self, resource: ConfigResource, entries: Iterable[ConfigEntry], keys: Sequence[str] | None) -> None:
-        """Any resource's entries."""
+        """Add the entries of any resource."""
         configs = _encoded(entries, self._asked(keys))
         self._results.append(self._head(resource, ErrorCode.none, _SUCCESS) + configs)
 
     def add_problem(self, resource: ConfigResource, problem: ConfigProblem) -> None:
-        """Why a resource is not described."""
+        """Add the error of a resource."""
         configs = _encoded((), self._asked(None))
         self._results.append(self._head(resource, problem.code, problem.message) + configs)
 
     def body(self) -> bytes:
-        """The whole response."""
-        flexible = self._version >= _FLEXIBLE_FROM
-        count = varint(len(self._results) + 1) if flexible else struct.pack(">i", len(self._results))
-        return b"".join((_NOT_THROTTLED, count, *self._results, b"\x00" if flexible else b""))
+        """The encoded response."""
+        return b"".join((_NOT_THROTTLED, self._form.length(len(self._results)), *self._results, self._form.end))
 
     def _asked(self, keys: Sequence[str] | None) -> AskedEntries:
         wanted = None if keys is None else frozenset(keys)
         return AskedEntries(self._version, self._synonyms, self._documentation, wanted)
 
     def _head(self, resource: ConfigResource, code: int, message: str | None) -> bytes:
-        return b"".join(
-            (
-                struct.pack(">h", code),
-                self._text(message),
-                struct.pack(">b", resource.type),
-                self._text(resource.name),
-            )
-        )
-
-    def _text(self, text: str | None) -> bytes:
-        flexible = self._version >= _FLEXIBLE_FROM
-        if text is None:
-            return b"\x00" if flexible else b"\xff\xff"
-        data = text.encode()
-        return (varint(len(data) + 1) if flexible else struct.pack(">h", len(data))) + data
+        text = self._form.string
+        return b"".join((struct.pack(">h", code), text(message), struct.pack(">b", resource.type), text(resource.name)))
 
 
 def _pairs(values: Any) -> Pairs:
@@ -355,14 +339,14 @@ def _pairs(values: Any) -> Pairs:
 
 @lru_cache(_KEPT)
 def _topic_configs(layers: _Layers, overrides: Pairs, asked: AskedEntries) -> bytes:
-    """What stands behind the name of every topic with these overrides on such a broker."""
+    """The encoded configs of a topic with these overrides on a broker with these layers."""
     configs = release_configs(layers.release)
     broker = BrokerLayers(configs, dict(layers.own), dict(layers.cluster_default), dict(layers.static))
     return _encoded(topic_entries(broker, dict(overrides)), asked)
 
 
 def _encoded(entries: Iterable[ConfigEntry], asked: AskedEntries) -> bytes:
-    """A result without what stands before its configs."""
+    """An encoded result without the fields before its configs."""
     schema = import_module(f"kio.schema.describe_configs.v{asked.version}.response")
     empty = schema.DescribeConfigsResult(
         error_code=ErrorCode.none,

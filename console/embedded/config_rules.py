@@ -1,4 +1,4 @@
-"""What the configs of a broker, a topic, a group and a metrics subscription may be, beside each value's own rule."""
+"""Rules for the configs of a broker, a topic, a group and a metrics subscription, beside those of each single value."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from console.embedded.java import trimmed, whole_number
 from console.embedded.spec import Release
 from console.model.config import topic_resource
 
-# Which changes a broker takes for itself, and for all brokers (DynamicBrokerConfig, DynamicThreadPool).
-
 THREAD_POOLS = (
     "num.io.threads",
     "num.replica.fetchers",
@@ -52,13 +50,13 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
 class DividedByZero(ValueError):
-    """What happens to a broker while it looks at its values."""
+    """A division by zero in the broker while it checks its values."""
 
 
 def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: ConfigMessages, *, own: bool) -> None:
-    """Raises ValueError with Kafka's words for the first thing that is wrong with these overrides as a whole.
+    """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
-    own: whether they are the broker's own, not those of all brokers.
+    own: whether they are the broker's own, not the cluster's default.
     """
     configs = layers.configs
     fixed = configs.not_dynamic.intersection(values)
@@ -86,7 +84,7 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: C
 
 
 def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
-    """Values of dynamic keys, with or without a listener's name; one without hides one with it."""
+    """Dynamic keys, with or without a listener's prefix. A key without prefix hides the one with it."""
     of_listeners = {without_listener(name) or name: text for name, text in values.items()}
     bare = {**of_listeners, **values}
     for name in configs.checked:
@@ -95,7 +93,7 @@ def _check_types(configs: ReleaseConfigs, values: Mapping[str, str]) -> None:
 
 
 def _check_hidden(configs: ReleaseConfigs, values: Mapping[str, str], names: Container[str]) -> None:
-    """What listeners make of their own values, which others hid before (SocketServer.validateReconfiguration)."""
+    """Values with a listener's prefix that were hidden before (SocketServer.validateReconfiguration)."""
     for key, text in values.items():
         base = without_listener(key)
         definition = configs.broker.get(base or "")
@@ -112,7 +110,7 @@ def _is_of_one_listener(configs: ReleaseConfigs, name: str) -> bool:
 
 
 def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
-    """What a broker requires of its values beside each other (KafkaConfig.validateValues)."""
+    """Requirements between values (KafkaConfig.validateValues)."""
     if after.value("log.retention.ms") == "0":
         raise ValueError("requirement failed: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
     if not _number(after, "log.cleaner.threads"):
@@ -120,7 +118,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
     if _number(after, "log.cleaner.dedupe.buffer.size") // _number(after, "log.cleaner.threads") <= _MIB:
         raise ValueError("requirement failed: log.cleaner.dedupe.buffer.size must be at least 1MB per cleaner thread.")
     compression = after.configs.broker["compression.type"]
-    if not compression.rule:  # only a requirement in 2.8
+    if not compression.rule:  # 2.8 checks it here only
         options = before.configs.topic["compression.type"].rule["values"]
         if after.value("compression.type") not in options:
             raise ValueError(
@@ -143,7 +141,7 @@ def _check_together(before: BrokerLayers, after: BrokerLayers) -> None:
 
 
 def _check_groups(after: BrokerLayers) -> None:
-    """Intervals of groups, between their least and their greatest (GroupCoordinatorConfig)."""
+    """Assignment intervals of groups between their bounds (GroupCoordinatorConfig)."""
     for kind in ("consumer", "share", "streams"):
         name, least, most = (f"group.{kind}.{side}assignment.interval.ms" for side in ("", "min.", "max."))
         if name not in after.configs.broker:
@@ -188,7 +186,8 @@ def _listener_names(layers: BrokerLayers) -> set[str]:
 
 
 def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
-    """What is running has to be able to follow (BrokerReconfigurable.validateReconfiguration)."""
+    """Whether the running broker can apply the change (BrokerReconfigurable.validateReconfiguration,
+    DynamicThreadPool)."""
     for name in before.configs.dynamic.intersection(THREAD_POOLS):
         old, new = _number(before, name), _number(after, name)
         if new != old:
@@ -225,7 +224,7 @@ def _check_running(before: BrokerLayers, after: BrokerLayers) -> None:
 
 
 def _check_local_retention(before: BrokerLayers, after: BrokerLayers, key: str) -> None:
-    """Of tiered topics no more stays on the broker than there is (DynamicLogConfig)."""
+    """A tiered topic's local retention is not above its retention (DynamicLogConfig)."""
     local = key.replace("log.", "log.local.")
     if local not in after.configs.broker or (before.value(local), before.value(key)) == (
         after.value(local),
@@ -262,8 +261,6 @@ def _list(layers: BrokerLayers, key: str) -> list[str]:
     return [part.strip() for part in (layers.value(key) or "").split(",") if part.strip()]
 
 
-# What a topic's configs may be, and what they are (LogConfig).
-
 _COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 _NO_TIERED_STORAGE = (
     "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
@@ -273,10 +270,9 @@ _NO_TIERED_STORAGE = (
 def topic_config_error(
     release: Release, configs: Mapping[str, str | None], inherited: Mapping[str, str] = NOTHING
 ) -> str | None:
-    """Kafka's message for the first thing that is wrong with a new topic's configs, INVALID_CONFIG; None where all is
-    well.
+    """Kafka's message for the first error in a new topic's configs (INVALID_CONFIG), None for valid ones.
 
-    inherited: what the topic has of its broker beside them; Kafka's defaults where it is not given.
+    inherited: the topic's other values; Kafka's defaults if missing.
     """
     empty = [key for key, value in configs.items() if value is None]
     if empty:
@@ -290,7 +286,7 @@ def topic_config_error(
 
 
 def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapping[str, str]) -> None:
-    """Raises ConfigProblem or ValueError for the first thing that is wrong with a topic's own configs."""
+    """Check a topic's own configs (LogConfig). Raises ConfigProblem or ValueError for the first error."""
     unknown = next((key for key in own if key not in configs.topic), None)
     if unknown is not None:
         raise ConfigProblem(ErrorCode.invalid_config, f"Unknown topic config name: {unknown}")
@@ -311,14 +307,16 @@ def check_topic(configs: ReleaseConfigs, own: Mapping[str, str], inherited: Mapp
 
 
 def inherited_configs(configs: ReleaseConfigs, layers: BrokerLayers) -> dict[str, str]:
-    """What every topic on a broker has where it sets nothing itself."""
+    """The values of a topic without overrides on a broker."""
     values = {name: layers.inherited(definition) for name, definition in configs.topic.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
-    """What a topic's key is for a broker: the topic's own value, else what that broker goes by (min.insync.replicas,
-    retention.ms, max.message.bytes). KeyError for a key that topics of this release don't have."""
+    """The value of a topic's key on a broker: the topic's own, else what it inherits.
+
+    Raises KeyError for a key that topics of this release don't have.
+    """
     configs = release_configs(cluster.release.name)
     definition, view = configs.topic[key], cluster.view_of(broker_id)
     own = view.configs.get(topic_resource(name), NOTHING).get(key)
@@ -326,8 +324,6 @@ def topic_config(cluster: Cluster, broker_id: int, name: str, key: str) -> str:
         return canonical_value(definition, own)
     return BrokerLayers.of(configs, view, broker_id, cluster.spec.static_configs).inherited(definition) or ""
 
-
-# What the configs of groups and of client metrics' subscriptions may be (GroupConfig, ClientMetricsConfigs).
 
 _GROUP_KINDS = ("consumer", "share", "streams")
 _MATCHED = frozenset(
@@ -345,7 +341,7 @@ _SHORTEST_MS, _LONGEST_MS = 100, 3_600_000
 
 
 def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
-    """Raises ConfigProblem or ValueError for the first thing that is wrong with a group's configs."""
+    """Check a group's configs (GroupConfig). Raises ConfigProblem or ValueError for the first error."""
     definitions = layers.configs.group
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:
@@ -365,7 +361,7 @@ def check_group(layers: BrokerLayers, own: Mapping[str, str]) -> None:
 
 
 def _bounded_keys(layers: BrokerLayers) -> list[str]:
-    """Those for which brokers have a least or a greatest value: of each kind of group the heartbeats first."""
+    """The keys for which a broker has bounds; of each kind of group the heartbeat's first."""
     bounded = [
         name for name in layers.configs.group if any(_bound_key(layers, name, side) is not None for side in _SIDES)
     ]
@@ -373,7 +369,7 @@ def _bounded_keys(layers: BrokerLayers) -> list[str]:
 
 
 def _bound_key(layers: BrokerLayers, name: str, side: str) -> str | None:
-    """The broker's key of the bound: ``group.consumer.max.session.timeout.ms``."""
+    """The broker's key of a bound: ``group.consumer.max.session.timeout.ms``."""
     kind, _, rest = name.partition(".")
     rest = rest.removeprefix("num.") if side == "max" else rest
     key = f"group.{kind}.{side}.{rest}"
@@ -389,7 +385,7 @@ def _check_bounds(layers: BrokerLayers, name: str, value: int) -> None:
 
 
 def check_client_metrics(layers: BrokerLayers, own: Mapping[str, str], *, modern: bool) -> None:
-    """The same for a subscription. modern: since 4.0 values are read as their types."""
+    """Check a metrics subscription (ClientMetricsConfigs). modern: since 4.0 values are checked by type."""
     definitions = layers.configs.client_metrics
     unknown = next((key for key in own if key not in definitions), None)
     if unknown is not None:

@@ -16,7 +16,7 @@ from console.embedded.acls import StandardAuthorizer
 from console.embedded.clock import Clock
 from console.embedded.config_changes import Loggers
 from console.embedded.sasl import Exchange, enabled_mechanisms
-from console.embedded.spec import BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
+from console.embedded.spec import ANONYMOUS, BROKER_LISTENER, SASL_LISTENER, ClusterSpec, Range, release
 from console.embedded.state import ClusterState, Propagation, View
 from console.embedded.throttling import Throttling
 from console.model.acl import CLUSTER_NAME
@@ -24,7 +24,6 @@ from console.model.codes import AclOperation, AclResourceType
 
 log = logging.getLogger("console.embedded")
 
-ANONYMOUS = "User:ANONYMOUS"
 _FIRST_PRODUCER_ID = 1000
 _operation = cache(AclOperation.parse)
 _resource = cache(AclResourceType.parse)

@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: faults as data, as text, and which of them meet a request."""
+"""Faults: what goes wrong on purpose, as data, as text for command lines, and which of them apply to a request."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from console.embedded.state import ClusterState
 from console.model.codes import ResourceType
 from console.model.config import ConfigResource
 
-# What a fault does to a request.
-
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """Answer with an error, for everything in the request, and do nothing of it. code: any number."""
+    """Answer everything in the request with an error, and do nothing. code: any number."""
 
     code: int
     message: str | None = None
@@ -29,8 +27,8 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class FailSome:
-    """Fail some items of a batch, and do the others. every: each item whose number, from 1 on, it divides. names: those
-    with one of these names instead."""
+    """Fail some items of a batch, and do the others. every: fail each n-th item, counted from 1. names: fail these
+    items instead."""
 
     code: int
     message: str | None = None
@@ -40,13 +38,13 @@ class FailSome:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Wait before anything is done."""
+    """Wait before the request is handled."""
 
     seconds: float
 
 
 class Moment(Enum):
-    """When a connection is cut: before the request took effect or after."""
+    """When a connection is cut: before the request takes effect, or after."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -54,42 +52,41 @@ class Moment(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """End the connection in place of an answer."""
+    """Close the connection instead of answering."""
 
     moment: Moment
 
 
 @dataclass(frozen=True, slots=True)
 class HalfFrame:
-    """Do it, send the first half of the answer, and end the connection."""
+    """Handle the request, send the first half of the answer, and close the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Do it, and answer with bytes that mean nothing: in the place of the body, or of the whole frame, its length
-    included."""
+    """Handle the request, and answer with random bytes: instead of the body, or of the whole frame with its length."""
 
     whole_frame: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Do it, tell of a throttle time in the answer where its version can, and take no more requests of this connection
-    until it is over (KIP-219)."""
+    """Handle the request, report a throttle time where the version has the field, and read no more requests of this
+    connection until it is over (KIP-219)."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class MoveController:
-    """Make another broker the controller first: this one, or the next that is alive."""
+    """Make another broker the controller before the request is handled: this one, or the next that is alive."""
 
     to: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerDown:
-    """Take a broker down first, and bring it back after a while; None is the one that was asked."""
+    """Crash a broker before the request is handled, and restart it later. broker: None for the one that was asked."""
 
     broker: int | None = None
     seconds: float = 5.0
@@ -97,7 +94,7 @@ class BrokerDown:
 
 @dataclass(frozen=True, slots=True)
 class Meanwhile:
-    """Somebody else changes the cluster first."""
+    """Change the state before the request is handled, as another client would."""
 
     change: Callable[[ClusterState], object]
 
@@ -105,15 +102,12 @@ class Meanwhile:
 Effect = Fail | FailSome | Delay | Cut | HalfFrame | Garbage | Throttle | MoveController | BrokerDown | Meanwhile
 
 
-# Which faults there are, and which of them meet a request.
-
-
 @dataclass(frozen=True, slots=True)
 class Fault:
     """An effect on some requests.
 
-    api: kio's name; broker, client: id and client id; None is any. nth: only the n-th of the requests that match, from
-    1 on. times: how often at most. probability: of each one, from 0 to 1.
+    api: kio's name; broker, client: ids; None matches any. nth: only the n-th matching request, counted from 1. times:
+    at most so often. probability: for each matching request, from 0 to 1.
     """
 
     effect: Effect
@@ -125,7 +119,7 @@ class Fault:
     probability: float = 1.0
 
     def matches(self, api: str, broker: int, client: str) -> bool:
-        """Whether a request is one of those it is for."""
+        """Whether a request is one that the fault is for."""
         return self.api in (None, api) and self.broker in (None, broker) and self.client in (None, client)
 
 
@@ -138,25 +132,25 @@ class _Declared:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults that are declared now. With the same seed and the same requests the same ones happen."""
+    """The declared faults. With one seed and the same requests they happen alike."""
 
     seed: int = 0
     _declared: list[_Declared] = field(default_factory=list)
     _random: Random = field(init=False)
 
     def __post_init__(self) -> None:
-        self._random = Random(self.seed)  # noqa: S311 - to be repeated, not to be secret
+        self._random = Random(self.seed)  # noqa: S311 - must be repeatable, not secret
 
     def add(self, fault: Fault) -> None:
-        """Declare a fault, from the next request on."""
+        """Declare a fault for the requests from now on."""
         self._declared.append(_Declared(fault))
 
     def remove(self, fault: Fault) -> None:
-        """Take a fault back; nothing happens where it is not declared."""
+        """Remove a fault. Does nothing if it is not declared."""
         self._declared = [declared for declared in self._declared if declared.fault != fault]
 
     def clear(self) -> None:
-        """Take all faults back."""
+        """Remove all faults."""
         self._declared.clear()
 
     def happened(self, fault: Fault) -> int:
@@ -164,7 +158,7 @@ class Faults:
         return sum(declared.done for declared in self._declared if declared.fault == fault)
 
     def meet(self, api: str, broker: int, client: str) -> tuple[Effect, ...]:
-        """What happens to this request, in the order in which the faults were declared; it counts as seen."""
+        """The effects on this request, in the order of declaration. Counts the request as seen."""
         if not self._declared:
             return ()
         effects: list[Effect] = []
@@ -184,9 +178,7 @@ class Faults:
         return tuple(effects)
 
 
-# Faults as text, for command lines: ``api=create_topics,nth=2,cut=after``.
-
-FAULT_HELP = """A fault is parts with commas between: which requests, and what happens to them.
+FAULT_HELP = """A fault has parts with commas between them: which requests it is for, and one effect.
   api=create_topics    broker=2    client=kac    nth=3    times=2    p=0.5
   error=NOT_CONTROLLER | error=87    fail-some=INVALID_CONFIG    not-controller
   delay=2s    throttle=500ms    cut=before | cut=after    half-frame    garbage | garbage=frame
@@ -198,47 +190,48 @@ _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0}
 
 
 class FaultSyntax(ValueError):
-    """A text that is no fault; it says why."""
+    """An invalid fault. The text says why."""
 
 
 def parse_fault(text: str) -> Fault:
-    """The fault that a text declares; see HELP. Raises FaultSyntax."""
+    """Parse a fault; see FAULT_HELP. Raises FaultSyntax."""
     parts: dict[str, str] = {}
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
         if name in parts:
-            raise FaultSyntax(f"{name} is there twice")
+            raise FaultSyntax(f"{name} is repeated")
         if name not in _WHICH and name not in _EFFECTS and name != _FOR:
-            raise FaultSyntax(f"{name!r} is no part of a fault.\n{FAULT_HELP}")
+            raise FaultSyntax(f"unknown part of a fault: {name!r}.\n{FAULT_HELP}")
         parts[name] = value
     effects = [name for name in parts if name in _EFFECTS]
     if len(effects) != 1:
-        raise FaultSyntax(f"a fault has one effect, this one has {len(effects)}.\n{FAULT_HELP}")
+        raise FaultSyntax(f"a fault needs exactly one effect, this one has {len(effects)}.\n{FAULT_HELP}")
     try:
         which = {_WHICH[name][0]: _WHICH[name][1](value) for name, value in parts.items() if name in _WHICH}
         effect = _EFFECTS[effects[0]](parts[effects[0]], parts)
     except (ValueError, KeyError) as error:
         raise FaultSyntax(f"{text!r}: {error.args[0] if error.args else error}") from error
     if _FOR in parts and not isinstance(effect, BrokerDown):
-        raise FaultSyntax("for= goes with down")
+        raise FaultSyntax("for= is valid with down only")
     return Fault(effect, **which)
 
 
 def _api(text: str) -> str:
-    """``CreateTopics``, ``create-topics`` and ``create_topics`` are one; ``kip4_alter_acls`` is a proposal's."""
+    """kio's name of an API. ``CreateTopics`` and ``create-topics`` are the same; ``kip4_alter_acls`` is a
+    proposal's."""
     from console.wire.proposals.table import PROPOSED
 
     wanted = text.replace("_", "").replace("-", "").lower()
     for name in (*api_key_map.values(), *(found.api for found in PROPOSED.values())):
         if name.replace("_", "") == wanted:
             return name
-    raise ValueError(f"there is no API {text}")
+    raise ValueError(f"unknown API {text}")
 
 
 def _count(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise ValueError(f"{text} is not at least 1")
+        raise ValueError(f"{text} is below 1")
     return number
 
 
@@ -252,26 +245,26 @@ def _probability(text: str) -> float:
 def _seconds(text: str) -> float:
     match = _TIME.fullmatch(text)
     if match is None:
-        raise ValueError(f"{text!r} is no time like 500ms, 2s or 1m")
+        raise ValueError(f"{text!r} is not a time such as 500ms, 2s or 1m")
     return float(match[1]) * _UNITS[match[2]]
 
 
 def _code(text: str) -> int:
-    """An error by Kafka's name or as a number."""
+    """An error by its name in Kafka, or as a number."""
     if re.fullmatch(r"-?\d{1,5}", text):
         return int(text)
     name = text.lower()
     for known in (name, f"{name}_exception"):
         if known in ErrorCode.__members__:
             return int(ErrorCode[known])
-    raise ValueError(f"Kafka has no error {text}")
+    raise ValueError(f"unknown error {text}")
 
 
 def _meanwhile(text: str) -> Meanwhile:
     resource, _, value = text.partition("=")
     kind, name, key = ([*resource.split("/", 2), "", ""])[:3]
     if not key:
-        raise ValueError(f"{text!r} is not like topic/orders/retention.ms=1000")
+        raise ValueError(f"{text!r} is not of the form topic/orders/retention.ms=1000")
     target = ConfigResource(ResourceType.parse(kind), name)
 
     def change(state: ClusterState) -> int:

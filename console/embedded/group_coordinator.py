@@ -1,4 +1,4 @@
-"""What a broker does as the coordinator of groups, and what members say of their subscriptions."""
+"""The group coordinator of a broker, and the consumer protocol's subscriptions and assignments."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, NO_LEADER, Change, Topic
 from console.model.config import topic_resource
 
-# Which broker coordinates a group or a transaction, by the leaders of the internal topics (GroupCoordinator).
-
 GROUP_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
 INTERNAL_TOPICS = frozenset({GROUP_TOPIC, TRANSACTION_TOPIC})
@@ -29,13 +27,13 @@ _MIN_INT = -(2**31)
 
 
 def partition_of(name: str, partitions: int = COORDINATOR_PARTITIONS) -> int:
-    """The partition of the internal topic that a group or a transactional id belongs to (Utils.abs of its hash)."""
+    """The partition of the internal topic for a group or a transactional id (Utils.abs of its hash)."""
     value = java_hash(name)
     return 0 if value == _MIN_INT else abs(value) % partitions
 
 
 def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TOPIC) -> int:
-    """The broker that coordinates a group; NO_LEADER where there is none now."""
+    """The broker that coordinates a group; NO_LEADER for none."""
     found = topics.get(topic)
     if found is None or not found.partitions:
         return NO_LEADER
@@ -43,7 +41,7 @@ def coordinator_of(topics: Mapping[str, Topic], name: str, topic: str = GROUP_TO
 
 
 def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
-    """Make the internal topic where it is missing, as the first use of a coordinator does."""
+    """Create the internal topic if it is missing, as the first use of a coordinator does."""
     alive = state.alive()
     if topic in state.topics or not alive:
         return
@@ -55,8 +53,6 @@ def ensure_topic(state: ClusterState, topic: str = GROUP_TOPIC) -> None:
     )
 
 
-# What a broker does as the coordinator of groups (GroupCoordinatorService).
-
 _LOOKS_AT_INSTANCES_FROM = (3, 0)
 _READS_ITS_LOG_FROM = (4, 0)
 _INITIAL_DELAY = "group.initial.rebalance.delay.ms"
@@ -64,7 +60,7 @@ _INITIAL_DELAY_DEFAULT = "3000"
 
 
 def group_error(context: RequestContext, group_id: str, operation: str = "READ") -> int:
-    """Why this broker does nothing with the group for this principal; 0 where it does."""
+    """Why this broker refuses the group to this principal, as an error code."""
     if not context.allowed(operation, "GROUP", group_id):
         return ErrorCode.group_authorization_failed
     if not group_id:
@@ -73,7 +69,7 @@ def group_error(context: RequestContext, group_id: str, operation: str = "READ")
 
 
 def get_or_create_group(context: RequestContext, group_id: str) -> Group:
-    """The group; a new one, which is empty, where there is none."""
+    """The group, created empty if it is missing."""
     groups = context.state.groups
     if group_id not in groups:
         delay = context.cluster.spec.static_configs.get(_INITIAL_DELAY, _INITIAL_DELAY_DEFAULT)
@@ -83,8 +79,11 @@ def get_or_create_group(context: RequestContext, group_id: str) -> Group:
 
 
 def visible_group(context: RequestContext, group_id: str) -> Group | None:
-    """The group, as far as it is told of: since 4.0, whose coordinators read what they wrote, a new group is seen once
-    it is written (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3)."""
+    """The group, if requests may see it.
+
+    Since 4.0 coordinators read what they wrote, so a new group is visible once it is written
+    (GroupMetadataManager.classicGroup by the last committed offset; measured on 4.3).
+    """
     group = context.state.groups.get(group_id)
     if group is None or (context.cluster.release.number >= _READS_ITS_LOG_FROM and not group.written):
         return None
@@ -92,7 +91,7 @@ def visible_group(context: RequestContext, group_id: str) -> Group | None:
 
 
 def run_timers(cluster: Cluster, group: Group) -> None:
-    """See to it that its members' sessions and its rebalances end in time."""
+    """Start the task that ends the group's sessions and rebalances in time."""
     if not group.watched:
         group.watched = True
         cluster.run(_pass_time(cluster, group))
@@ -107,15 +106,14 @@ async def _pass_time(cluster: Cluster, group: Group) -> None:
     finally:
         group.watched = False
     groups = cluster.state.groups
-    if not (group.members or group.written) and groups.get(group.id) is group:  # nobody came: it never was
+    if (
+        not (group.members or group.written) and groups.get(group.id) is group
+    ):  # no member stayed and nothing was committed
         del groups[group.id]
 
 
-# Topics in requests about offsets: by name, and since KIP-1102's versions by id.
-
-
 def topic_name_of(context: RequestContext, item: Any) -> str | None:
-    """The name of the topic that a request's item means; None for an id that no topic has."""
+    """The name of the topic in a request's item, which has a name or, since KIP-1102, an id. None for an unknown id."""
     if not hasattr(item, "topic_id"):
         name: str = item.name
         return name
@@ -124,7 +122,7 @@ def topic_name_of(context: RequestContext, item: Any) -> str | None:
 
 
 def topic_error(context: RequestContext, name: str | None, operation: str) -> int:
-    """Why nothing is done with a topic's offsets; 0 where something is."""
+    """Why a topic's offsets are refused, as an error code."""
     if name is None:
         return ErrorCode.unknown_topic_id
     if not context.allowed(operation, "TOPIC", name):
@@ -133,7 +131,7 @@ def topic_error(context: RequestContext, name: str | None, operation: str) -> in
 
 
 def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
-    """From now on, a deleted topic's offsets go from all groups (GroupCoordinator.onPartitionsDeleted)."""
+    """From now on, delete the committed offsets of each deleted topic (GroupCoordinator.onPartitionsDeleted)."""
 
     def changed(change: Change) -> None:
         if change.table == "topics" and change.after is ABSENT:
@@ -143,16 +141,14 @@ def drop_offsets_of_deleted_topics(state: ClusterState) -> None:
     state.subscribe(changed)
 
 
-# What consumers say when they join: the topics that they read (ConsumerProtocolSubscription).
-
 CONSUMERS = "consumer"
-"""The protocol type of consumers."""
+"""The protocol type of consumer groups."""
 _VERSION = 2
 _COUNT, _LENGTH = struct.Struct(">i"), struct.Struct(">h")
 
 
 def subscribed(group: Group) -> frozenset[str]:
-    """The topics that any member of a group of consumers reads."""
+    """The topics that members of a consumer group subscribe to."""
     if group.protocol_type != CONSUMERS:
         return frozenset()
     found: set[str] = set()
@@ -163,7 +159,7 @@ def subscribed(group: Group) -> frozenset[str]:
 
 
 def _topics(metadata: bytes) -> list[str]:
-    """The topics come first in every version, behind the version's number; none where the bytes are not that."""
+    """The topics of a ConsumerProtocolSubscription; empty for other bytes. Each version begins with them."""
     found: list[str] = []
     try:
         (count,) = _COUNT.unpack_from(metadata, _VERSION)
@@ -179,7 +175,7 @@ def _topics(metadata: bytes) -> list[str]:
 
 
 def subscription(topics: tuple[str, ...]) -> bytes:
-    """What a consumer of these topics would say."""
+    """A consumer's subscription to these topics (ConsumerProtocolSubscription)."""
     from kio.schema.consumer_protocol_subscription.v0.data import ConsumerProtocolSubscription
     from kio.serial import entity_writer
 
@@ -190,7 +186,7 @@ def subscription(topics: tuple[str, ...]) -> bytes:
 
 
 def assignment(partitions: Mapping[str, tuple[int, ...]]) -> bytes:
-    """What a leader would give a consumer: partitions by topic (ConsumerProtocolAssignment)."""
+    """A leader's assignment for one consumer: partitions by topic (ConsumerProtocolAssignment)."""
     from kio.schema.consumer_protocol_assignment.v0.data import ConsumerProtocolAssignment, TopicPartition
     from kio.serial import entity_writer
 

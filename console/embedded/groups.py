@@ -1,4 +1,7 @@
-"""Groups of the classic protocol: members, generations, rebalances, committed offsets (ClassicGroup)."""
+"""Groups of the classic protocol: members, generations, rebalances, committed offsets (ClassicGroup).
+
+Nothing here waits: a member that joins or syncs too early gets a future, and `pass_time` is called at `next_deadline`.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,16 @@ from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
-# A member of a group, and what it is answered.
-
 Protocols = tuple[tuple[str, bytes], ...]
-"""What a member can do: protocol names, the preferred one first, each with its metadata."""
+"""Protocol names with their metadata, the preferred one first."""
 NO_GENERATION = -1
 
 
 class JoinRequest(NamedTuple):
-    """A JoinGroup request. Timeouts are seconds. new_id: the id for a member that has none yet; needs_id: whether a
-    member without one has to come again with it (KIP-394)."""
+    """A JoinGroup request. Timeouts in seconds.
+
+    new_id: the id for a member without one. needs_id: whether such a member has to join again with it (KIP-394).
+    """
 
     member_id: str
     instance_id: str | None
@@ -35,7 +38,7 @@ class JoinRequest(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The answer to a JoinGroup. members: for the leader only, each with its metadata."""
+    """The answer to a JoinGroup. members: for the leader only, with their metadata."""
 
     code: int
     member_id: str
@@ -58,8 +61,11 @@ class Synced(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member. deadline: when it is dead unless it was heard of, by the cluster's clock; a scenario's stand-in has
-    none. joining, syncing: what its client waits for."""
+    """One member.
+
+    deadline: when its session ends, by the cluster's clock; infinite for a scenario's member without a client. joining,
+    syncing: the futures its client waits for.
+    """
 
     id: str
     instance_id: str | None
@@ -75,32 +81,32 @@ class Member:
 
     @property
     def stands_in(self) -> bool:
-        """Whether no client is behind it."""
+        """Whether the member has no client."""
         return self.session_timeout == inf
 
     def heard(self, now: float) -> None:
-        """It lives, for another session timeout."""
+        """Extend the session by its timeout."""
         self.deadline = now + self.session_timeout
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What it said with a protocol, b"" for one that it does not have."""
+        """The metadata for a protocol, b"" for one that it does not have."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def end_join(self, answer: Joined) -> None:
-        """Answer its JoinGroup, if it waits for that."""
+        """Answer the pending JoinGroup."""
         future, self.joining = self.joining, None
         if future is not None and not future.done():
             future.set_result(answer)
 
     def end_sync(self, answer: Synced) -> None:
-        """Answer its SyncGroup, if it waits for that."""
+        """Answer the pending SyncGroup."""
         future, self.syncing = self.syncing, None
         if future is not None and not future.done():
             future.set_result(answer)
 
 
 def chosen_protocol(members: list[Member]) -> str | None:
-    """The protocol that all have and most prefer (ClassicGroup.selectProtocol); None for none."""
+    """The protocol that all members have and most prefer (ClassicGroup.selectProtocol); None for none."""
     if not members:
         return None
     common = set.intersection(*({name for name, _ in member.protocols} for member in members))
@@ -112,13 +118,8 @@ def chosen_protocol(members: list[Member]) -> str | None:
     return max(votes, key=lambda name: votes[name], default=None)
 
 
-# A group of the classic protocol: who is in it, which generation, what each has to do (ClassicGroup).
-#
-# Nothing here waits: whoever joins or syncs too early is given a future, and `pass_time` is called at `next_deadline`.
-
-
 class GroupState(StrEnum):
-    """Kafka's words."""
+    """A group's state, by Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -128,7 +129,7 @@ class GroupState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """An offset that a group committed. at: Unix seconds."""
+    """A committed offset. at: Unix seconds."""
 
     offset: int
     leader_epoch: int = -1
@@ -138,13 +139,13 @@ class Committed:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group. initial_delay: seconds in which an empty group gathers its first members. looks_at_instances: whether
-    an instance id that nobody has makes its member unknown; Kafka 2.8 overlooks it.
+    """One group.
 
-    pending: ids that were given out, and until when they may be used. gathering: until when a rebalance waits for
-    members; for_more: whether it waits for new ones too, as the first one does. changed: set where `next_deadline` may
-    be another now; watched: whether somebody calls `pass_time` then. written: whether the coordinator's log would know
-    it: some generation of it had its assignments, or it committed something.
+    initial_delay: seconds for which an empty group waits for more members. looks_at_instances: whether an unknown
+    instance id makes its member unknown; Kafka 2.8 ignores it. pending: assigned member ids -> when they expire.
+    gathering: when a rebalance stops waiting for members. for_more: whether it waits for new members too, as a group's
+    first rebalance does. changed: set when `next_deadline` may have changed. watched: whether a task calls `pass_time`.
+    written: whether the coordinator's log has the group: it had assignments, or committed an offset.
     """
 
     id: str
@@ -167,10 +168,10 @@ class Group:
     watched: bool = False
     written: bool = False
 
-    # What clients ask for.
+    # Requests.
 
     def join(self, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """Take a member in, or back in; an answer at once, or one that comes when all are there."""
+        """Add a member, or take it back. Returns an answer, or a future that ends with the rebalance."""
         if not self._agrees(wish):
             return Joined(ErrorCode.inconsistent_group_protocol, wish.member_id)
         if not wish.member_id:
@@ -229,7 +230,7 @@ class Group:
         member.heard(now)
         member.protocols = wish.protocols
         member.session_timeout, member.rebalance_timeout = wish.session_timeout, wish.rebalance_timeout
-        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # it asked twice; the last one counts
+        member.end_join(Joined(ErrorCode.rebalance_in_progress, member.id))  # it asked twice; the last request counts
         member.joining = asyncio.get_running_loop().create_future()
         future = member.joining
         if self.state != GroupState.PREPARING:
@@ -238,7 +239,7 @@ class Group:
         return future
 
     def _replace(self, was: Member, wish: JoinRequest, now: float) -> Joined | asyncio.Future[Joined]:
-        """A static member came back without its id: it gets a new one, and the old one is fenced (KIP-345)."""
+        """Give a static member that joined without its id a new id. The old one is fenced (KIP-345)."""
         del self.members[was.id]
         was.end_join(Joined(ErrorCode.fenced_instance_id, was.id))
         was.end_sync(Synced(ErrorCode.fenced_instance_id))
@@ -265,8 +266,10 @@ class Group:
         assignments: dict[str, bytes],
         now: float,
     ) -> Synced | asyncio.Future[Synced]:
-        """A member asks for its assignment; the leader brings everybody's. protocol: its type and name, None where
-        the request's version does not tell them."""
+        """Request an assignment; the leader's request brings those of all members.
+
+        protocol: type and name, None in versions without these fields.
+        """
         code = self.unknown(member_id, instance_id)
         told_type, told_name = protocol
         if not code and generation != self.generation:
@@ -288,7 +291,7 @@ class Group:
         return future
 
     def heartbeat(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """A member lives; an error code."""
+        """Extend a member's session, and return an error code."""
         code = self.unknown(member_id, instance_id)
         if code:
             return code
@@ -298,7 +301,7 @@ class Group:
         return ErrorCode.rebalance_in_progress if self.state == GroupState.PREPARING else 0
 
     def leave(self, member_id: str, instance_id: str | None, now: float) -> int:
-        """A member goes; an error code. A static one may be named by its instance alone."""
+        """Remove a member, and return an error code. A static member may be named by its instance id alone."""
         if member_id in self.pending:
             del self.pending[member_id]
             self._try_complete(now)
@@ -314,7 +317,7 @@ class Group:
         return code
 
     def committed(self, member_id: str, instance_id: str | None, generation: int, now: float) -> int:
-        """Whether this member may commit offsets now; an error code (ClassicGroup.validateOffsetCommit)."""
+        """Whether a member may commit offsets now, as an error code (ClassicGroup.validateOffsetCommit)."""
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.unknown_member_id if self.members else 0
         code = self.unknown(member_id, instance_id)
@@ -328,7 +331,7 @@ class Group:
         return 0
 
     def unknown(self, member_id: str, instance_id: str | None) -> int:
-        """Why this is no member, 0 for one."""
+        """Why this is not a member, as an error code."""
         if instance_id is not None:
             member = self._static(instance_id)
             if member is not None:
@@ -342,11 +345,11 @@ class Group:
             return None
         return next((member for member in self.members.values() if member.instance_id == instance_id), None)
 
-    # Time.
+    # Timers.
 
     @property
     def next_deadline(self) -> float | None:
-        """When something happens by itself; None for never."""
+        """When `pass_time` has to be called; None for never."""
         moments = [*self.pending.values(), self.gathering, self.syncing_until]
         moments += [member.deadline for member in self.members.values() if not self._waits(member)]
         soonest = min(moments)
@@ -357,7 +360,7 @@ class Group:
         return member.joining is not None or member.syncing is not None
 
     def pass_time(self, now: float) -> None:
-        """Do what is due: members that were not heard of are gone, and rebalances end."""
+        """Remove members whose session has ended, and end rebalances that have waited long enough."""
         self.pending = {member_id: until for member_id, until in self.pending.items() if until > now}
         if self.state == GroupState.COMPLETING and self.syncing_until <= now:
             for member in [member for member in self.members.values() if member.syncing is None]:
@@ -390,13 +393,13 @@ class Group:
         self.changed.set()
 
     def _try_complete(self, now: float) -> None:
-        """End the rebalance if nobody is waited for."""
+        """Complete the rebalance if all members have joined."""
         waited_for = any(member.joining is None for member in self.members.values())
         if self.state == GroupState.PREPARING and not (self.for_more or self.pending or waited_for):
             self._complete(now)
 
     def _gathered(self, now: float) -> None:
-        """Time is up; an empty group that still gets new members gives them more (DelayedJoin's InitialDelayedJoin)."""
+        """End the wait. If new members keep joining an empty group, wait longer (InitialDelayedJoin)."""
         if self.for_more and self.joined_late and now < self.last_moment:
             self.joined_late = False
             self.gathering = min(now + self.initial_delay, self.last_moment)
@@ -410,7 +413,7 @@ class Group:
                 del self.members[member.id]
         self.changed.set()
         here = [member for member in self.members.values() if member.joining is not None]
-        if self.members and not here:  # static members alone, and none came: they have until their sessions end
+        if self.members and not here:  # only static members, and none joined: wait until their sessions end
             self.gathering = now + max(member.rebalance_timeout for member in self.members.values())
             return
         self.generation += 1
@@ -427,7 +430,7 @@ class Group:
             member.end_join(self._current(member))
 
     def _current(self, member: Member) -> Joined:
-        """What a member of this generation is told."""
+        """The answer to a member of this generation."""
         leads = member.id == self.leader
         return Joined(
             0,
@@ -454,7 +457,7 @@ class Group:
         return Synced(0, member.assignment, self.protocol_type, self.protocol)
 
     def _remove(self, member: Member, now: float) -> None:
-        """A member is gone; the others share anew."""
+        """Remove a member, and rebalance."""
         del self.members[member.id]
         member.end_join(Joined(ErrorCode.unknown_member_id, member.id))
         member.end_sync(Synced(ErrorCode.unknown_member_id))

@@ -1,18 +1,18 @@
-"""What Java does and clients can see: the hash of a text, the order of a HashMap, numbers as text."""
+"""Java behaviour that clients can see: String.hashCode, the order of a HashMap, numbers as text.
+
+The order decides which of several errors a broker reports, and the hash which broker coordinates a group.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-# Java's hash of a text, and the order in which it goes over a HashMap: which of several errors is the first to be told
-# hangs on that, and which broker coordinates a group.
-
 _FIRST_TABLE, _LOAD = 16, 0.75
 
 
 def java_hash(text: str) -> int:
-    """java.lang.String.hashCode, as a signed number of 32 bits."""
+    """java.lang.String.hashCode, as a signed 32-bit number."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -21,7 +21,7 @@ def java_hash(text: str) -> int:
 
 
 def hash_order(keys: Iterable[str]) -> Sequence[str]:
-    """Different keys in the order of a java.util.HashMap into which they were put one after another."""
+    """Distinct keys in the iteration order of a java.util.HashMap into which they were put one after another."""
     put = list(keys)
     table = _FIRST_TABLE
     while len(put) > _LOAD * table:
@@ -30,7 +30,7 @@ def hash_order(keys: Iterable[str]) -> Sequence[str]:
 
 
 def sized_hash_order(keys: Collection[str]) -> Sequence[str]:
-    """The same for a map that was made for as many."""
+    """The same for a HashMap created with the capacity for these keys."""
     table = 1
     while table < len(keys) or len(keys) > _LOAD * table:
         table *= 2
@@ -46,8 +46,6 @@ def _spread(value: int) -> int:
     return value ^ value >> 16
 
 
-# Java's numbers as text, both ways (Integer.parseInt, Double.parseDouble, Double.toString).
-
 _WHOLE = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)", re.ASCII)
 _HEXADECIMAL = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+[fFdD]?", re.ASCII)
@@ -56,12 +54,12 @@ _SPACE = "".join(map(chr, range(0x21)))
 
 
 def trimmed(text: str) -> str:
-    """Without the spaces and control characters at both ends (String.trim)."""
+    """The text without spaces and control characters at both ends (String.trim)."""
     return text.strip(_SPACE)
 
 
 def whole_number(text: str, bits: int) -> int:
-    """A signed number of this many bits; ValueError where the text is none."""
+    """A signed number of this many bits (Integer.parseInt, Long.parseLong). Raises ValueError."""
     if not _WHOLE.fullmatch(text):
         raise ValueError(text)
     value = int(text)
@@ -71,16 +69,16 @@ def whole_number(text: str, bits: int) -> int:
 
 
 def decimal_number(text: str) -> float:
-    """A double; ValueError where the text is none."""
+    """A double (Double.parseDouble). Raises ValueError."""
     if _DECIMAL.fullmatch(text):
         return float(text.rstrip("fFdD") if "N" not in text and "I" not in text else text)
     if _HEXADECIMAL.fullmatch(text):
-        return float.fromhex(text.rstrip("fFdD"))  # behind its exponent, which is decimal
+        return float.fromhex(text.rstrip("fFdD"))  # after the exponent, which is decimal
     raise ValueError(text)
 
 
 def decimal_text(value: float) -> str:
-    """A double as Java writes it: ``1.0``, ``1.0E7``."""
+    """A double as Java prints it: ``1.0``, ``1.0E7`` (Double.toString)."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -97,6 +95,6 @@ def decimal_text(value: float) -> str:
 
 
 def _significant(value: float) -> int:
-    """How many digits the shortest text of a number has."""
+    """The number of digits in the shortest text of a number."""
     digits = repr(abs(value)).replace(".", "").lstrip("0")
     return max(len(digits.rstrip("0")), 1)

@@ -1,4 +1,4 @@
-"""One partition's log: record batches of format v2, idempotent producers, offsets and epochs."""
+"""One partition's log: record batches of format v2, idempotent producers, offsets and leader epochs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from enum import IntEnum
 from typing import Any
 
 from crc32c import crc32c
-
-# Record batches of format v2: read from what producers send, kept as bytes (DefaultRecordBatch).
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 """baseOffset, length, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta, baseTimestamp, maxTimestamp,
@@ -34,7 +32,7 @@ _CODEC, _LOG_APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _MAGIC = 2
 NO_PRODUCER = -1
 MAX_UNPACKED = 32 * 1024 * 1024
-"""Bytes of a batch's records, unpacked, that are looked at."""
+"""Most bytes of a batch's decompressed records."""
 
 
 class Codec(IntEnum):
@@ -48,16 +46,16 @@ class Codec(IntEnum):
 
 
 class CorruptBatch(ValueError):
-    """The bytes are no whole batch, or its checksum is not theirs (CORRUPT_MESSAGE)."""
+    """Not a complete batch, or a wrong checksum (CORRUPT_MESSAGE)."""
 
 
 class InvalidBatch(ValueError):
-    """A batch that no broker takes from a producer; the text says why (INVALID_RECORD)."""
+    """A batch that a broker refuses from a producer (INVALID_RECORD). The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One batch. data: all its bytes. Timestamps are milliseconds since 1970."""
+    """One record batch (DefaultRecordBatch). data: all its bytes. Timestamps: milliseconds since 1970."""
 
     data: bytes
     base_offset: int
@@ -73,22 +71,22 @@ class Batch:
 
     @property
     def codec(self) -> int:
-        """How its records are compressed: a Codec, or a number that is none."""
+        """How the records are compressed: a Codec, or an unknown number."""
         return self.attributes & _CODEC
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of its last record; they go on from 0 after 2^31 - 1."""
+        """The sequence number of the last record."""
         return sequence_after(self.base_sequence, self.last_offset - self.base_offset)
 
 
 def sequence_after(sequence: int, steps: int) -> int:
-    """The sequence number so many steps on (DefaultRecordBatch.incrementSequence)."""
+    """The sequence number so many steps later. After 2^31 - 1 comes 0 (DefaultRecordBatch.incrementSequence)."""
     return (sequence + steps) % 2**31
 
 
 def produced_batch(data: bytes) -> Batch:
-    """The one batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
+    """The single batch that a producer sent for a partition. Raises CorruptBatch, InvalidBatch."""
     if not data:
         raise InvalidBatch("Produce requests are only allowed to contain exactly one record batch per partition")
     batch = read_batch(data, 0)
@@ -107,7 +105,7 @@ def produced_batch(data: bytes) -> Batch:
 
 
 def read_batch(data: bytes, at: int) -> Batch:
-    """The batch that begins there. Raises CorruptBatch, InvalidBatch."""
+    """The batch at this position. Raises CorruptBatch, InvalidBatch."""
     if len(data) - at < HEADER_SIZE:
         raise CorruptBatch(f"{len(data) - at} bytes are no record batch")
     if data[at + _MAGIC_AT] != _MAGIC:
@@ -148,8 +146,10 @@ def read_batch(data: bytes, at: int) -> Batch:
 
 
 def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int | None = None) -> Batch:
-    """The batch as it is kept: at an offset, under a leader's epoch; append_time puts that in the place of the
-    producer's timestamps (message.timestamp.type=LogAppendTime)."""
+    """The batch as the log stores it: with its offset and the leader's epoch.
+
+    append_time: replaces the producer's timestamps (message.timestamp.type=LogAppendTime), milliseconds.
+    """
     data = bytearray(batch.data)
     _OFFSET.pack_into(data, 0, offset)
     _EPOCH.pack_into(data, _AFTER_LENGTH, leader_epoch)
@@ -175,9 +175,9 @@ def placed_batch(batch: Batch, offset: int, leader_epoch: int, append_time: int 
 
 
 def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
-    """Timestamp and offset of the batch's first record that is no older than a moment, of which it has one.
+    """Timestamp and offset of the first record that is not older than a time; the batch must have one.
 
-    Where its codec is not at hand here, that of its first record stands for it.
+    If the records can't be decompressed, those of the first record.
     """
     if batch.attributes & _LOG_APPEND_TIME:
         return batch.max_timestamp, batch.base_offset
@@ -188,23 +188,23 @@ def first_since(batch: Batch, timestamp: int) -> tuple[int, int]:
 
 
 def newest(batch: Batch) -> tuple[int, int]:
-    """Timestamp and offset of the batch's first record with its highest timestamp."""
+    """Timestamp and offset of the first record with the batch's highest timestamp."""
     return batch.max_timestamp, first_since(batch, batch.max_timestamp)[1]
 
 
 def record_times(batch: Batch) -> Sequence[int]:
-    """Timestamps of the records, in their order; none where the records can't be unpacked (see `_unpacked`)."""
+    """The records' timestamps in their order; empty if the records can't be decompressed (see `_unpacked`)."""
     return _of_records(batch, lambda record: record.timestamp)
 
 
 def keyless_records(batch: Batch) -> list[int]:
-    """The places, from 0 on, of the batch's records that have no key; none where they can't be unpacked."""
+    """The positions, from 0 on, of the records without a key; empty if the records can't be decompressed."""
     without = _of_records(batch, lambda record: record.key is None)
     return [place for place, missing in enumerate(without) if missing]
 
 
 def _of_records(batch: Batch, look: Callable[[Any], int]) -> Sequence[int]:
-    """What `look` returns for each of aiokafka's records of a batch."""
+    """The result of a function for each record of a batch, as aiokafka decodes it."""
     from aiokafka.errors import KafkaError  # type: ignore[import-untyped]
     from aiokafka.record.default_records import DefaultRecordBatch  # type: ignore[import-untyped]
 
@@ -213,12 +213,12 @@ def _of_records(batch: Batch, look: Callable[[Any], int]) -> Sequence[int]:
         return ()
     try:
         return array("q", map(look, DefaultRecordBatch(plain)))
-    except (KafkaError, RuntimeError, ValueError, OverflowError):  # records that are none
+    except (KafkaError, RuntimeError, ValueError, OverflowError):  # not records
         return ()
 
 
 def _unpacked(batch: Batch) -> bytes | None:
-    """The batch without compression; None for a codec that Python lacks, for damaged data, and for more than
+    """The batch without compression. None for a codec that Python lacks, for damaged data, and for more than
     MAX_UNPACKED bytes: a megabyte of gzip may be a gigabyte of zeros."""
     if batch.codec == Codec.NONE:
         return batch.data
@@ -236,12 +236,10 @@ def _unpacked(batch: Batch) -> bytes | None:
     return bytes(header) + records
 
 
-# What a partition remembers of idempotent producers (ProducerStateManager, KIP-98).
-
 _REMEMBERED = 5
-"""Batches of a producer that are known when they come again."""
+"""Last batches of a producer that are recognised when they are sent again."""
 MAX_PRODUCERS = 1000
-"""Producers that a partition remembers; the one that wrote longest ago goes first."""
+"""Most producers of a partition; the one that wrote longest ago is forgotten first."""
 
 
 class OutOfOrderSequence(ValueError):
@@ -249,24 +247,24 @@ class OutOfOrderSequence(ValueError):
 
 
 class FencedProducer(ValueError):
-    """A producer with a newer epoch wrote already (INVALID_PRODUCER_EPOCH)."""
+    """The producer has a newer epoch already (INVALID_PRODUCER_EPOCH)."""
 
 
 @dataclass(slots=True)
 class _Producer:
     epoch: int
     batches: deque[Batch] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
-    """As they were appended, the newest last; without their bytes."""
+    """Its last batches without their bytes, the newest last."""
 
 
 class Producers:
-    """The idempotent producers of one partition."""
+    """The idempotent producers of one partition (ProducerStateManager, KIP-98)."""
 
     def __init__(self) -> None:
         self._producers: dict[int, _Producer] = {}
 
     def duplicate(self, batch: Batch) -> Batch | None:
-        """The batch as it was appended already, None for one that is new. Raises FencedProducer, OutOfOrderSequence."""
+        """The same batch as it was appended before; None for a new one. Raises FencedProducer, OutOfOrderSequence."""
         known = self._producers.get(batch.producer_id) if batch.producer_id > NO_PRODUCER else None
         if known is None:
             return None
@@ -285,7 +283,7 @@ class Producers:
         return None
 
     def wrote(self, batch: Batch) -> None:
-        """Remember a batch that was appended."""
+        """Remember an appended batch."""
         if batch.producer_id <= NO_PRODUCER:
             return
         known = self._producers.pop(batch.producer_id, None)
@@ -297,18 +295,16 @@ class Producers:
             self._producers.pop(next(iter(self._producers)))
 
 
-# One partition's log: batches from a start offset to an end, the oldest of which go (UnifiedLog).
-
 MAX_BYTES = 8 * 2**20
-"""What one partition holds in memory, whatever its retention says."""
+"""Most bytes of one partition in memory, whatever its retention."""
 NO_OFFSET = -1
 
 
 class PartitionLog:
-    """The records of a partition. Every replica in sync has all of them, so the high watermark is the end.
+    """The records of a partition (UnifiedLog). Replicas in sync have all of them, so the high watermark is the end.
 
-    start: the first offset that can be read; end: that of the next record. size: bytes in memory. older_bytes: what a
-    scenario says is on disk beside, which nobody can read. looked_after: when its retention was last seen to.
+    start: the first readable offset. end: the next record's offset. size: bytes in memory. older_bytes: bytes that a
+    scenario says are on disk, which can't be read. looked_after: when retention was last applied, Unix seconds.
     """
 
     def __init__(self, start: int = 0, older_bytes: int = 0) -> None:
@@ -323,11 +319,11 @@ class PartitionLog:
 
     @property
     def batches(self) -> tuple[Batch, ...]:
-        """What is there, oldest first."""
+        """The batches in memory, oldest first."""
         return tuple(self._batches)
 
     def append(self, batch: Batch, leader_epoch: int, append_time: int | None = None) -> int:
-        """Add a batch at the end; the offset of its first record. append_time: as in `placed`."""
+        """Append a batch, and return the offset of its first record. append_time: as in `placed_batch`."""
         kept = placed_batch(batch, self.end, leader_epoch, append_time)
         self.producers.wrote(kept)
         self.keep(kept)
@@ -336,7 +332,7 @@ class PartitionLog:
         return kept.base_offset
 
     def keep(self, batch: Batch) -> None:
-        """Put a batch that has its place already at the end."""
+        """Append a batch that has its offset already."""
         if not self._epochs or self._epochs[-1][0] != batch.leader_epoch:
             self._epochs.append((batch.leader_epoch, batch.base_offset))
         self._batches.append(batch)
@@ -345,7 +341,10 @@ class PartitionLog:
         self.evict(MAX_BYTES)
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
-        """Whole batches from the one with this offset on; the first even where it alone is too large, if wanted."""
+        """Whole batches from the one with this offset on, up to max_bytes.
+
+        at_least_one: return the first batch even if it is larger.
+        """
         found: list[bytes] = []
         for batch in self._batches[self._place(offset) :]:
             max_bytes -= len(batch.data)
@@ -358,7 +357,7 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record that is no older; None for none."""
+        """Timestamp, offset and leader epoch of the first record not older than a time; None if there is none."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)
@@ -366,7 +365,7 @@ class PartitionLog:
         return None
 
     def newest(self) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the record with the highest timestamp; None for none."""
+        """Timestamp, offset and leader epoch of the record with the highest timestamp; None for an empty log."""
         if not self._batches:
             return None
         batch = max(self._batches, key=lambda each: each.max_timestamp)
@@ -374,11 +373,11 @@ class PartitionLog:
         return moment, max(offset, self.start), batch.leader_epoch
 
     def epoch_at_start(self) -> int | None:
-        """The leader epoch of the oldest batch, None for none."""
+        """The leader epoch of the oldest batch; None for an empty log."""
         return self._batches[0].leader_epoch if self._batches else None
 
     def end_of_epoch(self, epoch: int, current: int) -> tuple[int, int]:
-        """The largest epoch that is no larger, and where it ends (KIP-320); (-1, -1) for what nobody knows."""
+        """The largest known epoch up to this one, and its end offset (KIP-320); (-1, -1) if it is unknown."""
         if epoch == current:
             return epoch, self.end
         known = [*self._epochs, (current, self.end)]
@@ -387,19 +386,19 @@ class PartitionLog:
         place = max(place for place, (begun, _) in enumerate(known) if begun <= epoch)
         return known[place][0], known[place + 1][1]
 
-    # Oldest first, batches go as a whole.
+    # Deletion, whole batches only, oldest first.
 
     def delete_before(self, offset: int) -> None:
-        """Move the start on to an offset, no further than the end (DeleteRecords); it never goes back."""
+        """Advance the start to an offset, at most the end (DeleteRecords)."""
         self.start = max(self.start, min(offset, self.end))
         self._drop(self._place(self.start))
 
     def trim(self, max_bytes: int) -> None:
-        """Drop the oldest batches while there are more bytes than these; the newest stays."""
+        """Drop the oldest batches beyond this size. The newest stays."""
         self._drop(self._too_many(max_bytes))
 
     def evict(self, max_bytes: int) -> None:
-        """The same for want of memory: where a scenario says that there is more on disk, there is still more then."""
+        """The same to free memory. If the log has older_bytes, the dropped batches count as on disk."""
         count = self._too_many(max_bytes)
         if not self.older_bytes:
             self._drop(count)
@@ -409,7 +408,7 @@ class PartitionLog:
         del self._batches[:count]
 
     def _too_many(self, max_bytes: int) -> int:
-        """How many of the oldest batches to drop until there are no more bytes than these; never the newest."""
+        """How many of the oldest batches are beyond this size, without the newest."""
         size, count = self.size, 0
         while size > max_bytes and count < len(self._batches) - 1:
             size -= len(self._batches[count].data)
@@ -417,7 +416,7 @@ class PartitionLog:
         return count
 
     def expire(self, oldest: int) -> None:
-        """Drop the batches whose newest record is older than a moment, up to the first that is not."""
+        """Drop the oldest batches while their newest record is older than a time."""
         place = 0
         while place < len(self._batches) and self._batches[place].max_timestamp < oldest:
             place += 1
@@ -434,12 +433,12 @@ class PartitionLog:
         if len(later) < len(self._epochs):
             self._epochs = [(self._epochs[-len(later) - 1][0], self.start), *later]
 
-    # Waiting for more.
+    # Waiting for appends.
 
     def watch(self, event: asyncio.Event) -> None:
-        """Set this event whenever something is appended, until `unwatch`."""
+        """Set an event at every append, until `unwatch`."""
         self._watching.add(event)
 
     def unwatch(self, event: asyncio.Event) -> None:
-        """No more."""
+        """Stop setting this event."""
         self._watching.discard(event)

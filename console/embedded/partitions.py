@@ -1,4 +1,4 @@
-"""Partitions as their leader has them: looked up for a request, kept by retention, and their size on disk."""
+"""Partitions as their leader serves them: lookup for a request, retention, size on disk."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, Partition, Topic
 from console.wire.schemas import for_version
 
-# Which partitions a broker leads, and why it refuses others (ReplicaManager.getPartitionOrError, KIP-951).
-
 _TELLS_LEADER = frozenset({ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch})
 _NO_EPOCH = -1
 
 
 class LedPartition(NamedTuple):
-    """A partition that this broker leads. log: the state's, or a new one that is to be kept once something is in it."""
+    """A partition that this broker leads. log: the state's, or a new one that is not yet in the state."""
 
     topic: Topic
     place: int
@@ -31,7 +29,7 @@ class LedPartition(NamedTuple):
 
 
 class NotServed(NamedTuple):
-    """Why a partition is not served here. leader, epoch: who leads it instead, where that is the reason."""
+    """Why this broker does not serve a partition. leader, epoch: the leader to ask instead, if that is the reason."""
 
     code: int
     leader: int = NO_LEADER
@@ -39,7 +37,7 @@ class NotServed(NamedTuple):
 
 
 class AskedTopic(NamedTuple):
-    """A topic as a request names it. code: why there is no topic."""
+    """The topic that a request names. code: why there is none."""
 
     name: str | None
     id: UUID | None
@@ -48,7 +46,7 @@ class AskedTopic(NamedTuple):
 
 
 def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
-    """The topic of a request's item, which names it or, in newer versions, has its id."""
+    """The topic of a request's item, which has a name or, in newer versions, an id."""
     view = context.view
     name: str | None = getattr(item, "name", None) or getattr(item, "topic", None)
     if hasattr(item, "topic_id"):
@@ -63,7 +61,10 @@ def asked_topic(context: RequestContext, item: Any) -> AskedTopic:
 def led_partition(
     context: RequestContext, named: AskedTopic, index: int, current_epoch: int = _NO_EPOCH
 ) -> LedPartition | NotServed:
-    """The partition, or why not. current_epoch: the leader epoch that the client knows, -1 for any (KIP-320)."""
+    """The partition, or why this broker does not serve it (ReplicaManager.getPartitionOrError).
+
+    current_epoch: the leader epoch that the client knows, -1 for any (KIP-320).
+    """
     topic = named.topic
     if topic is None:
         return NotServed(named.code)
@@ -82,14 +83,14 @@ def led_partition(
 
 
 def current_leader_field(schema: Any, refusal: NotServed) -> dict[str, Any]:
-    """`current_leader` of a refused partition's answer, in the versions that say where leaders are (KIP-951)."""
+    """The field `current_leader` of an error answer, in versions that have it (KIP-951)."""
     if refusal.leader == NO_LEADER or refusal.code not in _TELLS_LEADER or not hasattr(schema, "NodeEndpoint"):
         return {}
     return {"current_leader": schema.LeaderIdAndEpoch(leader_id=refusal.leader, leader_epoch=refusal.epoch)}
 
 
 def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dict[str, Any]:
-    """`node_endpoints`: where these leaders are, in versions that have it."""
+    """The field `node_endpoints` with these leaders, in versions that have it (KIP-951)."""
     schema = context.schema
     if not hasattr(schema, "NodeEndpoint"):
         return {}
@@ -103,19 +104,20 @@ def node_endpoints_field(context: RequestContext, leaders: Iterable[int]) -> dic
     }
 
 
-# Which records go: by the topic's retention, and what fits into memory (LogManager.cleanupLogs).
-
 MAX_TOTAL_BYTES = 64 * 2**20
-"""What all partitions hold in memory together."""
+"""Most bytes of all partitions in memory."""
 ROOM_STEP = 2**20
-"""How much a log grows between looks at that."""
+"""Bytes that a log grows before `make_room` is called again."""
 _LEFT = 0.9
 _INTERVAL, _DEFAULT_INTERVAL = "log.retention.check.interval.ms", "300000"
 
 
 def apply_retention(context: RequestContext, held: LedPartition) -> None:
-    """Drop the partition's batches that are too old or too many for its topic, now and then. Whole batches, where
-    Kafka has whole segments; a topic that is only compacted keeps all that fits."""
+    """Drop batches beyond the topic's retention.ms and retention.bytes (LogManager.cleanupLogs).
+
+    Runs at most every log.retention.check.interval.ms. Drops whole batches, as Kafka drops whole segments. A topic that
+    is only compacted keeps all records.
+    """
     cluster, name = context.cluster, held.topic.name
     now = context.clock.time()
     if held.log.looked_after is None:
@@ -134,7 +136,7 @@ def apply_retention(context: RequestContext, held: LedPartition) -> None:
 
 
 def make_room(state: ClusterState) -> None:
-    """Where all logs together are too large, halve the largest until they are not."""
+    """If all logs together are too large, halve the largest ones until they are not."""
     total = sum(log.size for log in state.logs.values())
     if total <= MAX_TOTAL_BYTES:
         return
@@ -146,19 +148,14 @@ def make_room(state: ClusterState) -> None:
             return
 
 
-# How large partitions are on disk, as DescribeLogDirs tells it.
-
-
 def partition_size(state: ClusterState, topic: str, partition: int) -> int:
-    """Bytes of one replica of a partition; 0 for one that has no records."""
+    """Bytes of one replica of a partition."""
     log = state.logs.get((topic, partition))
     return 0 if log is None else log.size + log.older_bytes
 
 
-# How large replicas are, and the disks that they are on.
-
 _RANDOM = 4
-"""The version of the ids that topics get when clients make them."""
+"""UUID version of the ids of topics that clients create."""
 _SMALLEST_BITS, _STEPS = 18, 10
 _MIX = 0x9E3779B97F4A7C15
 _MEAN = sum(1 << bits for bits in range(_SMALLEST_BITS, _SMALLEST_BITS + _STEPS)) * 3 // 2 // _STEPS
@@ -168,9 +165,9 @@ _PARTITIONS_EACH = 3
 
 
 def scenario_bytes(topic: Topic, partition: int) -> int:
-    """Bytes that a partition of a scenario's topic has had from the start, 256 KiB to 256 MiB: a function of its id.
+    """Bytes that a partition of a scenario's topic has from the start, 256 KiB to 256 MiB by its id.
 
-    Nothing for topics that clients made; what is in theirs was sent.
+    0 for a topic that a client created.
     """
     if topic.id.version == _RANDOM:
         return 0
@@ -180,9 +177,9 @@ def scenario_bytes(topic: Topic, partition: int) -> int:
 
 
 def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
-    """What DescribeLogDirs tells of one replica of a partition, in bytes.
+    """Bytes of one replica of a partition, for DescribeLogDirs.
 
-    A log that has older records, or has lost some, says itself how large it is.
+    A log with a start or older_bytes says its whole size itself.
     """
     log = state.logs.get((topic.name, partition))
     if log is None:
@@ -192,7 +189,7 @@ def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
 
 
 def disk_bytes(state: ClusterState) -> tuple[int, int]:
-    """The size of a log directory's volume, and what is left of it; an estimate, without a look at each topic."""
+    """Total and usable bytes of a log directory's volume: an estimate by the number of topics."""
     topics = len(state.topics)
     total = _LARGE_DISK if topics > _MANY_TOPICS else _DISK
     return total, total - min(topics * _PARTITIONS_EACH * _MEAN, total * 9 // 10)

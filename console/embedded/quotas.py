@@ -1,4 +1,4 @@
-"""Client quotas: the table, filters over it, and which entities and values there may be."""
+"""Client quotas: the table, filters over it, and which entities and values are valid."""
 
 from __future__ import annotations
 
@@ -34,27 +34,25 @@ from console.model.quota import (
     QuotaValues,
 )
 
-# Quotas, found by a component of their entities: nobody looks through a million.
-
 Entries = Iterable[tuple[QuotaEntity, QuotaValues]]
 _FEWEST_FIRST = (USER, IP, CLIENT_ID)
 
 
 @runtime_checkable
 class IndexedQuotas(Protocol):
-    """A source that finds its entities itself."""
+    """A source that has indexes of its own."""
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """Those with this component."""
+        """The entities with this component."""
         ...
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """Those with components of exactly these types."""
+        """The entities with components of exactly these types, with their quotas."""
         ...
 
 
 class QuotaTable(Table[QuotaEntity, QuotaValues]):
-    """The cluster's quotas."""
+    """The quotas, indexed by the components of their entities, because there may be a million."""
 
     __slots__ = ("_by_part",)
 
@@ -63,13 +61,13 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         self._by_part: dict[QuotaPart, dict[QuotaEntity, None]] = {}
 
     def put(self, key: QuotaEntity, value: QuotaValues) -> None:
-        """Set an entity's limits."""
+        """Set an entity's quotas."""
         super().put(key, value)
         for part in key.parts:
             self._by_part.setdefault(part, {})[key] = None
 
     def remove(self, key: QuotaEntity) -> None:
-        """Take an entity's limits out."""
+        """Delete an entity's quotas."""
         super().remove(key)
         for part in key.parts:
             found = self._by_part.get(part)
@@ -79,7 +77,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
                     del self._by_part[part]
 
     def of_part(self, part: QuotaPart) -> Iterator[QuotaEntity]:
-        """The entities with this component. Safe to stop in between and go on after changes."""
+        """The entities with this component. Lazy: the table may change during the iteration."""
         own = tuple(self._by_part.get(part, ()))
         made: Iterable[QuotaEntity] = ()
         if isinstance(self.source, IndexedQuotas):
@@ -91,7 +89,7 @@ class QuotaTable(Table[QuotaEntity, QuotaValues]):
         yield from own
 
     def of_types(self, types: frozenset[str]) -> Entries:
-        """The entities with components of exactly these types. Safe to stop in between and go on after changes."""
+        """The entities with components of exactly these types. Lazy: the table may change during the iteration."""
         own = {entity: values for entity, values in self._own.items() if _types(entity) == types}
         if isinstance(self.source, IndexedQuotas):
             made: Entries = self.source.of_types(types)
@@ -106,9 +104,9 @@ def _types(entity: QuotaEntity) -> frozenset[str]:
 
 
 def quota_candidates(quotas: Mapping[QuotaEntity, QuotaValues], wanted: QuotaFilter) -> Entries:
-    """All that the filter finds in a view's table, and perhaps more: whoever asks still compares.
+    """A superset of the entities in a view's table that match the filter; the caller has to test each one.
 
-    Lazily, and safe to stop in between and go on after changes.
+    Lazy: the table may change during the iteration.
     """
     named = [
         QuotaPart(part.type, part.name if part.match == Match.EXACT else None)
@@ -143,8 +141,6 @@ def _with_values(quotas: Mapping[QuotaEntity, QuotaValues], entities: Iterable[Q
             yield entity, values
 
 
-# What brokers say of quotas, by release; read off real brokers of 2.8.2, 3.9.1 and 4.3.0.
-
 EMPTY_ENTITY: Final = "Invalid empty client quota entity"
 UNKNOWN_ENTITY_TYPE: Final = "Unhandled client quota entity type: {type}"
 EMPTY_NAME: Final = "Empty {type} not supported"
@@ -160,7 +156,7 @@ TOO_MANY_QUOTAS: Final = "Request parameters do not satisfy the configured polic
 
 @dataclass(frozen=True, slots=True)
 class QuotaMessages:
-    """What differs between releases, of entities and of filters."""
+    """Messages that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0."""
 
     mixed_entity: str
     mixed_filter: str
@@ -196,15 +192,13 @@ def quota_messages(release: Release) -> QuotaMessages:
     return _BY_RELEASE[release.name]
 
 
-# Which entities may have quotas (ClientQuotaControlManager.validateEntity; before KRaft ZkAdminManager).
-
 _ENTITY_TYPES = (USER, CLIENT_ID, IP)
 _UNQUOTED = "-_.*"
-"""What org.apache.kafka.common.utils.Sanitizer leaves as it is, beside letters and digits."""
+"""What org.apache.kafka.common.utils.Sanitizer does not escape, beside letters and digits."""
 
 
 def ordered_parts(parts: Iterable[tuple[str, str | None]]) -> dict[str, str | None]:
-    """The components as a broker goes through them; of two of one type the last one counts."""
+    """The components in the order in which a broker checks them. Of two of one type the last counts."""
     named = dict(parts)
     return {type_: named[type_] for type_ in sized_hash_order(tuple(named))}
 
@@ -215,7 +209,8 @@ def shown_parts(parts: Mapping[str, str | None]) -> str:
 
 
 async def entity_problem(parts: Mapping[str, str | None], release: Release) -> str | None:
-    """Why there can't be quotas for this entity, None where there can."""
+    """Why this entity can't have quotas, None if it can (ClientQuotaControlManager.validateEntity; before KRaft
+    ZkAdminManager)."""
     if not parts:
         return EMPTY_ENTITY
     for type_, name in parts.items():
@@ -230,13 +225,13 @@ async def entity_problem(parts: Mapping[str, str | None], release: Release) -> s
     ip = parts[IP]
     if ip is None:
         return None
-    # With ZooKeeper the name was made fit for a path before, so that no IPv6 address is one.
+    # ZooKeeper's brokers escape the name for a path first, so they refuse each IPv6 address.
     host = ip if release.kraft else quote(ip, safe=_UNQUOTED).replace("*", "%2A")
     return None if await _resolves(host) else NO_HOST.format(name=host)
 
 
 async def _resolves(host: str) -> bool:
-    """Whether it is an address, or a name that this host knows (InetAddress.getByName)."""
+    """Whether it is an address, or a name that this host can resolve (InetAddress.getByName)."""
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     with contextlib.suppress(ValueError):
@@ -248,8 +243,6 @@ async def _resolves(host: str) -> bool:
     return True
 
 
-# Which filters a broker answers (ClientQuotasImage.describe; before KRaft ZkAdminManager).
-
 _TYPES = frozenset({USER, CLIENT_ID, IP})
 _MATCHES = {Match.EXACT: "EXACT", Match.DEFAULT: "DEFAULT", Match.ANY_NAME: "SPECIFIED"}
 _SHORT = {CLIENT_ID: "client"}
@@ -260,7 +253,7 @@ _NAMED: Final = "Request specified MATCH_TYPE_{match}, but also specified a matc
 
 
 class BadFilter(ValueError):
-    """A filter that is refused. code: Kafka's error code; message: its words, None for none."""
+    """An invalid filter. code: Kafka's error code. message: Kafka's, None for none."""
 
     def __init__(self, code: int, message: str | None) -> None:
         super().__init__(message or "")
@@ -269,7 +262,7 @@ class BadFilter(ValueError):
 
 
 class Component(NamedTuple):
-    """One component as it comes in a request."""
+    """One component of a filter in a request."""
 
     type: str
     match: int
@@ -277,7 +270,7 @@ class Component(NamedTuple):
 
 
 def parsed_filter(components: Sequence[Component], strict: bool, release: Release) -> QuotaFilter:
-    """The filter that the components make. Raises BadFilter."""
+    """The filter of these components (ClientQuotasImage.describe; before KRaft ZkAdminManager). Raises BadFilter."""
     if not release.kraft:
         _check_matches_alone(components)
     messages = quota_messages(release)
@@ -309,16 +302,14 @@ def _check_match(component: Component) -> None:
 
 
 def _check_matches_alone(components: Sequence[Component]) -> None:
-    """With ZooKeeper brokers stumble over these before they look at anything, and over a superfluous name never."""
+    """ZooKeeper's brokers check these before anything else, and ignore a superfluous name."""
     for component in components:
         if component.match not in _MATCHES or (component.match == Match.EXACT and component.name is None):
             raise BadFilter(ErrorCode.unknown_server_error, None)
 
 
-# Which values quotas may have (ClientQuotaControlManager.validateQuotaKeyValue; before KRaft ZkAdminManager).
-
 Changes = Mapping[str, float | None]
-"""Quota key -> its new value, None to take it out."""
+"""Quota key -> new value, None to delete it."""
 
 _LONG, _INT = ("a", "LONG", float(2**63 - 1)), ("an", "INT", float(2**31 - 1))
 _WHOLE = {PRODUCER_BYTE_RATE: _LONG, CONSUMER_BYTE_RATE: _LONG, CONNECTION_CREATION_RATE: _INT}
@@ -326,7 +317,7 @@ _TOLERANCE = 1e-6
 
 
 class BadValue(ValueError):
-    """A quota that can't be set; the text is Kafka's."""
+    """An invalid quota. The text is Kafka's message."""
 
 
 def keys_of(types: Container[str]) -> tuple[str, ...]:
@@ -335,7 +326,7 @@ def keys_of(types: Container[str]) -> tuple[str, ...]:
 
 
 def check_quota(key: str, value: float, keys: Container[str]) -> None:
-    """Raises BadValue. What is no number at all passes, as it does with Kafka."""
+    """Check one quota (ClientQuotaControlManager.validateQuotaKeyValue). NaN passes, as in Kafka. Raises BadValue."""
     if key not in keys:
         raise BadValue(UNKNOWN_KEY.format(key=key))
     if value <= 0:
@@ -349,7 +340,7 @@ def check_quota(key: str, value: float, keys: Container[str]) -> None:
 
 
 def checked_quotas(ops: Mapping[str, float | None], types: Container[str]) -> Changes:
-    """The changes that these operations make. Removing is never refused. Raises BadValue."""
+    """The changes that these operations make. Deletions are always valid. Raises BadValue."""
     keys = keys_of(types)
     for key in sized_hash_order(tuple(ops)):
         value = ops[key]
@@ -359,7 +350,8 @@ def checked_quotas(ops: Mapping[str, float | None], types: Container[str]) -> Ch
 
 
 def checked_quotas_with_zookeeper(ops: Iterable[tuple[str, float | None]], types: Container[str]) -> Changes:
-    """The same by older rules: one after another, whole numbers made whole, anything below zero let through."""
+    """The same by the rules of ZkAdminManager: in the order of the request, with whole numbers rounded, and negative
+    ones accepted."""
     changes: dict[str, float | None] = {}
     for key, value in ops:
         if value is None:
@@ -382,7 +374,7 @@ def _made_whole(key: str, value: float) -> float:
 
 
 def quota_records(changes: Changes, current: QuotaValues) -> Changes:
-    """Those that change something: each is a record in the controller's log."""
+    """The changes that have an effect: each is a record of the controller."""
     return {key: value for key, value in changes.items() if not _same_limit(value, current.get(key))}
 
 

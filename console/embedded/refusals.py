@@ -1,4 +1,4 @@
-"""Why a request about topics, ACLs or features is refused: Kafka's error, and its message by release."""
+"""Why a request is refused: Kafka's error code, and its message by release."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from kio.schema.errors import ErrorCode
 from console.embedded.context import CloseConnection, RequestContext
 from console.embedded.spec import Release
 
-# What brokers say of ACLs and SCRAM credentials, by release; read off real brokers of 2.8.2, 3.9.1 and 4.3.0.
-
 DESCRIBE_WITHOUT_AUTHORIZER: Final = "No Authorizer is configured on the broker"
 CLUSTER_NAME_ONLY: Final = "The only valid name for the CLUSTER resource is kafka-cluster"
 EMPTY_RESOURCE_NAME: Final = "Invalid empty resource name"
@@ -23,11 +21,11 @@ TOO_MANY_CHANGES: Final = "Unable to perform excessively large batch operation."
 
 @dataclass(frozen=True, slots=True)
 class RightsMessages:
-    """What differs between releases. None: no message.
+    """Messages about ACLs, SCRAM and features that differ between releases; measured on 2.8.2, 3.9.1 and 4.3.0.
 
-    refused: of an operation on the cluster. unnamed: of an ACL with a number that has no name. bad_principal: code and
-    message of a principal without a type. disabled: of a change where there is no authorizer. too_many_deleted: code
-    and message, None where there is no such limit. credential_kept: where a credential was altered.
+    None: no message. refused: missing permission on the cluster. unnamed: an ACL with an unknown number. bad_principal:
+    code and message for a principal without a type. disabled: a change without an authorizer. too_many_deleted: code
+    and message; None without a limit. credential_kept: message of a successful change of a credential.
     """
 
     refused: str
@@ -77,9 +75,9 @@ def rights_messages(release: Release) -> RightsMessages:
 
 
 def cluster_refusal_message(context: RequestContext, operation: str) -> str:
-    """What a broker says where the principal lacks a right on the cluster (AuthHelper.authorizeClusterOperation).
+    """The message for a missing permission on the cluster (AuthHelper.authorizeClusterOperation).
 
-    A real one prints its objects of the request; the parts that tell something are kept.
+    A real broker prints its objects of the request; the parts with information are kept.
     """
     session = context.session
     host, port = context.cluster.addresses[context.broker_id]
@@ -91,44 +89,39 @@ def cluster_refusal_message(context: RequestContext, operation: str) -> str:
     return rights_messages(context.cluster.release).refused.format(request=request, operation=operation)
 
 
-# The numbers of an ACL that a broker does not read.
-
 UNSET = 0
-"""UNKNOWN: a request with it is not read at all, other numbers without a name are."""
+"""UNKNOWN. Brokers can't read a request with it, but they read other unknown numbers."""
 
 
 def close_if_unset(api: str, *numbers: int) -> None:
-    """Raise CloseConnection for an UNKNOWN, as a broker does (DescribeAclsRequest.normalizeAndValidate)."""
+    """Raises CloseConnection for an UNKNOWN, as a broker does (DescribeAclsRequest.normalizeAndValidate)."""
     if UNSET in numbers:
         raise CloseConnection(f"{api} with an UNKNOWN element")
 
 
-# Why something is not done to a topic or a partition: Kafka's error and its message.
+CLUSTER_REFUSED: Final = "Cluster authorization failed."
 
 
 class Refusal(NamedTuple):
-    """An error with its message; None where Kafka sends none."""
+    """An error code with its message, None for no message."""
 
     code: int
     message: str | None = None
 
 
 DONE = Refusal(0)
-"""No refusal."""
+"""No error."""
 EXPIRED = Refusal(ErrorCode.request_timed_out)
 
 
 def cluster_refused(context: RequestContext, operation: str) -> Refusal:
-    """Of an operation on the cluster that the principal has no right to."""
+    """The error for a missing permission on the cluster."""
     return Refusal(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, operation))
-
-
-# What brokers say of topics, by release: seen on real brokers of 4.3.0, 3.9.1 and 2.8.2.
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMessages:
-    """Templates; None where the release sends no message."""
+    """Messages about topics; measured on 4.3.0, 3.9.1 and 2.8.2. None: no message."""
 
     twice: str | None = "Duplicate topic name."
     exists: str = "Topic '{name}' already exists."
@@ -255,5 +248,5 @@ TOPIC_MESSAGES: Mapping[str, TopicMessages] = {"4.3": _TOPICS_4_3, "3.9": _TOPIC
 
 
 def topic_messages(release: Release) -> TopicMessages:
-    """The words of a release."""
+    """The messages of a release."""
     return TOPIC_MESSAGES[release.name]

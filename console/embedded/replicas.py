@@ -1,4 +1,5 @@
-"""Where replicas are: placed by the cluster or by a client, lost and back with their broker, moved (KIP-455)."""
+"""Where replicas are: placed by the controller or by a client, lost and back with their broker, reassigned
+(KIP-455)."""
 
 from __future__ import annotations
 
@@ -15,13 +16,12 @@ from console.embedded.state import ClusterState
 from console.embedded.tables import NO_LEADER, BrokerNode, Partition, Topic
 from console.model.config import broker_resource, topic_resource
 
-# Where the replicas of a new topic go (StripedReplicaPlacer without racks).
-
 
 def striped(brokers: Sequence[int], partitions: int, replication: int, start: int = 0) -> tuple[tuple[int, ...], ...]:
-    """Replicas for each partition: each begins one broker further than the one before it.
+    """Replicas for each partition, each starting one broker later than the one before (StripedReplicaPlacer without
+    racks).
 
-    Raises ValueError where there are fewer brokers than replicas, or none.
+    Raises ValueError if there are fewer brokers than replicas, or none.
     """
     if not 0 < replication <= len(brokers):
         raise ValueError(f"{replication} replicas don't fit on {len(brokers)} brokers")
@@ -32,7 +32,7 @@ def striped(brokers: Sequence[int], partitions: int, replication: int, start: in
 
 
 def new_partition(replicas: Sequence[int], alive: Sequence[int]) -> Partition:
-    """A partition that begins: those of its replicas that are alive are in sync, the first of them leads."""
+    """A new partition. Its live replicas are in sync, and the first of them leads."""
     isr = tuple(replica for replica in replicas if replica in alive)
     return Partition(tuple(replicas), isr or tuple(replicas), isr[0] if isr else NO_LEADER)
 
@@ -45,12 +45,9 @@ def new_topic(
     internal: bool = False,
     topic_id: UUID | None = None,
 ) -> Topic:
-    """A topic whose partition i has the replicas assignments[i]."""
+    """A new topic. Partition i has the replicas assignments[i]."""
     partitions = tuple(new_partition(replicas, alive) for replicas in assignments)
     return Topic(name, topic_id or uuid4(), partitions, internal)
-
-
-# How a partition goes to other replicas, step by step (PartitionReassignmentReplicas, PartitionReassignmentRevert).
 
 
 def is_moving(partition: Partition) -> bool:
@@ -59,9 +56,9 @@ def is_moving(partition: Partition) -> bool:
 
 
 def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[int]) -> Partition:
-    """The partition on its way to these replicas, or there where nothing has to be copied.
+    """The partition in a reassignment to these replicas, or after it if nothing has to be copied.
 
-    As in Kafka, what was being added and removed before stays so where the new target adds or removes nothing itself.
+    As in Kafka, replicas that are being added or removed stay so unless the new target adds or removes some itself.
     """
     gone = tuple(sorted(set(partition.replicas) - set(target)))
     fresh = tuple(sorted(set(target) - set(partition.replicas)))
@@ -74,7 +71,7 @@ def reassigned(partition: Partition, target: tuple[int, ...], alive: Collection[
 
 
 def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition back on the replicas that it has without those being added."""
+    """The partition with its reassignment cancelled (PartitionReassignmentRevert)."""
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.adding)
     isr = tuple(replica for replica in partition.isr if replica not in partition.adding) or replicas[:1]
     back = partition._replace(replicas=replicas, isr=isr, adding=(), removing=())
@@ -82,7 +79,7 @@ def cancelled(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Partition:
-    """The partition after a replica has copied everything; with the last one that is added, the move is over."""
+    """The partition after a replica has copied all records. With the last added one the reassignment is complete."""
     if replica not in partition.replicas or replica in partition.isr:
         return partition
     isr = tuple(each for each in partition.replicas if each in partition.isr or each == replica)
@@ -90,7 +87,7 @@ def caught_up(partition: Partition, replica: int, alive: Collection[int]) -> Par
 
 
 def completed(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition without what is removed, if everything that is added is in sync; else as it is."""
+    """The partition without the removed replicas if all added ones are in sync, else unchanged."""
     if not is_moving(partition):
         return partition
     replicas = tuple(replica for replica in partition.replicas if replica not in partition.removing)
@@ -104,7 +101,7 @@ def completed(partition: Partition, alive: Collection[int]) -> Partition:
 
 
 def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
-    """The partition with a leader out of its ISR, the first replica before the others."""
+    """The partition with a leader from its ISR, by the order of the replicas."""
     if partition.leader in partition.isr:
         return partition
     leader = next(
@@ -113,12 +110,11 @@ def _with_leader(partition: Partition, alive: Collection[int]) -> Partition:
     return partition._replace(leader=leader, leader_epoch=partition.leader_epoch + 1)
 
 
-# What becomes of partitions when a broker goes and comes back (ReplicationControlManager, PartitionChangeBuilder).
-
-
 def broker_lost(state: ClusterState, broker_id: int) -> int:
-    """Fence a broker: it leaves the ISRs, other replicas lead its partitions, and another broker is the controller if
-    it was. Returns the log's end."""
+    """Fence a broker, and return the log's end (ReplicationControlManager).
+
+    It leaves the ISRs, other replicas lead its partitions, and another broker becomes the controller if it was.
+    """
     broker = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=False))
     alive = frozenset(state.alive())
@@ -130,8 +126,10 @@ def broker_lost(state: ClusterState, broker_id: int) -> int:
 
 
 def broker_back(state: ClusterState, broker_id: int) -> int:
-    """Unfence a broker: its replicas are in sync at once, and partitions without a leader get theirs. Returns the
-    log's end."""
+    """Unfence a broker, and return the log's end.
+
+    Its replicas are in sync at once, and partitions without a leader get theirs.
+    """
     broker: BrokerNode = state.brokers[broker_id]
     state.put_broker(replace(broker, alive=True, epoch=state.log.end + 1))
     alive = frozenset(state.alive())
@@ -144,14 +142,14 @@ def broker_back(state: ClusterState, broker_id: int) -> int:
 
 
 def _touched(state: ClusterState, broker_id: int) -> list[Topic]:
-    """The topics with a replica there. Those that a source makes go by the brokers' liveness themselves."""
+    """The stored topics with a replica on this broker. A source's topics follow the live brokers themselves."""
     return [
         topic for topic in state.tables.topics.own.values() if any(broker_id in p.replicas for p in topic.partitions)
     ]
 
 
 def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Partition:
-    """The partition after a replica was lost. The last of the ISR stays in it, without leading."""
+    """The partition after a replica was lost. The last one in sync stays in the ISR, but does not lead."""
     if broker_id not in partition.isr and partition.leader != broker_id:
         return partition
     isr = tuple(replica for replica in partition.isr if replica != broker_id) or partition.isr
@@ -167,7 +165,7 @@ def left_isr(partition: Partition, broker_id: int, alive: frozenset[int]) -> Par
 
 
 def joined_isr(partition: Partition, broker_id: int) -> Partition:
-    """The partition after a replica caught up again. It leads where nobody did and it was in sync."""
+    """The partition after a replica caught up again. It leads if there is no leader and it was in sync."""
     if broker_id not in partition.replicas:
         return partition
     leads = partition.leader == NO_LEADER and broker_id in partition.isr
@@ -182,11 +180,6 @@ def joined_isr(partition: Partition, broker_id: int) -> Partition:
     )
 
 
-# Replicas that a client names itself: for the partitions of a new topic, for more of them, for one that moves.
-#
-# (ReplicationControlManager.validateManualPartitionAssignment; with ZooKeeper ZkAdminManager, AdminZkClient and
-# KafkaController, each with rules of its own.)
-
 Replicas = tuple[int, ...]
 
 
@@ -195,12 +188,16 @@ def _bad(message: str) -> Refusal:
 
 
 def scala_list(kind: str, brokers: Sequence[int]) -> str:
-    """Brokers as a broker written in Scala prints them: ``ArrayBuffer(1, 2)``."""
+    """A list of brokers as Scala prints it: ``ArrayBuffer(1, 2)``."""
     return f"{kind}({', '.join(map(str, brokers))})"
 
 
 def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None = None) -> Refusal | None:
-    """What KRaft's controller has against one partition's replicas. before: how many the partitions before it have."""
+    """Why KRaft's controller refuses one partition's replicas.
+
+    before: how many replicas the partitions before it have
+    (ReplicationControlManager.validateManualPartitionAssignment).
+    """
     said = topic_messages(state.release)
     if not replicas:
         return _bad(said.no_replicas)
@@ -223,7 +220,8 @@ def _fenced(partition: int, replicas: Replicas, state: ClusterState, alive: Coll
 
 
 def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Why a topic can't have these replicas, by partition number in the request's order; None where it can."""
+    """Why a new topic can't have these replicas, None if it can. given: partition number and replicas, in the request's
+    order."""
     if not state.release.kraft:
         return _new_topic_with_zookeeper(given, state)
     said, alive = topic_messages(state.release), state.alive()
@@ -241,7 +239,7 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
 
 
 def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
-    """Brokers that nobody knows are taken, as they are by AdminZkClient.validateTopicCreate."""
+    """AdminZkClient.validateTopicCreate accepts unknown brokers."""
     parts = dict(given)
     sizes = {len(replicas) for replicas in parts.values()}
     if any(number < 0 for number in parts) and len(sizes) == 1:
@@ -258,7 +256,8 @@ def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: Clus
 
 
 def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, state: ClusterState) -> Refusal | None:
-    """Why partitions from number `first` on can't have these replicas. before: how many the topic's others have."""
+    """Why added partitions, from number `first` on, can't have these replicas. before: replicas of the
+    topic's others."""
     if not state.release.kraft:
         return _more_with_zookeeper(given, first, before)
     alive = state.alive()
@@ -276,13 +275,13 @@ def more_partitions_refusal(given: Sequence[Replicas], first: int, before: int, 
 
 
 def unknown_brokers_refusal(given: Sequence[Replicas], state: ClusterState) -> Refusal | None:
-    """What ZooKeeper's controller looks at before it counts the assignments (ZkAdminManager.createPartitions)."""
+    """ZooKeeper's controller checks this before the number of assignments (ZkAdminManager.createPartitions)."""
     unknown = sorted({broker for replicas in given for broker in replicas} - set(state.alive()))
     return _bad(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.") if unknown else None
 
 
 def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> Refusal | None:
-    """(AdminZkClient.validateReplicaAssignment)"""
+    """AdminZkClient.validateReplicaAssignment."""
     uneven: list[tuple[int, int]] = []
     for number, replicas in enumerate(given, first):
         if not replicas:
@@ -302,7 +301,7 @@ def _more_with_zookeeper(given: Sequence[Replicas], first: int, before: int) -> 
 
 
 def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refusal | None:
-    """Why a partition can't go to these replicas."""
+    """Why a partition can't move to these replicas (with ZooKeeper: KafkaController)."""
     if state.release.kraft:
         return replicas_refusal(replicas, state)
     if not replicas:
@@ -322,18 +321,18 @@ def move_refusal(replicas: Replicas, now: Replicas, state: ClusterState) -> Refu
     return None
 
 
-# Replicas that the cluster chooses (StripedReplicaPlacer; with ZooKeeper AdminUtils.assignReplicasToBrokers).
-
 MOST_PARTITIONS = 100_000
-"""Of one topic at once, where the release sets no limit itself: there real brokers are busy for minutes."""
+"""Most partitions of one topic in one request, where the release has no limit: a real broker would be busy
+for minutes."""
 
 
 def place_replicas(
     state: ClusterState, partitions: int, replication: int, start: int
 ) -> tuple[tuple[int, ...], ...] | Refusal:
-    """The replicas of each new partition, begun at different brokers; with a broker that is alive first, to lead it.
+    """The replicas of each new partition, or why they can't be placed.
 
-    With KRaft brokers that are down get replicas too, but are never the first.
+    The first replica is a live broker. With KRaft fenced brokers get replicas too, but never the first
+    (StripedReplicaPlacer; with ZooKeeper AdminUtils.assignReplicasToBrokers).
     """
     if partitions > MOST_PARTITIONS:
         message = f"{partitions} partitions are more than this cluster makes at once, which is {MOST_PARTITIONS}."
@@ -352,19 +351,17 @@ def place_replicas(
 
 
 def _with_first(replicas: tuple[int, ...], leader: int, alive: tuple[int, ...]) -> tuple[int, ...]:
-    """The same replicas with one that is alive in front, or this leader in the place of the last where none is."""
+    """The replicas with a live one first. If none is alive, this leader replaces the last one."""
     first = next((replica for replica in replicas if replica in alive), None)
     if first is None:
         return (leader, *replicas[:-1])
     return (first, *(replica for replica in replicas if replica != first))
 
 
-# Reassignments: begun, cancelled, and finished after as long as copying takes (KIP-455).
-
 _COPIED_EACH_SECOND = 16 * 2**20
-"""Bytes that a broker copies."""
+"""Bytes that a broker copies per second."""
 _AT_LEAST, _AT_MOST = 0.2, 20.0
-"""Seconds that copying a replica takes where nothing throttles it."""
+"""Shortest and longest time of copying a replica without a throttle, seconds."""
 _THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
 _THROTTLED_RATE = "follower.replication.throttled.rate"
 
@@ -372,14 +369,14 @@ _THROTTLED_RATE = "follower.replication.throttled.rate"
 def start_move(
     cluster: Cluster, name: str, index: int, target: Replicas | None, *, any_replication: bool = True
 ) -> Refusal:
-    """Begin to move a partition to these replicas, or with None go back; DONE, or why not.
+    """Start to move a partition to these replicas, or with None cancel its move. Returns DONE, or why not.
 
-    any_replication: whether it may have more or fewer replicas then.
+    any_replication: whether the number of replicas may change.
     """
     state = cluster.state
     found = _found_partition(state, name, index)
     if isinstance(found, Refusal):
-        # ZooKeeper's controller looks for a move to cancel before it looks for the partition.
+        # ZooKeeper's controller checks for a move to cancel before it checks the partition.
         return _nothing(state) if target is None and not state.release.kraft else found
     topic, partition = found
     if target is None:
@@ -400,7 +397,7 @@ def start_move(
 
 
 def resume_moves(cluster: Cluster) -> None:
-    """Go on with the moves that a state which was kept has in it."""
+    """Continue the moves of a restored state."""
     for topic in list(cluster.state.tables.topics.own.values()):
         for index, partition in enumerate(topic.partitions):
             _copy(cluster, topic, index, partition)
@@ -412,8 +409,10 @@ def _copy(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> N
 
 
 async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, adding: Replicas) -> None:
-    """Bring the new replicas into sync, unless the move became another one meanwhile. A broker that is down comes into
-    sync when it is back (see state.liveness)."""
+    """Wait as long as copying takes, and put the new replicas in sync, unless the move has changed.
+
+    A broker that is down gets in sync when it is back (`broker_back`).
+    """
     state = cluster.state
     size = replica_bytes(state, state.topics[name], index)
     await cluster.clock.sleep(max(_seconds(cluster, name, size, replica) for replica in adding))
@@ -430,7 +429,7 @@ async def _copied(cluster: Cluster, name: str, topic_id: UUID, index: int, addin
 
 
 def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
-    """How long a broker copies so many bytes of a topic; a throttle of its replication is kept to (KIP-73)."""
+    """Seconds that a broker takes to copy so many bytes of a topic. A replication throttle limits it (KIP-73)."""
     state = cluster.state
     throttled = state.configs.get(topic_resource(name), {}).get(_THROTTLED_REPLICAS)
     rate = state.configs.get(broker_resource(replica), {}).get(_THROTTLED_RATE)

@@ -1,4 +1,4 @@
-"""Authentication as brokers do it: PLAIN, SCRAM, and what a broker keeps of a SCRAM password."""
+"""SASL as brokers do it: PLAIN (RFC 4616), SCRAM (RFC 5802), and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from console.embedded.spec import SaslSpec
 from console.embedded.state import View
 from console.embedded.tables import ScramCredential, ScramKey
 from console.model.secret import Secret
-
-# What a broker keeps of a SCRAM password (RFC 5802, section 3; ScramFormatter).
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
@@ -35,21 +33,21 @@ class ScramHash(IntEnum):
 
     @property
     def digest(self) -> str:
-        """hashlib's name."""
+        """The hash's name in hashlib."""
         return "sha256" if self is ScramHash.SHA_256 else "sha512"
 
 
 def credential_of(
     password: str, mechanism: ScramHash, iterations: int = MIN_ITERATIONS, salt: bytes | None = None
 ) -> ScramCredential:
-    """The credential of a password; without a salt it gets one of its own."""
+    """The credential of a password (RFC 5802, section 3; ScramFormatter). Without a salt it gets a random one."""
     salt = secrets.token_bytes(24) if salt is None else salt
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return credential_of_salted(salted, mechanism, iterations, salt)
 
 
 def credential_of_salted(salted: bytes, mechanism: ScramHash, iterations: int, salt: bytes) -> ScramCredential:
-    """The credential of a password that the client has salted and hashed (AlterUserScramCredentials)."""
+    """The credential of a salted and hashed password, as AlterUserScramCredentials sends it."""
     client_key = mac(salted, b"Client Key", mechanism)
     stored_key = hashlib.new(mechanism.digest, client_key).digest()
     return ScramCredential(salt, iterations, stored_key, mac(salted, b"Server Key", mechanism))
@@ -60,26 +58,25 @@ def mac(key: bytes, message: bytes, mechanism: ScramHash) -> bytes:
     return hmac.digest(key, message, mechanism.digest)
 
 
-# The broker's side of PLAIN (RFC 4616) and SCRAM (RFC 5802): tokens in, tokens out, and who it was in the end.
-
 PLAIN = "PLAIN"
 MAX_TOKEN = 512 * 1024
 """Bytes (sasl.server.max.receive.size)."""
 
 
 class SaslFailure(Exception):
-    """Authentication failed; the text is what the client is told (SaslServerAuthenticator). It ends the connection."""
+    """Authentication failed, and the connection closes. The text is the message to the client
+    (SaslServerAuthenticator)."""
 
 
 def enabled_mechanisms(spec: SaslSpec | None) -> tuple[str, ...]:
-    """What clients may choose from; none without SASL."""
+    """The mechanisms that clients may choose; none without SASL."""
     if spec is None:
         return ()
     return (PLAIN, *(mechanism.label for mechanism in ScramHash)) if spec.plain else tuple(m.label for m in ScramHash)
 
 
 class Exchange(Protocol):
-    """The broker's side of one authentication. user: who the client is, once the exchange is complete."""
+    """The broker's side of one authentication. user: the client's name, once it is authenticated."""
 
     user: str | None
 
@@ -89,14 +86,14 @@ class Exchange(Protocol):
 
 
 def begin(spec: SaslSpec, mechanism: str) -> Exchange:
-    """The exchange of an enabled mechanism."""
+    """Start the exchange of an enabled mechanism."""
     if mechanism == PLAIN:
         return PlainExchange(spec.plain)
     return ScramExchange(next(known for known in ScramHash if known.label == mechanism))
 
 
 class PlainExchange:
-    """One token: authorization id, user and password, parted by NUL (PlainSaslServer)."""
+    """One token: authorization id, user and password, separated by NUL (PlainSaslServer)."""
 
     def __init__(self, users: Mapping[str, Secret]) -> None:
         self._users = users
@@ -129,7 +126,7 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """Two tokens from the client: its first message, then its proof (ScramSaslServer)."""
+    """Two tokens of the client: the first message, and the proof (ScramSaslServer)."""
 
     def __init__(self, mechanism: ScramHash) -> None:
         self._mechanism = mechanism

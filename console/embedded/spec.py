@@ -18,6 +18,8 @@ LOOPBACK = "127.0.0.1"
 BROKER_LISTENER = "PLAINTEXT"
 SASL_LISTENER = "SASL_PLAINTEXT"
 ANONYMOUS = "User:ANONYMOUS"
+METADATA_VERSION = "metadata.version"
+"""The feature whose level is the version of the metadata log."""
 
 RELEASE_NAMES = ("2.8", "3.9", "4.3")
 SCENARIO_NAMES = ("quiet", "incident", "fleet", "large")

@@ -1,4 +1,4 @@
-"""The one state of the cluster: its tables, how each broker sees them, and every change of them."""
+"""The state of the cluster: its tables, how each broker knows them, and every change of them."""
 
 from __future__ import annotations
 
@@ -29,21 +29,18 @@ from console.model.acl import Acl
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues
 
-# How much a controller takes in one change (QuorumController.MAX_RECORDS_PER_USER_OP).
-
 MAX_RECORDS = 10_000
-"""Records of the metadata log: an ACL, a key of a quota entity. With ZooKeeper there is no such limit."""
+"""Most records of the metadata log in one change (QuorumController.MAX_RECORDS_PER_USER_OP): an ACL, a config, a quota
+key. ZooKeeper has no such limit."""
 
-
-# The tables of a cluster, and the same tables as a broker that lags behind sees them.
 
 Overrides = Mapping[str, str]
-"""Config key -> value, of one resource; replaced as a whole, never changed."""
+"""Config key -> value, of one resource. Replaced as a whole, never modified."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one broker knows. `controller` has the one key 0 -> the active controller's id."""
+    """What one broker knows. controller: the key 0 has the active controller's id."""
 
     brokers: Mapping[int, BrokerNode]
     topics: Mapping[str, Topic]
@@ -63,7 +60,7 @@ class View:
 
 @dataclass(slots=True)
 class Tables:
-    """Everything that is replicated between brokers."""
+    """The tables that are replicated between brokers."""
 
     brokers: Table[int, BrokerNode] = field(default_factory=lambda: Table("brokers"))
     topics: Table[str, Topic] = field(default_factory=lambda: Table("topics"))
@@ -75,7 +72,7 @@ class Tables:
     controller: Table[int, int] = field(default_factory=lambda: Table("controller"))
 
     def named(self, name: str) -> Table[Any, Any]:
-        """The table of this name; KeyError for none."""
+        """The table of this name. Raises KeyError."""
         if name not in TABLE_NAMES:
             raise KeyError(name)
         table: Table[Any, Any] = getattr(self, name)
@@ -86,7 +83,7 @@ class Tables:
         return View(**{name: getattr(self, name) for name in TABLE_NAMES}, offset=offset)
 
     def before(self, changes: Iterable[Change], offset: int) -> View:
-        """The tables as they were before these changes, which are all that were made since; in any order."""
+        """The tables as they were before these changes: all that were made since, in any order."""
         undone: dict[str, dict[Hashable, Any]] = {}
         for change in sorted(changes, key=lambda made: made.offset, reverse=True):
             undone.setdefault(change.table, {})[change.key] = change.before
@@ -102,29 +99,26 @@ class Tables:
 TABLE_NAMES = tuple(part.name for part in fields(Tables))
 
 
-# Topics by their ids, and by names that only ``.`` and ``_`` tell apart: metric names would be the same for both.
-
-
 def unified(name: str) -> str:
-    """The name as metrics have it (Topic.unifyCollisionChars)."""
+    """The name in metrics (Topic.unifyCollisionChars). Two topics must not share it."""
     return name.replace(".", "_")
 
 
 class TopicIndex:
-    """Finds the topics that were put into it."""
+    """Finds topics by id, and by names that differ in ``.`` and ``_`` only."""
 
     def __init__(self) -> None:
         self._names: dict[UUID, str] = {}
         self._alike: dict[str, dict[str, None]] = {}
 
     def add(self, topic: Topic) -> None:
-        """Find it from now on."""
+        """Add a topic."""
         self._names[topic.id] = topic.name
         if "_" in unified(topic.name):
             self._alike.setdefault(unified(topic.name), {})[topic.name] = None
 
     def remove(self, topic: Topic) -> None:
-        """Find it no longer."""
+        """Remove a topic."""
         self._names.pop(topic.id, None)
         alike = self._alike.get(unified(topic.name), {})
         alike.pop(topic.name, None)
@@ -132,7 +126,7 @@ class TopicIndex:
             self._alike.pop(unified(topic.name), None)
 
     def replace(self, topics: Iterable[Topic]) -> None:
-        """Find these instead."""
+        """Replace all topics by these."""
         self._names.clear()
         self._alike.clear()
         for topic in topics:
@@ -143,20 +137,18 @@ class TopicIndex:
         return self._names.get(topic_id)
 
     def alike(self, name: str) -> str | None:
-        """The first topic whose name differs from this one in ``.`` and ``_`` at most."""
+        """The first topic whose name equals this one but for ``.`` and ``_``."""
         return next(iter(self._alike.get(unified(name), ())), None)
 
-
-# The one state of the cluster. Every change goes through here: offsets and notifications come from one place.
 
 Listener = Callable[[Change], None]
 
 
 class ClusterState:
-    """What the cluster is. Only for the cluster's own loop: no locks, and no change waits halfway.
+    """The controller's state. Every change goes through it, so that offsets and notifications have one source.
 
-    groups and logs are of the brokers' own making and not replicated: their handlers keep them. A change of a table
-    gives its offset in the log.
+    Only for the cluster's own loop: there are no locks, and no change awaits. groups and logs belong to single brokers
+    and are not replicated; their handlers keep them. Each change of a table returns its offset in the log.
     """
 
     def __init__(self, cluster_id: str, release: Release, clock: Clock | None = None) -> None:
@@ -174,7 +166,7 @@ class ClusterState:
         self._touched: list[Callable[[], None]] = []
         self.tables.controller.put(0, -1)
 
-    # Reading: the controller's own view.
+    # Reading: what the controller knows.
 
     @property
     def view(self) -> View:
@@ -182,7 +174,7 @@ class ClusterState:
         return self.tables.now(self.log.end)
 
     def view_at(self, offset: int) -> View:
-        """Everything as it was when the log ended there, as far back as the log goes."""
+        """Everything as it was at an offset, as far back as the log goes."""
         if offset >= self.log.end:
             return self.view
         which = (offset, self.log.end)
@@ -202,17 +194,17 @@ class ClusterState:
 
     @property
     def configs(self) -> Mapping[ConfigResource, Mapping[str, str]]:
-        """Overrides of every resource that has any."""
+        """Overrides of every resource that has some."""
         return self.tables.configs
 
     @property
     def quotas(self) -> Mapping[QuotaEntity, Mapping[str, float]]:
-        """Quotas of every entity that has any."""
+        """Quotas of every entity that has some."""
         return self.tables.quotas
 
     @property
     def acls(self) -> Mapping[Acl, UUID]:
-        """Bindings, each with its id."""
+        """ACLs with their ids."""
         return self.tables.acls
 
     @property
@@ -231,7 +223,7 @@ class ClusterState:
         return self.tables.controller[0]
 
     def alive(self) -> tuple[int, ...]:
-        """The ids of the brokers that are alive, in order."""
+        """The ids of the brokers that are alive, sorted."""
         return tuple(sorted(broker.id for broker in self.brokers.values() if broker.alive))
 
     def topic_name(self, topic_id: UUID) -> str | None:
@@ -245,7 +237,7 @@ class ClusterState:
         return name if topic is not None and topic.id == topic_id else None
 
     def topic_like(self, name: str) -> str | None:
-        """A topic whose name differs from this one in ``.`` and ``_`` at most."""
+        """A topic whose name equals this one but for ``.`` and ``_``."""
         found = self._index.alike(name)
         source = self.tables.topics.source
         by_name: Callable[[str], str | None] | None = getattr(source, "name_like", None)
@@ -256,26 +248,26 @@ class ClusterState:
     # Changing.
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Be told of every change right after it; the result ends that."""
+        """Call a function after every change. Returns a function that ends it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def touch(self) -> None:
-        """Tell that groups or records changed, of which the log knows nothing."""
+        """Report a change of groups or records, which the log does not hold."""
         for listener in tuple(self._touched):
             listener()
 
     def when_touched(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Be told whenever groups or records changed; the result ends that."""
+        """Call a function after every `touch`. Returns a function that ends it."""
         self._touched.append(listener)
         return lambda: self._touched.remove(listener)
 
     def put(self, table: str, key: Hashable, value: Any) -> int:
-        """Set a key of a table; writing the same value again is a change too."""
+        """Set a key of a table. Writing the same value again is a change too."""
         return self._write(table, key, value)
 
     def remove(self, table: str, key: Hashable) -> int:
-        """Take a key out of a table; where there is none, nothing changes."""
+        """Remove a key of a table. Does nothing if it is missing."""
         return self._write(table, key, ABSENT) if key in self.tables.named(table) else self.log.end
 
     def _write(self, name: str, key: Hashable, value: Any) -> int:
@@ -292,12 +284,12 @@ class ClusterState:
         return change.offset
 
     def put_topic(self, topic: Topic) -> int:
-        """Create a topic, or put another state of it in its place."""
+        """Create or replace a topic."""
         self._index.add(topic)
         return self.put("topics", topic.name, topic)
 
     def index_topics(self) -> None:
-        """Index all topics that no source makes; for a state that was put in as a whole."""
+        """Index all stored topics, after the state was restored."""
         self._index.replace(self.tables.topics.own.values())
 
     def remove_topic(self, name: str) -> int:
@@ -312,26 +304,26 @@ class ClusterState:
         return self.remove("topics", name)
 
     def alter_config(self, resource: ConfigResource, changes: Mapping[str, str | None]) -> int:
-        """Set keys of a resource, None to take one out."""
+        """Set configs of a resource; None deletes a key."""
         return self.replace_config(resource, _altered(self.configs.get(resource, {}), changes))
 
     def replace_config(self, resource: ConfigResource, overrides: Mapping[str, str]) -> int:
-        """Put these overrides in the place of all that the resource has."""
+        """Replace all overrides of a resource."""
         if overrides:
             return self.put("configs", resource, dict(overrides))
         return self.remove("configs", resource)
 
     def alter_quota(self, entity: QuotaEntity, changes: Mapping[str, float | None]) -> int:
-        """Set quota keys of an entity, None to take one out."""
+        """Set quota keys of an entity; None deletes a key."""
         values = _altered(self.quotas.get(entity, {}), changes)
         return self.put("quotas", entity, values) if values else self.remove("quotas", entity)
 
     def add_acl(self, acl: Acl) -> int:
-        """Add a binding; one that exists keeps its id."""
+        """Add an ACL. An existing one keeps its id."""
         return self.log.end if acl in self.acls else self.put("acls", acl, uuid4())
 
     def remove_acl(self, acl: Acl) -> int:
-        """Take a binding out."""
+        """Remove an ACL."""
         return self.remove("acls", acl)
 
     def put_scram(self, key: ScramKey, credential: ScramCredential) -> int:
@@ -339,15 +331,15 @@ class ClusterState:
         return self.put("scram", key, credential)
 
     def remove_scram(self, key: ScramKey) -> int:
-        """Take a user's credential out."""
+        """Delete a user's credential."""
         return self.remove("scram", key)
 
     def set_feature(self, name: str, level: int) -> int:
-        """Finalize a feature at a level; 0 takes it out."""
+        """Finalize a feature at a level; 0 deletes it."""
         return self.put("features", name, level) if level else self.remove("features", name)
 
     def put_broker(self, broker: BrokerNode) -> int:
-        """Register a broker, or put another state of it in its place."""
+        """Register or replace a broker."""
         return self.put("brokers", broker.id, broker)
 
     def move_controller(self, broker_id: int) -> int:
@@ -366,12 +358,9 @@ def _altered(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-# Which changes each broker knows of by now.
-
-
 class Propagation:
-    """Changes reach the controller at once, the other brokers after `delay` seconds, and a broker that is down not
-    before it is back."""
+    """Which changes each broker has applied: the controller all, the others those older than `delay` seconds, and a
+    broker that is down none since."""
 
     def __init__(self, state: ClusterState, delay: float = 0.0) -> None:
         self.delay = delay
@@ -380,11 +369,11 @@ class Propagation:
         self._stopped_at: dict[int, int] = {}
 
     def stopped(self, broker_id: int) -> None:
-        """A broker is down: it knows what it knew."""
+        """A broker is down: it applies nothing more."""
         self._stopped_at.setdefault(broker_id, self.applied(broker_id))
 
     def resumed(self, broker_id: int) -> None:
-        """A broker is back and has caught up."""
+        """A broker is up again and has applied everything."""
         self._stopped_at.pop(broker_id, None)
 
     def delay_of(self, broker_id: int) -> float:
@@ -401,18 +390,17 @@ class Propagation:
         return self._state.log.applied_at(self._state.clock.time() - delay)
 
     def view(self, broker_id: int) -> View:
-        """What this broker knows."""
+        """The state as this broker knows it."""
         return self._state.view_at(self.applied(broker_id))
 
     async def visible(self, offset: int, within: float | None) -> bool:
-        """Wait until every live broker has applied the log up to an offset; False where it takes more than `within`
-        seconds."""
+        """Wait until every live broker has applied the log up to an offset. False if `within` seconds are too few."""
         wait = max((self.delay_of(broker) for broker in self._behind(offset)), default=0.0)
         if wait <= 0:
             return True
         enough = within is None or wait <= within
         await self._state.clock.sleep(wait if enough else max(within or 0.0, 0.0))
-        while enough and self._behind(offset):  # what clocks round off
+        while enough and self._behind(offset):  # what rounding left over
             await asyncio.sleep(0)
             await self._state.clock.sleep(0.001)
         return enough

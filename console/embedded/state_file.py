@@ -1,4 +1,4 @@
-"""The state in a file: written whole or not at all, soon after each change."""
+"""The state in a JSON file, written as a whole soon after each change."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from console.model.numbers import json_text
 from console.model.quota import QuotaEntity, QuotaPart
 from console.safe_files import PRIVATE, write_whole
 
-# The tables' keys and values as JSON, and back.
-
 
 class TableCodec(NamedTuple):
     """How one table's keys and values are written and read."""
@@ -44,7 +42,7 @@ def _value_alone(_key: Any, value: Any) -> Any:
 
 
 def _limits(_key: Any, value: dict[str, Any]) -> dict[str, float]:
-    # What JSON has no number for was written as text.
+    # Infinity and NaN are written as text.
     return {name: float(limit) for name, limit in value.items()}
 
 
@@ -104,22 +102,21 @@ CODECS: Mapping[str, TableCodec] = {
     "scram": TableCodec(list, _credential, lambda key: ScramKey(*key), _read_credential),
     "features": TableCodec(_same, _same, _same, _value_alone),
 }
-"""By table. Brokers and the controller are made anew with each start."""
+"""Codecs by table. Brokers and the controller are not stored."""
 
-
-# Groups and records as JSON, and back: what each broker keeps by itself, beside the metadata log.
-#
-# Of a partition's records the newest are kept, and how far its offsets went; of a group its offsets, and a scenario's
-# stand-ins. A real member joins again by itself.
 
 KEPT_BYTES = 64 * 1024
-"""Of one partition."""
+"""Most bytes of records of one partition."""
 KEPT_TOTAL = 4 * 2**20
-"""Of all partitions together."""
+"""Most bytes of records of all partitions."""
 
 
 def encode_unlogged(state: ClusterState) -> dict[str, Any]:
-    """Groups and logs, to be written beside the tables."""
+    """Groups and logs, which are not in the tables.
+
+    Of a log the newest records and its offsets are stored; of a group its offsets and the members without a client. A
+    real member joins again by itself.
+    """
     left = KEPT_TOTAL
     logs = []
     for (topic, partition), log in sorted(state.logs.items()):
@@ -129,7 +126,7 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
         data = b"".join(batch.data for batch in kept)
         left -= len(data)
         start, older_bytes = log.start, log.older_bytes
-        if older_bytes:  # what is not kept is like what a scenario says is on disk
+        if older_bytes:  # records that are not stored count as older_bytes
             older_bytes += log.size - len(data)
         elif len(kept) < len(log.batches):
             start = kept[0].base_offset if kept else log.end
@@ -138,7 +135,7 @@ def encode_unlogged(state: ClusterState) -> dict[str, Any]:
 
 
 def restore_unlogged(state: ClusterState, content: dict[str, Any]) -> None:
-    """Put back what `encode_unlogged` gave. Raises KeyError, TypeError or ValueError where it is not that."""
+    """Restore what `encode_unlogged` returned. Raises KeyError, TypeError or ValueError for another form."""
     state.groups.clear()
     state.logs.clear()
     for fields in content.get("groups", ()):
@@ -227,17 +224,15 @@ def _read_member(fields: list[Any]) -> Member:
     )
 
 
-# One cluster's state in one file of JSON.
-
 FORMAT = "kac cluster state 1"
 
 
 class StateFileError(Exception):
-    """The file can't be read, written, or is none of ours; the text says which file, why, and what to do."""
+    """The state file can't be read or written, or is not one. The text says which file, why, and what to do."""
 
 
 def encode_state(state: ClusterState, scenario: str | None) -> bytes:
-    """The whole state; of tables with a source only what was changed."""
+    """The whole state as JSON. Of a table with a source only its changes."""
     tables = {}
     for name, codec in CODECS.items():
         table = state.tables.named(name)
@@ -257,9 +252,9 @@ def encode_state(state: ClusterState, scenario: str | None) -> bytes:
 
 
 def write_state(path: Path, content: bytes) -> None:
-    """Put the content in the file's place in one step; only its owner may read it, since credentials are in it.
+    """Replace the file's content at once. Only its owner may read it, because it holds credentials.
 
-    Raises StateFileError; then the file is as it was.
+    Raises StateFileError; then the file is unchanged.
     """
     try:
         write_whole(path, content, PRIVATE)
@@ -268,7 +263,7 @@ def write_state(path: Path, content: bytes) -> None:
 
 
 def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
-    """What `write` left there, None where there is no file. Raises StateFileError."""
+    """The content that `write_state` wrote; None without a file. Raises StateFileError."""
     try:
         content = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -276,17 +271,21 @@ def read_state(path: Path, scenario: str | None) -> dict[str, Any] | None:
     except OSError as error:
         raise StateFileError(f"can't read the state in {path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise StateFileError(f"{path} is no state of a cluster; move it away to begin anew") from error
+        raise StateFileError(
+            f"{path} is not a state file of a cluster; move it away to start with a new one"
+        ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise StateFileError(f"{path} is no state of a cluster that this version reads; move it away to begin anew")
+        raise StateFileError(
+            f"{path} is not a state file that this version can read; move it away to start with a new one"
+        )
     was = content["scenario"]
     if was != scenario:
-        raise StateFileError(f"{path} belongs to scenario {was}; say --scenario {was}, or name another file")
+        raise StateFileError(f"{path} belongs to scenario {was}; use --scenario {was}, or another file")
     return content
 
 
 def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> None:
-    """Put what `read` gave into a state that has nothing yet but its sources. Raises StateFileError."""
+    """Fill a state that has only its sources from a file's content. Raises StateFileError."""
     try:
         state.cluster_id = content["cluster_id"]
         for name, codec in CODECS.items():
@@ -302,21 +301,21 @@ def restore_state(state: ClusterState, content: dict[str, Any], path: Path) -> N
         state.index_topics()
         state.log = ChangeLog(content["offset"])
     except (KeyError, TypeError, ValueError) as error:
-        raise StateFileError(f"the state in {path} is not whole ({error}); move it away to begin anew") from error
+        raise StateFileError(
+            f"the state in {path} is damaged ({error}); move it away to start with a new one"
+        ) from error
 
-
-# Writes the state soon after it changed, beside the requests.
 
 log = logging.getLogger("console.embedded")
 
 PAUSE = 0.2
-"""Seconds in which changes gather before they are written."""
+"""Seconds in which changes are collected before a write."""
 LONG_PAUSE = 2.0
-"""The same for records and groups, of which there may be a change at any time."""
+"""The same for records and groups, which change all the time."""
 
 
 class StateKeeper:
-    """Keeps a state in a file. A write that fails is logged, and tried again with the next change."""
+    """Keeps a state in a file. A write that fails is logged, and repeated with the next change."""
 
     def __init__(self, state: ClusterState, path: Path, scenario: str | None) -> None:
         self._state = state
@@ -356,7 +355,7 @@ class StateKeeper:
         write_state(self._path, encode_state(self._state, self._scenario))
 
     def close(self) -> None:
-        """Write once more, and stop listening. Raises StateFileError."""
+        """Write once more, and stop. Raises StateFileError."""
         self._unsubscribe()
         self._untouched()
         if self._later is not None:

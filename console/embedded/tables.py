@@ -1,4 +1,4 @@
-"""Tables of values that only the state writes to, the values in them, and the log of their changes."""
+"""Tables that only the state writes to, the values in them, and the log of their changes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
-# Tables: mappings that only the state writes to, over a source that makes its values when they are asked for.
-
 K = TypeVar("K")
 V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
 
 
 class Absent:
-    """Stands for "no value" where None could be one."""
+    """Marks a missing value where None could be a value."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -26,10 +24,10 @@ ABSENT: Final = Absent()
 
 
 class Source(Protocol[K, V_co]):
-    """What a table holds before anything was changed: a function of the key, so that it takes no memory."""
+    """A table's initial content, computed from the key, so that it takes no memory."""
 
     def find(self, key: K) -> V_co | None:
-        """The value of a key, None for a key that it does not have."""
+        """The value of a key, None for an unknown key."""
         ...
 
     def __iter__(self) -> Iterator[K]:
@@ -37,14 +35,14 @@ class Source(Protocol[K, V_co]):
         ...
 
     def items(self) -> Iterator[tuple[K, V_co]]:
-        """All keys with their values, in the same order."""
+        """All keys with their values, in that order."""
         ...
 
     def __len__(self) -> int: ...
 
 
 class Table(Mapping[K, V], Generic[K, V]):
-    """A table of the state. Only ClusterState calls `put` and `remove`."""
+    """A mapping over an optional source. Only ClusterState calls `put` and `remove`."""
 
     __slots__ = ("_gone", "_own", "name", "source")
 
@@ -68,22 +66,22 @@ class Table(Mapping[K, V], Generic[K, V]):
         self._gone.discard(key)
 
     def remove(self, key: K) -> None:
-        """Take a key out; nothing happens where there is none."""
+        """Remove a key. Does nothing if it is missing."""
         self._own.pop(key, None)
         if self.source is not None and self.source.find(key) is not None:
             self._gone.add(key)
 
     def items(self) -> ItemsView[K, V]:
-        """Keys with their values, each value made once."""
+        """Keys with their values. Each value of the source is computed once."""
         return self._own.items() if self.source is None else _Items(self)
 
     def values(self) -> ValuesView[V]:
-        """The values, each made once."""
+        """The values. Each value of the source is computed once."""
         return self._own.values() if self.source is None else _Values(self)
 
     @property
     def own(self) -> Mapping[K, V]:
-        """What was put, beside the source."""
+        """The entries that were put, without the source's."""
         return self._own
 
     @property
@@ -106,13 +104,13 @@ class Table(Mapping[K, V], Generic[K, V]):
         return self._merged()
 
     def frozen(self) -> Table[K, V]:
-        """The same, as it is now: for who goes through it while others may change it."""
+        """A copy that later changes do not affect, for iterating while others write."""
         result = Table(self.name, self.source)
         result._own, result._gone = dict(self._own), set(self._gone)
         return result
 
     def pairs(self) -> Iterator[tuple[K, V]]:
-        """Keys with their values, each of the source's made once."""
+        """Keys with their values. Each value of the source is computed once."""
         if self.source is None:
             yield from self._own.items()
             return
@@ -144,7 +142,7 @@ class Table(Mapping[K, V], Generic[K, V]):
 
 
 class _Items(ItemsView[K, V]):
-    """The pairs of a table with a source."""
+    """The items of a table with a source."""
 
     _mapping: Table[K, V]
 
@@ -162,7 +160,7 @@ class _Values(ValuesView[V]):
 
 
 class PastTable(Mapping[K, V], Generic[K, V]):
-    """A table as it was before some changes. undone: for each key that they touched, its value before them."""
+    """A table as it was before some changes. undone: each changed key's value before them."""
 
     __slots__ = ("_now", "_undone")
 
@@ -172,15 +170,15 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
     @property
     def now(self) -> Table[K, V]:
-        """The table as it is."""
+        """The table as it is now."""
         return self._now
 
     def restored(self) -> Iterator[K]:
-        """The keys that it had before those changes, of those that they touched."""
+        """The changed keys that existed before the changes."""
         return (key for key, value in self._undone.items() if not isinstance(value, Absent))
 
     def frozen(self) -> PastTable[K, V]:
-        """The same, whatever becomes of the table."""
+        """A copy that later changes of the table do not affect."""
         return PastTable(self._now.frozen(), self._undone)
 
     def __getitem__(self, key: K) -> V:
@@ -208,18 +206,16 @@ class PastTable(Mapping[K, V], Generic[K, V]):
 
 
 def frozen(mapping: Mapping[K, V]) -> Mapping[K, V]:
-    """A table of a view as it is now: for who goes through it while others may change it."""
+    """A copy of a view's table that later changes do not affect, for iterating while others write."""
     return mapping.frozen() if isinstance(mapping, Table | PastTable) else dict(mapping)
 
-
-# The values that the cluster's tables hold. All are frozen: a change puts another one in their place.
 
 NO_LEADER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerNode:
-    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: counts its registrations."""
+    """A registered broker. port: 0 until it listens. alive: unfenced and reachable. epoch: of its registration."""
 
     id: int
     host: str = "127.0.0.1"
@@ -231,9 +227,9 @@ class BrokerNode:
 
 
 class Partition(NamedTuple):
-    """A partition as the controller knows it (PartitionRegistration). The first replica is the preferred leader.
+    """A partition as the controller stores it (PartitionRegistration). The first replica is the preferred leader.
 
-    adding, removing: what a reassignment under way adds and takes off; `replicas` has both until it is done.
+    adding, removing: replicas of a reassignment under way; `replicas` holds both until it is complete.
     """
 
     replicas: tuple[int, ...]
@@ -247,7 +243,7 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic; partition i is partitions[i]."""
+    """A topic. partitions[i] is partition i."""
 
     name: str
     id: UUID
@@ -256,7 +252,7 @@ class Topic:
 
 
 class ScramKey(NamedTuple):
-    """Whose credential. mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
+    """The key of a credential. mechanism: 1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
 
     user: str
     mechanism: int
@@ -264,7 +260,7 @@ class ScramKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScramCredential:
-    """What a broker keeps of a password (RFC 5802); it never prints itself."""
+    """What a broker stores of a password (RFC 5802). Its repr hides the keys."""
 
     salt: bytes
     iterations: int
@@ -275,16 +271,14 @@ class ScramCredential:
         return f"ScramCredential(iterations={self.iterations})"
 
 
-# The metadata log: every change in order, numbered, with what was there before.
-
 RETENTION = 15 * 60.0
-"""Seconds that an entry stays (KIP-21's change notifications)."""
+"""Seconds that a change stays in the log (KIP-21's change notifications)."""
 MAX_ENTRIES = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry. table: the table's name; before and after: the value or ABSENT; at: Unix seconds."""
+    """One entry of the log. before, after: the value, or ABSENT. at: Unix seconds."""
 
     offset: int
     at: float
@@ -295,21 +289,21 @@ class Change:
 
 
 class ChangeLog:
-    """Changes by offset, from 1 on. Old ones are dropped; `end` never goes back."""
+    """The metadata log: changes by offset, from 1 on. Old ones are dropped; `end` never decreases."""
 
     def __init__(self, end: int = 0) -> None:
         self._entries: deque[Change] = deque()
         self.end = end
 
     def append(self, change: Change) -> None:
-        """Add the entry of the next offset, and drop what is too old."""
+        """Add the change of the next offset, and drop what is too old."""
         self.end = change.offset
         self._entries.append(change)
         while len(self._entries) > MAX_ENTRIES or self._entries[0].at < change.at - RETENTION:
             self._entries.popleft()
 
     def after(self, offset: int) -> Iterator[Change]:
-        """The entries kept with a higher offset, oldest first."""
+        """The changes with a higher offset, oldest first."""
         return reversed(list(self._newer(offset)))
 
     def _newer(self, offset: int) -> Iterator[Change]:
@@ -319,7 +313,7 @@ class ChangeLog:
             yield change
 
     def applied_at(self, moment: float) -> int:
-        """The highest offset that was made at or before a moment."""
+        """The highest offset written at or before a time."""
         for change in reversed(self._entries):
             if change.at <= moment:
                 return change.offset

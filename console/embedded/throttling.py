@@ -1,4 +1,4 @@
-"""Quotas at work: rates measured as Kafka measures them, and how long a client above its quota is held back."""
+"""Quotas at work: rates measured as Kafka measures them, and how long a client above its quota is throttled."""
 
 from __future__ import annotations
 
@@ -21,24 +21,22 @@ from console.model.quota import (
     effective,
 )
 
-# Rates over eleven windows of a second (org.apache.kafka.common.metrics.stats.Rate with quota.window.num=11).
-
 WINDOWS = 11
 WINDOW = 1.0
 """Seconds."""
 SPAN = (WINDOWS - 1) * WINDOW
-"""Seconds that a rate is taken over at least."""
+"""Seconds: the shortest span over which a rate is measured."""
 
 
 class Rate:
-    """How much there was a second, of bytes or of whatever else."""
+    """An amount per second over eleven windows of a second (org.apache.kafka.common.metrics.stats.Rate)."""
 
     def __init__(self) -> None:
         self._windows: deque[list[float]] = deque()
-        """Start and sum of each, the newest last."""
+        """Start and sum of each window, the newest last."""
 
     def record(self, amount: float, now: float) -> None:
-        """Something happened; a negative amount takes it back."""
+        """Record an amount. A negative one takes an earlier one back."""
         if not self._windows or now - self._windows[-1][0] >= WINDOW:
             self._windows.append([now, 0.0])
         self._windows[-1][1] += amount
@@ -49,19 +47,21 @@ class Rate:
             self._windows.popleft()
 
     def measure(self, now: float) -> float:
-        """The amount a second."""
+        """The amount per second."""
         self._forget(now)
         return sum(amount for _, amount in self._windows) / self._elapsed(now)
 
     def _elapsed(self, now: float) -> float:
-        """Seconds since the oldest window began, and never fewer than ten full windows (Rate.windowSize)."""
+        """Seconds since the oldest window began, but at least ten full windows (Rate.windowSize)."""
         passed = now - self._windows[0][0] if self._windows else 0.0
         full = passed // WINDOW
         return passed + max(SPAN - full * WINDOW, 0.0)
 
     def wait(self, limit: float, now: float) -> float:
-        """Seconds until the rate is at a limit again, if nothing else happens (QuotaUtils.throttleTime). A limit of 0,
-        which 2.8 takes, is reached once everything is forgotten."""
+        """Seconds until the rate is at the limit, if nothing more is recorded (QuotaUtils.throttleTime).
+
+        A limit of 0, which 2.8 accepts, is reached when all windows are empty.
+        """
         rate = self.measure(now)
         if limit <= 0:
             return WINDOWS * WINDOW if rate > 0 else 0.0
@@ -69,15 +69,13 @@ class Rate:
 
     @property
     def last(self) -> float:
-        """When it last counted something."""
+        """The time of the newest window."""
         return self._windows[-1][0] if self._windows else 0.0
 
 
-# A bucket of tokens (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599).
-
-
 class TokenBucket:
-    """Fills by a quota a second up to eleven seconds' worth; what is taken may bring it below zero once."""
+    """Tokens that are refilled at the quota, up to eleven seconds' worth
+    (org.apache.kafka.common.metrics.stats.TokenBucket, KIP-599). One change may take more than there are."""
 
     def __init__(self, quota: float, now: float) -> None:
         self._quota = quota
@@ -89,30 +87,28 @@ class TokenBucket:
         return self._quota * WINDOWS * WINDOW
 
     def fill(self, quota: float, now: float) -> float:
-        """The tokens that there are now, under a quota that may be another one than before."""
+        """Refill by a quota, which may have changed. Returns the tokens."""
         self._quota = quota
         self._tokens = min(self._most, self._tokens + quota * (now - self._at))
         self._at = now
         return self._tokens
 
     def take(self, amount: float) -> None:
-        """Take as many, though there may be fewer."""
+        """Take tokens, even more than there are."""
         self._tokens = min(self._most, self._tokens - amount)
 
     def wait(self) -> float:
-        """Seconds until it is not below zero any more; with a quota of 0, which 2.8 takes, as long as it ever fills."""
+        """Seconds until the tokens are not negative. With a quota of 0, which 2.8 accepts, eleven windows."""
         if self._tokens >= 0:
             return 0.0
         return -self._tokens / self._quota if self._quota > 0 else WINDOWS * WINDOW
 
 
-# How long a coroutine really runs, without the time in which it waits.
-
 T = TypeVar("T")
 
 
 class Timed(Generic[T]):
-    """To be awaited in the coroutine's place. seconds: how long it ran so far."""
+    """Awaits a coroutine and measures its run time without the time in which it waits. seconds: the time so far."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
         self._coroutine = coroutine
@@ -131,23 +127,21 @@ class Timed(Generic[T]):
                 self.seconds += perf_counter() - begun
             try:
                 given = yield waits_for
-            except BaseException as error:  # noqa: BLE001 - what is thrown in belongs to the coroutine
+            except BaseException as error:  # noqa: BLE001 - an exception thrown in is the coroutine's
                 step = partial(self._coroutine.throw, error)
             else:
                 step = partial(self._coroutine.send, given)
 
 
-# Who is held back, and for how long (ClientQuotaManager, ClientRequestQuotaManager, KIP-124, KIP-219).
-
 MAX_KEPT = 10_000
-"""Rates of clients that are remembered: clients choose their ids."""
+"""Most rates that are kept: clients choose their ids."""
 _MAX_CACHED = 1_000
 _PERCENT = 100.0
 _EXEMPT = frozenset({"sasl_handshake", "sasl_authenticate"})
 
 
 class QuotaView(Protocol):
-    """What throttling needs of a broker's view: its quotas, and the end of the log that it has applied."""
+    """What throttling needs of a broker's view."""
 
     @property
     def quotas(self) -> Mapping[QuotaEntity, QuotaValues]:
@@ -161,7 +155,7 @@ class QuotaView(Protocol):
 
 
 class Request(Protocol):
-    """What throttling needs of a request: who sent it to which broker, what that broker knows, and the time."""
+    """What throttling needs of a request."""
 
     @property
     def broker_id(self) -> int:
@@ -190,7 +184,7 @@ class Request(Protocol):
 
 
 class _Sharers(NamedTuple):
-    """Whose requests count together: one broker's, under one quota key."""
+    """Clients whose requests count together: on one broker, under one quota key."""
 
     broker: int
     key: str
@@ -199,7 +193,7 @@ class _Sharers(NamedTuple):
 
 
 class Throttling:
-    """What clients did under their quotas, broker by broker."""
+    """What clients did under their quotas, by broker (ClientQuotaManager, ClientRequestQuotaManager; KIP-124, 219)."""
 
     def __init__(self) -> None:
         self._rates: dict[_Sharers, Rate] = {}
@@ -208,7 +202,7 @@ class Throttling:
         self._limits_of = -1
 
     def limit(self, context: Request, key: str) -> Effective | None:
-        """The quota that the client is under, as the broker that was asked knows it; None for none."""
+        """The quota for the client, as the broker that was asked knows it; None for none."""
         view = context.view
         if view.offset != self._limits_of or len(self._limits) > _MAX_CACHED:
             self._limits.clear()
@@ -219,36 +213,36 @@ class Throttling:
         return self._limits[wanted]
 
     def charge(self, context: Request, api: str, size: int, payload: Any, ran: float) -> tuple[Any, float]:
-        """Count a request and its answer. size: the request's bytes; ran: seconds of work.
+        """Count a request and its answer. Returns the answer to send, and the seconds to throttle the client.
 
-        The answer as it is to be sent, and the seconds that the client is to be held back.
+        size: bytes of the request. ran: seconds of work.
         """
         if not context.principal or api in _EXEMPT:
             return payload, 0.0
-        # A client is never held back for its requests' time for longer than a window.
+        # The request quota never throttles for longer than a window.
         wait = min(self._record(context, REQUEST_PERCENTAGE, ran * _PERCENT), WINDOW)
         if api == "produce":
             wait = max(wait, self._record(context, PRODUCER_BYTE_RATE, size))
         elif api == "fetch":
             carried = sum(len(part.records or b"") for topic in payload.responses for part in topic.partitions)
             wait = max(wait, self._record(context, CONSUMER_BYTE_RATE, carried))
-            if wait:  # the answer says so and is empty; what it would have carried does not count
+            if wait:  # an empty answer with the throttle time; its records do not count
                 self._record(context, CONSUMER_BYTE_RATE, -carried)
                 payload = replace(payload, responses=())
         return payload, wait
 
     def most_to_fetch(self, context: Request) -> int | None:
-        """Bytes that a client may have at once, so that it gets anything at all; None for any number."""
+        """Most bytes of one Fetch that the quota allows at all; None for no limit."""
         found = self.limit(context, CONSUMER_BYTE_RATE)
         return None if found is None else int(found.value * SPAN)
 
     def mutations_allowed(self, context: Request) -> float:
-        """Seconds to wait before more changes of partitions are taken (THROTTLING_QUOTA_EXCEEDED); 0 for none."""
+        """Seconds until further partition changes are accepted (THROTTLING_QUOTA_EXCEEDED); 0 for now."""
         bucket = self._bucket(context)
         return 0.0 if bucket is None else bucket.wait()
 
     def count_mutations(self, context: Request, partitions: int) -> float:
-        """Count changes of so many partitions; the seconds that the client is to be held back."""
+        """Count partition changes. Returns the seconds to throttle the client."""
         bucket = self._bucket(context)
         if bucket is None:
             return 0.0
@@ -259,7 +253,7 @@ class Throttling:
         found, now = self.limit(context, CONTROLLER_MUTATION_RATE), context.clock.time()
         if found is None:
             return None
-        # One controller takes the changes of all brokers.
+        # The controller counts the changes that come through any broker.
         sharers = _sharers(context, found)._replace(broker=0)
         bucket = self._buckets.setdefault(sharers, TokenBucket(found.value, now))
         bucket.fill(found.value, now)
@@ -277,7 +271,7 @@ class Throttling:
         return rate.wait(found.value, now)
 
     def _forget(self) -> None:
-        """Those that did something last are kept."""
+        """Drop the older half."""
         newest = sorted(self._rates.items(), key=lambda entry: entry[1].last)
         self._rates = dict(newest[len(newest) // 2 :])
 

@@ -1,4 +1,4 @@
-"""Topics: their names, their creation, and waiting for their leaders."""
+"""Topics: names, creation, waiting for leaders, and the quota for partition changes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.clock import Clock
+from console.embedded.clock import Clock, event_or_time
 from console.embedded.config_definitions import BrokerLayers, release_configs
 from console.embedded.config_rules import inherited_configs, topic_config_error
 from console.embedded.context import Cluster, RequestContext
@@ -23,24 +23,19 @@ from console.embedded.state import ClusterState, unified
 from console.embedded.tables import NO_LEADER, Change
 from console.model.config import topic_resource
 
-# What a topic may be called (org.apache.kafka.common.internals.Topic).
-
 METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's own log, which clients see nothing of but in DescribeQuorum."""
+"""KRaft's own log. Clients see it in DescribeQuorum only."""
 MAX_LENGTH = 249
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_legal(name: str) -> bool:
-    """Whether Kafka would make a topic of this name."""
+    """Whether a topic may have this name (org.apache.kafka.common.internals.Topic)."""
     return name not in (".", "..") and len(name) <= MAX_LENGTH and _LEGAL.fullmatch(name) is not None
 
 
-# What a topic may be called, and in which words the brokers of a release refuse (Topic.validate).
-
-
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
-    """Why no topic may have this name; None for a good one, which may be taken."""
+    """Why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
     said = topic_messages(state.release)
     if not name:
         return Refusal(ErrorCode.invalid_topic_exception, said.name_empty)
@@ -56,18 +51,13 @@ def name_refusal(name: str, state: ClusterState) -> Refusal | None:
     return None
 
 
-# New topics: what is asked for, checked in the order in which a release's brokers check it, and put in.
-#
-# (ReplicationControlManager.createTopics; with ZooKeeper ZkAdminManager.createTopics.)
-
 DEFAULT = -1
-MOST_RECORDS = 10_000
-"""What a KRaft controller writes in one change, and partitions that one request may create."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedTopic:
-    """What a client asks for: counts, DEFAULT for the cluster's own, or assignments: (partition, its replicas)."""
+    """A topic as the client asks for it: counts, DEFAULT for the cluster's own, or assignments (partition,
+    replicas)."""
 
     name: str
     partitions: int = DEFAULT
@@ -76,7 +66,7 @@ class WantedTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
     def partition_count(self, default: int) -> int:
-        """How many partitions it is to have, before anything is checked."""
+        """The number of partitions, before any check."""
         if self.assignments:
             return len(self.assignments)
         return default if self.partitions == DEFAULT else max(self.partitions, 0)
@@ -84,7 +74,7 @@ class WantedTopic:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTopic:
-    """A topic that can be made. replicas: of partition i at place i."""
+    """A valid topic. replicas[i]: those of partition i."""
 
     name: str
     replicas: tuple[Replicas, ...]
@@ -92,12 +82,15 @@ class PlannedTopic:
 
     @property
     def records(self) -> int:
-        """What it takes of a controller's change: the topic, its partitions and its configs."""
+        """How many records of the controller the topic takes: itself, its partitions and its configs."""
         return 1 + len(self.replicas) + len(self.configs)
 
 
 class Planner:
-    """Plans the topics of one request. Nothing is changed by it."""
+    """Checks the topics of one request in the order of the release's brokers, and changes nothing.
+
+    ReplicationControlManager.createTopics; with ZooKeeper ZkAdminManager.createTopics.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -106,13 +99,13 @@ class Planner:
         self._inherited = cache(self._of_controller)
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """The topic as it would be made, or the first thing that is wrong with it."""
+        """The topic as it would be created, or the first error."""
         if self._cluster.release.kraft:
             return self._with_kraft(wanted)
         return self._existing(wanted) or self._with_zookeeper(wanted)
 
     def refusal(self, wanted: WantedTopic) -> Refusal | None:
-        """What is wrong with the topic, whatever replicas it is to have."""
+        """The first error that does not depend on the replicas."""
         return self._existing(wanted) or name_refusal(wanted.name, self._state) or self._config_refusal(wanted)
 
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
@@ -179,12 +172,12 @@ class Planner:
         return inherited_configs(configs, layers)
 
     def assigned(self, wanted: WantedTopic) -> PlannedTopic:
-        """The topic with the replicas that are asked for, which are taken to be good."""
+        """The topic with the replicas that the client asks for, which are not checked."""
         parts = dict(wanted.assignments)
         return PlannedTopic(wanted.name, tuple(parts[number] for number in sorted(parts)), _set(wanted))
 
     def counted(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
-        """The topic with replicas where the cluster puts them; refused where it has too few brokers."""
+        """The topic with replicas that the cluster places, or why there are too few brokers."""
         partitions, replication = self._cluster.topic_defaults
         partitions = partitions if wanted.partitions == DEFAULT else wanted.partitions
         replication = replication if wanted.replication == DEFAULT else wanted.replication
@@ -198,7 +191,7 @@ def _set(wanted: WantedTopic) -> dict[str, str]:
 
 
 def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = None) -> int:
-    """Put a topic in; the offset in the log at which it is there, with its configs."""
+    """Create a topic with its configs, and return its offset in the log."""
     internal = planned.name in INTERNAL_TOPICS
     topic = new_topic(planned.name, planned.replicas, state.alive(), internal=internal, topic_id=topic_id)
     offset = state.put_topic(topic)
@@ -207,17 +200,14 @@ def create(state: ClusterState, planned: PlannedTopic, topic_id: UUID | None = N
     return offset
 
 
-# Waiting for leaders: a topic is complete when all its partitions have one (KIP-4).
-
-
 def has_leaders(state: ClusterState, name: str) -> bool:
-    """Whether the topic is there and each of its partitions is led."""
+    """Whether the topic exists and all its partitions have a leader."""
     topic = state.topics.get(name)
     return topic is not None and all(partition.leader != NO_LEADER for partition in topic.partitions)
 
 
 async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[str], within: float) -> set[str]:
-    """Those of the topics that have leaders once all have, or after `within` seconds."""
+    """Wait until all topics have leaders, at most `within` seconds. Returns those that have (KIP-4)."""
     settled = asyncio.Event()
 
     def look(_change: Change | None = None) -> None:
@@ -228,23 +218,17 @@ async def wait_for_leaders(state: ClusterState, clock: Clock, names: Collection[
     try:
         look()
         if not settled.is_set() and within > 0:
-            waits = [asyncio.ensure_future(settled.wait()), asyncio.ensure_future(clock.sleep(within))]
-            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-            for wait in waits:
-                wait.cancel()
+            await event_or_time(settled, clock, clock.time() + within)
     finally:
         unsubscribe()
     return {name for name in names if has_leaders(state, name)}
 
 
-# How fast a client may make and take away partitions (controller_mutation_rate, KIP-599).
-
-
 class MutationQuota:
-    """Counts the changes of one request against its client's quota.
+    """Counts the partition changes of one request against the client's quota (controller_mutation_rate, KIP-599).
 
-    From the version that knows the error on, changes above the quota are refused; before, they are made, and the client
-    is held back for longer (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
+    From the version with THROTTLING_QUOTA_EXCEEDED on, changes above the quota are refused. In older versions they are
+    made, and the client is throttled (StrictControllerMutationQuota, PermissiveControllerMutationQuota).
     """
 
     def __init__(self, context: RequestContext, strict_from: int) -> None:
@@ -253,7 +237,7 @@ class MutationQuota:
         self._wait = 0.0
 
     def take(self, partitions: int) -> Refusal | None:
-        """Count a change of so many partitions; why it can't be made now, if it can't."""
+        """Count a change of so many partitions. Returns why it is refused, or None."""
         throttling = self._context.cluster.throttling
         if self._strict:
             wait = throttling.mutations_allowed(self._context)
@@ -266,7 +250,7 @@ class MutationQuota:
         return None
 
     def hold_back(self) -> timedelta:
-        """Take no more of this client's requests until it is within its quota again; how long that is."""
+        """Mute the client until it is within its quota, and return that time."""
         session = self._context.session
         session.mute = max(session.mute, self._wait)
         return timedelta(milliseconds=round(self._wait * 1000))

@@ -15,9 +15,8 @@ import pytest
 
 from console.embedded.acls import StandardAuthorizer
 from console.embedded.brokers import EmbeddedCluster
-from console.embedded.context import ANONYMOUS
 from console.embedded.scenarios.seed import add_topic, topic_id
-from console.embedded.spec import ClusterSpec, release
+from console.embedded.spec import ANONYMOUS, ClusterSpec, release
 from console.embedded.state import ClusterState
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission

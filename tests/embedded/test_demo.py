@@ -68,7 +68,7 @@ def test_what_can_not_be_is_said_in_a_line() -> None:
     assert said("demo", "--brokers", "0") == (2, "kac: a cluster has 1 to 100 brokers, not 0\n")
     code, text = said("demo", "--fault", "api=create_topics,explode")
     assert code == 2
-    assert text.startswith("kac: 'explode' is no part of a fault.")
+    assert text.startswith("kac: unknown part of a fault: 'explode'.")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for options in ((), ("--scenario", "large")):

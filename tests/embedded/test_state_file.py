@@ -73,7 +73,7 @@ def test_a_file_cut_short_in_the_middle_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "state"
     whole = encode_state(EmbeddedCluster(ClusterSpec(scenario="quiet")).state, "quiet")
     path.write_bytes(whole.replace(b'"quotas"', b'"quota"'))
-    with pytest.raises(StateFileError, match="not whole"):
+    with pytest.raises(StateFileError, match="is damaged"):
         EmbeddedCluster(ClusterSpec(scenario="quiet", state_file=path))
 
 
@@ -136,7 +136,7 @@ async def test_a_crash_loses_no_more_than_the_last_moment(tmp_path: Path) -> Non
 async def test_what_the_command_can_not_do_it_says_in_one_line(tmp_path: Path) -> None:
     for argv, code, words in (
         (("--brokers", "0"), 2, "1 to 100 brokers"),
-        (("--fault", "nonsense"), 2, "no part of a fault"),
+        (("--fault", "nonsense"), 2, "unknown part of a fault"),
         (("--state", str(tmp_path)), 1, "can't read the state"),
     ):
         process, line = await started(*argv)

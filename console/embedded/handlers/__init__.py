@@ -1,1 +1,2 @@
-"""One module for each API, named as kio names it; `handle` answers one request."""
+"""One module for each API, named as in kio. Its function `handle` answers one request; its docstring names the
+versions."""

@@ -1,9 +1,9 @@
-"""AlterClientQuotas: set and take out limits, entity by entity (KIP-546; ClientQuotaControlManager)."""
+"""AlterClientQuotas: sets and deletes quotas by entity (KIP-546; ClientQuotaControlManager)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -19,10 +19,9 @@ from console.embedded.quotas import (
     checked_quotas_with_zookeeper,
     quota_records,
 )
+from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import MAX_RECORDS
 from console.model.quota import QuotaEntity, QuotaValues
-
-_REFUSED: Final = "Cluster authorization failed."
 
 Parts = Mapping[str, str | None]
 
@@ -34,14 +33,14 @@ class _Result(NamedTuple):
 
 
 class _Wanted(NamedTuple):
-    """One entry of the request. ops: quota key and value, None to take it out."""
+    """One entry of the request. ops: quota key and value, None to delete it."""
 
     parts: Parts
     ops: tuple[tuple[str, float | None], ...]
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. One result for each entity, whatever its place. Needs ALTER_CONFIGS on the cluster."""
+    """v0-1. One result for each entity. Needs ALTER_CONFIGS on the cluster."""
     wanted = [
         _Wanted(
             entities.ordered_parts((part.entity_type, part.entity_name) for part in entry.entity),
@@ -50,7 +49,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         for entry in request.entries
     ]
     if not context.allowed("ALTER_CONFIGS"):
-        results = [_Result(item.parts, ErrorCode.cluster_authorization_failed, _REFUSED) for item in wanted]
+        results = [_Result(item.parts, ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED) for item in wanted]
     elif context.cluster.release.kraft:
         results = await _at_once(wanted, context, request.validate_only)
     else:
@@ -72,8 +71,8 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """With KRaft: an entity or a key that is there twice is an error, though the entity's first place counts; all is
-    one change of the controller's, and can be too large for it."""
+    """With KRaft all entries are one change, which may have too many records. A repeated entity or key is an error; of
+    a repeated entity the first entry is still applied."""
     results: dict[QuotaEntity, _Result] = {}
     changed: dict[QuotaEntity, Changes] = {}
     for item in wanted:
@@ -98,7 +97,7 @@ async def _at_once(wanted: list[_Wanted], context: RequestContext, validate_only
 
 
 async def _one_by_one(wanted: list[_Wanted], context: RequestContext, validate_only: bool) -> list[_Result]:
-    """With ZooKeeper: each entry for itself, and of several for one entity the last result is told."""
+    """With ZooKeeper each entry is applied by itself. A repeated entity has the result of its last entry."""
     results: dict[QuotaEntity, _Result] = {}
     for item in wanted:
         entity = QuotaEntity.of(item.parts)

@@ -1,11 +1,11 @@
-"""AlterConfigs: put configs in the place of all overrides that a resource has (KIP-133 as it was built)."""
+"""AlterConfigs: replaces all overrides of each resource (KIP-133 as Kafka has it)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from console.embedded.answers import NO_TIME
-from console.embedded.config_alter import KraftAltering, ZooKeeperAltering
+from console.embedded.config_alter import altered_results
 from console.embedded.config_changes import ConfigChange, Operation
 from console.embedded.context import RequestContext
 from console.model.codes import SET, ResourceType
@@ -13,7 +13,7 @@ from console.model.config import ConfigResource
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. A request that names a resource twice is never answered, as real brokers never do."""
+    """v0-2. A request with a repeated resource is never answered, as by real brokers."""
     changes = [
         ConfigChange(
             ConfigResource(ResourceType(item.resource_type), item.resource_name),
@@ -24,15 +24,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
     ]
     if len({change.resource for change in changes}) < len(changes):
         return None
-    altering = KraftAltering if context.cluster.release.kraft else ZooKeeperAltering
-    outcomes = altering(context, validate_only=request.validate_only).alter(changes)
-    schema = context.schema
-    return schema.AlterConfigsResponse(
-        throttle_time=NO_TIME,
-        responses=tuple(
-            schema.AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-            )
-            for resource, code, message in outcomes
-        ),
+    return context.schema.AlterConfigsResponse(
+        throttle_time=NO_TIME, responses=altered_results(context, changes, validate_only=request.validate_only)
     )

@@ -1,4 +1,5 @@
-"""AlterPartitionReassignments (KIP-455; ReplicationControlManager, with ZooKeeper KafkaController)."""
+"""AlterPartitionReassignments: starts and cancels moves (KIP-455; ReplicationControlManager, with ZooKeeper
+KafkaController)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. Each partition for itself; answers when the moves have begun."""
+    """v0-1. A result for each partition, once the moves have started."""
     cluster = context.cluster
     any_replication = getattr(request, "allow_replication_factor_change", True)
     if not context.allowed("ALTER"):
@@ -29,7 +30,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
-    """The same for everything."""
+    """The same error for all partitions."""
     return _answer(request, context, lambda _name, _index, _replicas: refusal, refusal)
 
 
@@ -61,7 +62,8 @@ def _answer(
 
 
 def _asked(request: Any, context: RequestContext) -> Iterable[tuple[str, Iterable[tuple[int, Any]]]]:
-    """Topics, with partitions and where they are to go; what is there twice counts once with ZooKeeper, the last."""
+    """Topics with their partitions and target replicas. With ZooKeeper a repeated partition counts once, as
+    named last."""
     asked = [
         (topic.name, [(part.partition_index, part.replicas) for part in topic.partitions]) for topic in request.topics
     ]

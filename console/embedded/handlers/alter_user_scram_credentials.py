@@ -1,6 +1,4 @@
-"""What AlterUserScramCredentials may do, user by user: with KRaft (ScramControlManager) and with ZooKeeper
-(ZkAdminManager), where a user may be altered once for each mechanism.
-"""
+"""AlterUserScramCredentials: sets and deletes SCRAM credentials (KIP-554; ScramControlManager, ZkAdminManager)."""
 
 from __future__ import annotations
 
@@ -13,10 +11,58 @@ from kio.schema.errors import ErrorCode
 
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
-from console.embedded.handlers.update_features import METADATA_VERSION
 from console.embedded.refusals import cluster_refusal_message, rights_messages
 from console.embedded.sasl import MAX_ITERATIONS, MIN_ITERATIONS, ScramHash, credential_of_salted
+from console.embedded.spec import METADATA_VERSION
 from console.embedded.tables import ScramKey
+
+_SCRAM_FROM = 11
+"""The metadata.version that has SCRAM with KRaft (3.5-IV2)."""
+_TOO_OLD: Final = "The current metadata.version does not support SCRAM"
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v0. A result for each user: all its credentials are altered, or none. Needs ALTER on the cluster."""
+    deletions = [ScramKey(item.name, item.mechanism) for item in request.deletions]
+    upsertions = [
+        Upsertion(ScramKey(item.name, item.mechanism), item.iterations, item.salt, item.salted_password)
+        for item in request.upsertions
+    ]
+    problems = _problems(deletions, upsertions, context)
+    for key in deletions:
+        if problems[key.user] is None:
+            context.state.remove_scram(key)
+    for item in upsertions:
+        if problems[item.key.user] is None:
+            hash_ = ScramHash(item.key.mechanism)
+            credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
+            context.state.put_scram(item.key, credential)
+    kept = rights_messages(context.cluster.release).credential_kept
+    schema = context.schema
+    return schema.AlterUserScramCredentialsResponse(
+        throttle_time=NO_TIME,
+        results=tuple(
+            schema.AlterUserScramCredentialsResult(
+                user=user,
+                error_code=problem.code if problem else 0,
+                error_message=problem.message if problem else kept,
+            )
+            for user, problem in problems.items()
+        ),
+    )
+
+
+def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
+    users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
+    if not context.allowed("ALTER"):
+        message = cluster_refusal_message(context, "ALTER") if context.cluster.release.kraft else None
+        return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
+    if not context.cluster.release.kraft:
+        return zookeeper_problems(deletions, upsertions, context.state.scram)
+    if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
+        return dict.fromkeys(users, Problem(ErrorCode.unsupported_version, _TOO_OLD))
+    return kraft_problems(deletions, upsertions, context.state.scram)
+
 
 _EMPTY_NAME: Final = "Username must not be empty"
 _UNKNOWN_MECHANISM: Final = "Unknown SCRAM mechanism"
@@ -28,7 +74,7 @@ _UNEXPECTED: Final = "The server experienced an unexpected error when processing
 
 
 class Problem(NamedTuple):
-    """Why a user is not altered: Kafka's code and words."""
+    """Why a user's credentials are not altered: Kafka's code and message."""
 
     code: int
     message: str | None
@@ -36,7 +82,7 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Upsertion:
-    """A credential to be set; it never prints itself."""
+    """A credential to set. Its repr hides the password."""
 
     key: ScramKey
     iterations: int
@@ -45,13 +91,13 @@ class Upsertion:
 
 
 Problems = Mapping[str, Problem | None]
-"""For each user of a request, None where nothing is in the way."""
+"""The problem of each user in the request, None for no problem."""
 
 
 def kraft_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """A user may be in a request once."""
+    """With KRaft a user may be named once."""
     problems: dict[str, Problem | None] = {}
     steps: list[tuple[str, Callable[[], Problem | None]]] = [
         *((key.user, lambda key=key: _deletion(key) or _missing(key, known)) for key in deletions),
@@ -71,7 +117,7 @@ def kraft_problems(
 def zookeeper_problems(
     deletions: Sequence[ScramKey], upsertions: Sequence[Upsertion], known: Container[ScramKey]
 ) -> Problems:
-    """A user may be in a request once for each mechanism."""
+    """With ZooKeeper a user may be named once for each mechanism."""
     problems: dict[str, Problem] = {}
     for key in deletions:
         _note(problems, key.user, _deletion(key))
@@ -117,53 +163,3 @@ def _upsertion(item: Upsertion) -> Problem | None:
     if item.iterations > MAX_ITERATIONS:
         return _deletion(item.key) or Problem(ErrorCode.unacceptable_credential, _TOO_MANY)
     return _deletion(item.key)
-
-
-# AlterUserScramCredentials: set and take out users' passwords (KIP-554).
-
-_SCRAM_FROM = 11
-"""The metadata.version that brought SCRAM to KRaft (3.5-IV2)."""
-_TOO_OLD: Final = "The current metadata.version does not support SCRAM"
-
-
-async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. A result for each user, all its credentials or none. Needs ALTER on the cluster."""
-    deletions = [ScramKey(item.name, item.mechanism) for item in request.deletions]
-    upsertions = [
-        Upsertion(ScramKey(item.name, item.mechanism), item.iterations, item.salt, item.salted_password)
-        for item in request.upsertions
-    ]
-    problems = _problems(deletions, upsertions, context)
-    for key in deletions:
-        if problems[key.user] is None:
-            context.state.remove_scram(key)
-    for item in upsertions:
-        if problems[item.key.user] is None:
-            hash_ = ScramHash(item.key.mechanism)
-            credential = credential_of_salted(item.salted_password, hash_, item.iterations, item.salt)
-            context.state.put_scram(item.key, credential)
-    kept = rights_messages(context.cluster.release).credential_kept
-    schema = context.schema
-    return schema.AlterUserScramCredentialsResponse(
-        throttle_time=NO_TIME,
-        results=tuple(
-            schema.AlterUserScramCredentialsResult(
-                user=user,
-                error_code=problem.code if problem else 0,
-                error_message=problem.message if problem else kept,
-            )
-            for user, problem in problems.items()
-        ),
-    )
-
-
-def _problems(deletions: list[ScramKey], upsertions: list[Upsertion], context: RequestContext) -> Problems:
-    users = [*(key.user for key in deletions), *(item.key.user for item in upsertions)]
-    if not context.allowed("ALTER"):
-        message = cluster_refusal_message(context, "ALTER") if context.cluster.release.kraft else None
-        return dict.fromkeys(users, Problem(ErrorCode.cluster_authorization_failed, message))
-    if not context.cluster.release.kraft:
-        return zookeeper_problems(deletions, upsertions, context.state.scram)
-    if context.state.features.get(METADATA_VERSION, 0) < _SCRAM_FROM:
-        return dict.fromkeys(users, Problem(ErrorCode.unsupported_version, _TOO_OLD))
-    return kraft_problems(deletions, upsertions, context.state.scram)

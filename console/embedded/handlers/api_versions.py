@@ -1,4 +1,4 @@
-"""ApiVersions: what this broker speaks, and the cluster's features (KIP-35, KIP-511, KIP-584)."""
+"""ApiVersions: the supported versions, and the cluster's features (KIP-35, KIP-511, KIP-584)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _ZERO_MINIMUM_FROM = 4
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-4. A name or version of software with other than letters, digits, ``-`` and ``.`` is refused (KIP-511)."""
+    """v0-4. A software name or version with other characters than letters, digits, ``-`` and ``.`` is an error
+    (KIP-511)."""
     name = getattr(request, "client_software_name", None)
     version = getattr(request, "client_software_version", None)
     if name is not None and not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version or "")):

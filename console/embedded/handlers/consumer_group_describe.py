@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: groups of the newer protocol (KIP-848), of which this cluster has none."""
+"""ConsumerGroupDescribe: groups of the newer protocol (KIP-848). This cluster has none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENABLED_FROM = (4, 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. The error tells clients to ask DescribeGroups. Before 4.0 the protocol is not enabled."""
+    """v0-1. The error lets clients ask DescribeGroups. Before 4.0 the protocol is disabled."""
     return context.schema.ConsumerGroupDescribeResponse(
         throttle_time=NO_TIME, groups=tuple(_group(context, group_id) for group_id in request.group_ids)
     )

@@ -1,4 +1,4 @@
-"""CreateAcls: add ACLs, each for itself (AclApis, AclControlManager)."""
+"""CreateAcls: adds ACLs (AclApis, AclControlManager)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. An ACL that exists is created once more without an error. Needs ALTER on the cluster."""
+    """v1-3. A result for each ACL; adding an existing one succeeds. Needs ALTER on the cluster."""
     acls = [_acl(item) for item in request.creations]
     for acl in acls:
         close_if_unset("CreateAcls", acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
@@ -59,7 +59,7 @@ def _acl(item: Any) -> Acl:
 
 
 def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
-    """The one error of all, None where each has a result of its own."""
+    """The one error for all ACLs, None if each has its own result."""
     if not context.allowed("ALTER"):
         return [_Result(ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"))] * len(acls)
     if context.cluster.authorizer is None:
@@ -70,7 +70,7 @@ def _refused(acls: list[Acl], context: RequestContext) -> list[_Result] | None:
 
 
 def _only_filters(acl: Acl) -> bool:
-    """Whether it has ANY or MATCH in it, which no binding can have."""
+    """Whether the ACL has ANY or MATCH, which are valid in filters only."""
     numbers = (acl.resource_type, acl.pattern_type, acl.operation, acl.permission)
     return ANY in numbers or acl.pattern_type == MATCH
 
@@ -92,7 +92,7 @@ def _in_order(acls: Iterable[Acl], new: set[Acl]) -> list[Acl]:
 
 
 def _bad_name(acl: Acl) -> _Result | None:
-    """What the broker refuses before it asks the controller."""
+    """What the broker checks before it asks the controller."""
     if acl.resource_type == _CLUSTER and acl.resource_name != CLUSTER_NAME:
         return _Result(ErrorCode.invalid_request, CLUSTER_NAME_ONLY)
     if not acl.resource_name:

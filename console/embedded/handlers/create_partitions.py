@@ -1,4 +1,4 @@
-"""More partitions for a topic (ReplicationControlManager.createPartitions; with ZooKeeper ZkAdminManager)."""
+"""CreatePartitions: adds partitions to topics (ControllerApis; with ZooKeeper ZkAdminManager)."""
 
 from __future__ import annotations
 
@@ -21,59 +21,21 @@ from console.embedded.replicas import (
     place_replicas,
     unknown_brokers_refusal,
 )
-from console.embedded.state import ClusterState
-from console.embedded.topics import MOST_RECORDS, MutationQuota, wait_for_leaders
+from console.embedded.state import MAX_RECORDS, ClusterState
+from console.embedded.topics import MutationQuota, wait_for_leaders
 from console.wire.schemas import for_version
-
-Growth = tuple[Replicas, ...]
-"""The replicas of each partition that is added."""
-
-
-def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
-    """What is added for a topic to have `count` partitions, or why that can't be. given: None for the cluster's
-    choice."""
-    said, topic = topic_messages(state.release), state.topics.get(name)
-    if topic is None:
-        message = said.grow_unknown
-        return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
-    if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
-        message = f"A partition reassignment is in progress for the topic '{name}'."
-        return Refusal(ErrorCode.reassignment_in_progress, message)
-    now = len(topic.partitions)
-    if count == now:
-        return Refusal(ErrorCode.invalid_partitions, said.grow_same.format(now=now))
-    if count < now:
-        return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
-    replication = len(topic.partitions[0].replicas)
-    if given is None:
-        return place_replicas(state, count - now, replication, now)
-    if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
-        return unknown
-    if len(given) != count - now:
-        message = said.grow_assignments.format(more=count - now, given=len(given))
-        return Refusal(ErrorCode.invalid_replica_assignment, message)
-    return more_partitions_refusal(given, now, replication, state) or tuple(given)
-
-
-def grow(state: ClusterState, name: str, growth: Growth) -> int:
-    """Add the partitions; the offset in the log at which they are there."""
-    topic, alive = state.topics[name], state.alive()
-    more = tuple(new_partition(replicas, alive) for replicas in growth)
-    return state.put_topic(replace(topic, partitions=topic.partitions + more))
-
-
-# CreatePartitions (ControllerApis.createPartitions; with ZooKeeper ZkAdminManager.createPartitions).
 
 _STRICT_FROM = 3
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-3. More than a controller writes in one change is its unknown error, as it is in Kafka; nothing is done."""
+    """v0-3. More records than a controller writes in one change are an unknown error, as in Kafka, and
+    change nothing."""
     names = list(dict.fromkeys(topic.name for topic in request.topics))
     kraft, timely = context.cluster.release.kraft, request.timeout.total_seconds() > 0
     if kraft and not timely:
         return _answer(context, dict.fromkeys(names, EXPIRED))
-    if kraft and _records(request, context) > MOST_RECORDS:
+    if kraft and _records(request, context) > MAX_RECORDS:
         return _answer(context, dict.fromkeys(names, Refusal(ErrorCode.unknown_server_error)))
     quota = MutationQuota(context, _STRICT_FROM)
     plans = _plans(request, context)
@@ -95,7 +57,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _records(request: Any, context: RequestContext) -> int:
-    """How many partitions would be added, before anything else is looked at."""
+    """The number of partitions to add, before any check."""
     topics = ((topic.count, context.state.topics.get(topic.name)) for topic in request.topics)
     return sum(max(count - len(topic.partitions), 0) for count, topic in topics if topic is not None)
 
@@ -131,3 +93,42 @@ def _answer(context: RequestContext, results: dict[str, Refusal], throttle: time
             for name, refusal in results.items()
         ),
     )
+
+
+Growth = tuple[Replicas, ...]
+"""The replicas of each added partition."""
+
+
+def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[Replicas] | None) -> Growth | Refusal:
+    """The partitions to add so that a topic has `count`, or why they can't be added.
+
+    given: replicas from the client, None to let the cluster place them (ReplicationControlManager.createPartitions).
+    """
+    said, topic = topic_messages(state.release), state.topics.get(name)
+    if topic is None:
+        message = said.grow_unknown
+        return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
+    if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
+        message = f"A partition reassignment is in progress for the topic '{name}'."
+        return Refusal(ErrorCode.reassignment_in_progress, message)
+    now = len(topic.partitions)
+    if count == now:
+        return Refusal(ErrorCode.invalid_partitions, said.grow_same.format(now=now))
+    if count < now:
+        return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
+    replication = len(topic.partitions[0].replicas)
+    if given is None:
+        return place_replicas(state, count - now, replication, now)
+    if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
+        return unknown
+    if len(given) != count - now:
+        message = said.grow_assignments.format(more=count - now, given=len(given))
+        return Refusal(ErrorCode.invalid_replica_assignment, message)
+    return more_partitions_refusal(given, now, replication, state) or tuple(given)
+
+
+def grow(state: ClusterState, name: str, growth: Growth) -> int:
+    """Add the partitions, and return their offset in the log."""
+    topic, alive = state.topics[name], state.alive()
+    more = tuple(new_partition(replicas, alive) for replicas in growth)
+    return state.put_topic(replace(topic, partitions=topic.partitions + more))

@@ -1,4 +1,4 @@
-"""What the configs of a topic are, as CreateTopics tells them of the new one (ConfigurationControlManager)."""
+"""CreateTopics: creates topics (ControllerApis; with ZooKeeper KafkaApis.handleCreateTopicsRequest)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from console.embedded.answers import NO_TIME
 from console.embedded.config_definitions import BrokerLayers, ConfigDefinition, canonical_value, release_configs
 from console.embedded.context import Cluster, RequestContext
 from console.embedded.refusals import EXPIRED, Refusal, topic_messages
+from console.embedded.state import MAX_RECORDS
 from console.embedded.topics import (
     METADATA_TOPIC,
-    MOST_RECORDS,
     MutationQuota,
     PlannedTopic,
     Planner,
@@ -33,60 +33,12 @@ from console.model.codes import (
 )
 from console.wire.schemas import for_version
 
-
-class NewTopicConfig(NamedTuple):
-    """One key. source: as in DescribeConfigs."""
-
-    name: str
-    value: str | None
-    source: int
-
-
-class NewTopicConfigs:
-    """Of the topics of one request: what they inherit is the same for all."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        state, configs = cluster.state, release_configs(cluster.release.name)
-        self._layers = BrokerLayers.of(configs, state.view, state.controller_id, cluster.spec.static_configs)
-        self._definitions, self._synonyms = configs.topic, configs.topic_synonyms
-        self._kraft = cluster.release.kraft
-        self._inherited = {
-            name: NewTopicConfig(name, self._layers.inherited(definition), self._source(definition))
-            for name, definition in sorted(configs.topic.items())
-            if not definition.internal
-        }
-
-    def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
-        """Every config of a topic with these of its own."""
-        return tuple(
-            NewTopicConfig(name, self._own(name, own[name]), DYNAMIC_TOPIC_CONFIG) if name in own else inherited
-            for name, inherited in self._inherited.items()
-        )
-
-    def _own(self, name: str, text: str) -> str:
-        """KRaft's controller tells it as the client wrote it."""
-        return text if self._kraft else canonical_value(self._definitions[name], text)
-
-    def _source(self, definition: ConfigDefinition) -> int:
-        key = self._synonyms.get(definition.name)
-        for source, values in (
-            (DYNAMIC_BROKER_CONFIG, self._layers.own),
-            (DYNAMIC_DEFAULT_BROKER_CONFIG, self._layers.cluster_default),
-            (STATIC_BROKER_CONFIG, self._layers.static),
-        ):
-            if key is not None and any(name in values for name in self._layers.names(key)):
-                return source
-        return DEFAULT_CONFIG
-
-
-# CreateTopics (ControllerApis.createTopics; with ZooKeeper KafkaApis.handleCreateTopicsRequest).
-
 _CONFIGS_FROM, _STRICT_FROM = 5, 6
 Results = dict[str, PlannedTopic | Refusal]
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-7. Answers once the controller has written it; with ZooKeeper once there are leaders too, or at the
+    """v0-7. Answers when the controller has written the topics; with ZooKeeper when they have leaders, or at the
     timeout."""
     wanted = [_wanted(item) for item in request.topics]
     if context.cluster.release.kraft:
@@ -95,14 +47,14 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
-    """All that the request creates is one change of the controller, of limited size."""
+    """All topics of the request are one change of the controller, of limited size."""
     answer = _Answer(context, wanted)
     if request.timeout.total_seconds() <= 0:
         return answer.of_all(EXPIRED)
     said, (default, _) = topic_messages(context.cluster.release), context.cluster.topic_defaults
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
-    if sum(topic.partition_count(default) for topic in sound) > MOST_RECORDS:
+    if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_partitions))
     planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
     for topic in sound:
@@ -110,7 +62,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
         refusal = quota.take(len(plan.replicas)) if isinstance(plan, PlannedTopic) else None
         results[topic.name] = refusal or plan
     planned = [result for result in results.values() if isinstance(result, PlannedTopic)]
-    if sum(plan.records for plan in planned) > MOST_RECORDS:
+    if sum(plan.records for plan in planned) > MAX_RECORDS:
         return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_records))
     ids = {plan.name: uuid4() for plan in planned}
     if not request.validate_only:
@@ -120,7 +72,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
 
 
 async def _with_zookeeper(request: Any, wanted: Sequence[WantedTopic], context: RequestContext) -> Any:
-    """One topic after another; what has no leaders in time, or was not waited for, is told as timed out."""
+    """Topics are created one by one. One without leaders in time, or that was not waited for, has REQUEST_TIMED_OUT."""
     state, timeout = context.state, request.timeout.total_seconds()
     results = _unacceptable(context, wanted)
     early = frozenset(results)
@@ -153,7 +105,7 @@ def _wanted(item: Any) -> WantedTopic:
 
 
 def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Results:
-    """What is refused before the controller sees it."""
+    """The topics that are refused before the controller sees them."""
     said, kraft = topic_messages(context.cluster.release), context.cluster.release.kraft
     everything = context.allowed("CREATE")
     results: Results = {}
@@ -168,7 +120,7 @@ def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Res
 
 
 class _Answer:
-    """Makes the response to a request."""
+    """Builds the response to one request."""
 
     def __init__(self, context: RequestContext, wanted: Sequence[WantedTopic]) -> None:
         self._context = context
@@ -178,7 +130,7 @@ class _Answer:
         self._told = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
-        """The same for every topic."""
+        """The same error for every topic."""
         return self.of(dict.fromkeys(self._names, refusal), {})
 
     def of(
@@ -188,9 +140,9 @@ class _Answer:
         early: frozenset[str] = frozenset(),
         throttle: timedelta = NO_TIME,
     ) -> Any:
-        """KRaft has one result for a name that is there twice, ZooKeeper as many.
+        """KRaft has one result for a repeated name, ZooKeeper as many.
 
-        early: those that were refused before their configs would have been looked at.
+        early: topics that were refused before their configs were checked.
         """
         names = dict.fromkeys(self._names) if self._kraft else self._names
         return for_version(
@@ -226,3 +178,49 @@ class _Answer:
             error_message=error.message,
             **fields,
         )
+
+
+class NewTopicConfig(NamedTuple):
+    """One config of a new topic in the response. source: as in DescribeConfigs."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class NewTopicConfigs:
+    """The configs of new topics in the response (ConfigurationControlManager). Inherited ones are computed once per
+    request."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        state, configs = cluster.state, release_configs(cluster.release.name)
+        self._layers = BrokerLayers.of(configs, state.view, state.controller_id, cluster.spec.static_configs)
+        self._definitions, self._synonyms = configs.topic, configs.topic_synonyms
+        self._kraft = cluster.release.kraft
+        self._inherited = {
+            name: NewTopicConfig(name, self._layers.inherited(definition), self._source(definition))
+            for name, definition in sorted(configs.topic.items())
+            if not definition.internal
+        }
+
+    def of(self, own: Mapping[str, str]) -> tuple[NewTopicConfig, ...]:
+        """Every config of a topic with these overrides."""
+        return tuple(
+            NewTopicConfig(name, self._own(name, own[name]), DYNAMIC_TOPIC_CONFIG) if name in own else inherited
+            for name, inherited in self._inherited.items()
+        )
+
+    def _own(self, name: str, text: str) -> str:
+        """KRaft's controller returns the value as the client wrote it."""
+        return text if self._kraft else canonical_value(self._definitions[name], text)
+
+    def _source(self, definition: ConfigDefinition) -> int:
+        key = self._synonyms.get(definition.name)
+        for source, values in (
+            (DYNAMIC_BROKER_CONFIG, self._layers.own),
+            (DYNAMIC_DEFAULT_BROKER_CONFIG, self._layers.cluster_default),
+            (STATIC_BROKER_CONFIG, self._layers.static),
+        ):
+            if key is not None and any(name in values for name in self._layers.names(key)):
+                return source
+        return DEFAULT_CONFIG

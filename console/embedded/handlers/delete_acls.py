@@ -1,4 +1,4 @@
-"""DeleteAcls: take out the ACLs that filters find, and tell which (AclApis, AclControlManager)."""
+"""DeleteAcls: deletes the ACLs that match filters, and returns them (AclApis, AclControlManager)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. A filter that finds nothing is no error. Needs ALTER on the cluster."""
+    """v1-3. A filter without matches is not an error. Needs ALTER on the cluster."""
     filters = [filter_of(item) for item in request.filters]
     for wanted in filters:
         close_if_unset("DeleteAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
@@ -58,7 +58,7 @@ def _results(filters: list[AclFilter], context: RequestContext) -> list[_Result]
     results: list[_Result] = []
     gone: set[Acl] = set()
     for wanted in filters:
-        # With ZooKeeper an ACL is told by the first filter that finds it, with KRaft by each.
+        # With ZooKeeper an ACL is in the result of the first filter that matches it, with KRaft in that of each.
         acls = tuple(acl for acl in matching_acls(wanted, context.state.acls) if kraft or acl not in gone)
         gone.update(acls)
         if kraft and (unknown := _unknown(wanted)):

@@ -1,4 +1,4 @@
-"""DeleteGroups: groups that have no members go, with their offsets (KIP-229)."""
+"""DeleteGroups: deletes groups without members, with their offsets (KIP-229)."""
 
 from __future__ import annotations
 

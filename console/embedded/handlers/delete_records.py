@@ -1,4 +1,4 @@
-"""DeleteRecords: forget what is older than an offset (KIP-107; ReplicaManager.deleteRecords)."""
+"""DeleteRecords: deletes the records before an offset (KIP-107; ReplicaManager.deleteRecords)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _UNKNOWN = -1
 
 
 class _Deleted(NamedTuple):
-    """low_watermark: the first offset that is still there."""
+    """low_watermark: the first remaining offset."""
 
     code: int
     low_watermark: int = _UNKNOWN
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. The leader answers, and replicas in sync have what it has: there is nothing to wait for."""
+    """v0-2. Answers at once: replicas in sync have what the leader has."""
     schema = context.schema
     return schema.DeleteRecordsResponse(
         throttle_time=NO_TIME,

@@ -1,4 +1,4 @@
-"""DeleteTopics, by name or id (ControllerApis.deleteTopics; with ZooKeeper KafkaApis.handleDeleteTopicsRequest)."""
+"""DeleteTopics: deletes topics by name or id (ControllerApis; with ZooKeeper KafkaApis.handleDeleteTopicsRequest)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DISABLED_FROM, _STRICT_FROM = 3, 5
 
 
 class _Asked(NamedTuple):
-    """A topic as it is asked for, and as it is told of."""
+    """A topic as the request names it, and as the response does."""
 
     name: str | None
     id: UUID | None
@@ -32,7 +32,7 @@ class _Result(NamedTuple):
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-6. With KRaft, what is named twice is not deleted, under whatever names; with ZooKeeper it is, once."""
+    """v0-6. With KRaft a repeated topic is an error, also by name and id; with ZooKeeper it is deleted once."""
     asked = _asked(request)
     if context.cluster.spec.static_configs.get("delete.topic.enable", "true") == "false":
         code = ErrorCode.topic_deletion_disabled if context.version >= _DISABLED_FROM else ErrorCode.invalid_request
@@ -116,7 +116,7 @@ def _removed(name: str, context: RequestContext, quota: MutationQuota) -> Refusa
 def _with_zookeeper(
     asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota, *, timely: bool
 ) -> list[_Result]:
-    """Every item has its result; what is deleted without a wait for it is told as timed out."""
+    """Every item has a result. A topic that was not waited for has REQUEST_TIMED_OUT."""
     if any(topic.name is not None and topic.id is not None for topic in asked):
         return [_Result(topic, Refusal(ErrorCode.invalid_request)) for topic in asked]
     state = context.state
@@ -145,7 +145,7 @@ def _with_zookeeper(
 
 
 def _split(items: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """What is there once, and what is there more often."""
+    """The items that occur once, and those that occur more often."""
     counts = Counter(items)
     return [item for item, count in counts.items() if count == 1], [item for item, count in counts.items() if count > 1]
 

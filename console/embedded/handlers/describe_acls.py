@@ -1,4 +1,4 @@
-"""ACLs as answers tell them: by what they are on."""
+"""DescribeAcls: the ACLs that match a filter (AclApis, StandardAuthorizer)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,8 @@ from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, close_if_unse
 from console.model.acl import Acl
 
 
-async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
-    """The ACLs of each pattern. Pauses for others."""
-    groups: dict[Pattern, list[Acl]] = {}
-    await with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
-    return groups
-
-
-# DescribeAcls: the ACLs that a filter finds (AclApis, StandardAuthorizer).
-
-
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-3. A filter with a number that has no name finds nothing. Needs DESCRIBE on the cluster."""
+    """v1-3. A filter with an unknown number matches nothing. Needs DESCRIBE on the cluster."""
     wanted = filter_of(request)
     close_if_unset("DescribeAcls", wanted.resource_type, wanted.pattern_type, wanted.operation, wanted.permission)
     if not context.allowed("DESCRIBE"):
@@ -34,7 +24,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
         return _answer(context, ErrorCode.security_disabled, DESCRIBE_WITHOUT_AUTHORIZER)
     groups = await by_pattern(matching_acls(wanted, context.view.acls))
     schema = context.schema
-    resources = (_resource(schema, pattern, acls) for pattern, acls in groups.items())
+    resources = (acl_resource(schema, pattern, acls) for pattern, acls in groups.items())
     return await long_answer(
         schema.DescribeAclsResponse, _answer(context, 0, ""), each_encoded(schema.DescribeAclsResource, resources)
     )
@@ -46,7 +36,8 @@ def _answer(context: RequestContext, code: int, message: str) -> Any:
     )
 
 
-def _resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
+def acl_resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
+    """An element of the response. schema: kio's module, or the proposal's, which has the same names."""
     return schema.DescribeAclsResource(
         resource_type=pattern.resource_type,
         resource_name=pattern.name,
@@ -58,3 +49,10 @@ def _resource(schema: Any, pattern: Pattern, acls: Iterable[Acl]) -> Any:
             for acl in acls
         ),
     )
+
+
+async def by_pattern(acls: Iterable[Acl]) -> Mapping[Pattern, Sequence[Acl]]:
+    """The ACLs by pattern. Pauses for other connections."""
+    groups: dict[Pattern, list[Acl]] = {}
+    await with_pauses(acls, lambda acl: groups.setdefault(pattern_of(acl), []).append(acl))
+    return groups

@@ -14,7 +14,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. A broker's socket tells of brokers only."""
+    """v0-2. Brokers only: a broker's socket does not describe controllers."""
     view, schema = context.view, context.schema
     endpoint = getattr(request, "endpoint_type", _BROKERS)
     if endpoint != _BROKERS:

@@ -1,4 +1,4 @@
-"""DescribeConfigs: a resource's configs, with where they come from (KIP-133, KIP-226)."""
+"""DescribeConfigs: the configs of resources, with their sources (KIP-133, KIP-226)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DESCRIBE_CONFIGS = 32
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-4. A type of resource that the release does not know fails the whole request."""
+    """v1-4. An unknown resource type fails the whole request."""
     known = describable_types(context.cluster.release.name)
     if any(item.resource_type not in known for item in request.resources):
         found = messages(_DESCRIBE_CONFIGS, context.version)

@@ -17,7 +17,7 @@ _DEAD = "Dead"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-6. Before v6 a group that is not there is dead, without an error (KIP-1043)."""
+    """v0-6. Before v6 an unknown group is Dead, without an error (KIP-1043)."""
     return for_version(
         context.schema.DescribeGroupsResponse,
         throttle_time=NO_TIME,
@@ -27,7 +27,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 def _group(request: Any, context: RequestContext, group_id: str) -> Any:
     code = group_error(context, group_id, "DESCRIBE")
-    if code == ErrorCode.invalid_group_id:  # the empty name is one that no group has
+    if code == ErrorCode.invalid_group_id:  # the empty name is an unknown group
         code = 0
     group = visible_group(context, group_id)
     message, operations = None, NO_OPERATIONS
@@ -52,7 +52,7 @@ def _group(request: Any, context: RequestContext, group_id: str) -> Any:
 
 
 def _members(schema: Any, group: Group, stable: bool) -> tuple[Any, ...]:
-    """Metadata and assignments count in a stable group only."""
+    """Metadata and assignments are sent for a stable group only."""
     return tuple(
         for_version(
             schema.DescribedGroupMember,

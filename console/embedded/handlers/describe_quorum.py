@@ -1,4 +1,4 @@
-"""DescribeQuorum: who leads the metadata log, and how far the others are (KIP-595, KIP-836, KIP-853)."""
+"""DescribeQuorum: leader and voters of the metadata log, and their offsets (KIP-595, KIP-836, KIP-853)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from console.embedded.context import RequestContext
+from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.topics import METADATA_TOPIC
 from console.wire.schemas import for_version
 
@@ -14,13 +15,13 @@ _NOT_HOSTED = "This server does not host this topic-partition."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. As in a real cluster, every partition asked for must be the metadata log's only one."""
+    """v0-2. As in Kafka, all requested partitions must be the only one of the metadata log."""
     schema = context.schema
     if not context.allowed("DESCRIBE"):
         return for_version(
             schema.DescribeQuorumResponse,
             error_code=ErrorCode.cluster_authorization_failed,
-            error_message="Cluster authorization failed.",
+            error_message=CLUSTER_REFUSED,
             topics=(),
             nodes=(),
         )

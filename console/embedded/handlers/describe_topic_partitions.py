@@ -12,11 +12,11 @@ from console.embedded.tables import NO_LEADER, Partition, Topic
 from console.embedded.topics import is_legal
 
 MAX_PARTITIONS = 2000
-"""In one response (max.request.partition.size.limit)."""
+"""Of one response (max.request.partition.size.limit)."""
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. No topics are all topics. With a cursor it goes on there; the cursor's topic must be one of those named."""
+    """v0. No topics are all. The cursor continues an earlier response; its topic must be among the requested ones."""
     schema, view, cursor = context.schema, context.view, request.cursor
     everything = not request.topics
     begin = cursor.topic_name if cursor else ""

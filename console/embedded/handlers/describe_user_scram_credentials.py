@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: who has a password, for which mechanisms, with how many iterations (KIP-554)."""
+"""DescribeUserScramCredentials: users with their mechanisms and iterations (KIP-554)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ _EMPTY_NAME: Final = "Username must not be empty"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. No users are all users. Needs DESCRIBE on the cluster; who asks for all without it is never answered, as by
-    real brokers of today, which fail to make that answer (2.8 names nobody in it)."""
+    """v0. No users are all. Needs DESCRIBE on the cluster.
+
+    Without the permission a request for all users is never answered: today's brokers fail to build that answer. 2.8
+    answers without users.
+    """
     schema = context.schema
     if not context.allowed("DESCRIBE"):
         if not context.cluster.release.kraft:

@@ -1,4 +1,7 @@
-"""What a leader gives of its log: within limits, and after a wait where there is too little (DelayedFetch)."""
+"""Fetch: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
+
+There are no fetch sessions (KIP-227): each answer has session 0, so clients name all partitions in each request.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +28,67 @@ from console.embedded.partitions import (
 from console.embedded.tables import NO_LEADER, Change
 from console.wire.schemas import for_version
 
+_NEVER_READ = frozenset(
+    {ErrorCode.unknown_topic_or_partition, ErrorCode.topic_authorization_failed, ErrorCode.unknown_topic_id}
+)
+"""Errors for topics that are unknown or not allowed: newer brokers send an empty array with them, not null."""
+_EMPTY_FROM = (3, 0)
+_NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
+
+
+async def handle(request: Any, context: RequestContext) -> Any:
+    """v4-18. From v13 on topics have ids instead of names."""
+    schema = context.schema
+    if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
+        return for_version(
+            schema.FetchResponse,
+            throttle_time=NO_TIME,
+            error_code=ErrorCode.fetch_session_id_not_found,
+            session_id=_NO_SESSION,
+            responses=(),
+        )
+    found = await read_topics(request, context)
+    leaders = {part.refusal.leader for topic in found for part in topic.parts if part.refusal} - {NO_LEADER}
+    return for_version(
+        schema.FetchResponse,
+        throttle_time=NO_TIME,
+        error_code=0,
+        session_id=_NO_SESSION,
+        responses=tuple(_topic(context, topic) for topic in found),
+        **(node_endpoints_field(context, leaders) if leaders else {}),
+    )
+
+
+def _topic(context: RequestContext, topic: TopicRead) -> Any:
+    return for_version(
+        context.schema.FetchableTopicResponse,
+        topic=topic.named.name or "",
+        topic_id=topic.named.id,
+        partitions=tuple(_partition(context, part) for part in topic.parts),
+    )
+
+
+def _partition(context: RequestContext, part: Read) -> Any:
+    unread = part.refusal is not None and part.refusal.code in _NEVER_READ
+    return for_version(
+        context.schema.PartitionData,
+        partition_index=part.place,
+        error_code=part.refusal.code if part.refusal else 0,
+        high_watermark=part.end,
+        last_stable_offset=part.end,
+        log_start_offset=part.start,
+        aborted_transactions=() if unread and context.cluster.release.number >= _EMPTY_FROM else None,
+        records=part.records,
+        **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
+    )
+
+
 MAX_BYTES = 55 * 2**20
 """fetch.max.bytes."""
 
 
 class Read(NamedTuple):
-    """What one partition gives. refusal: why nothing; else its limits, and the batches."""
+    """What one partition has to send. refusal: why nothing."""
 
     place: int
     refusal: NotServed | None
@@ -40,14 +98,14 @@ class Read(NamedTuple):
 
 
 class TopicRead(NamedTuple):
-    """What one topic gives."""
+    """What one topic has to send."""
 
     named: AskedTopic
     parts: tuple[Read, ...]
 
 
 async def read_topics(request: Any, context: RequestContext) -> tuple[TopicRead, ...]:
-    """Everything that the request asks for; once it has min_bytes of it, something went wrong, or max_wait is over."""
+    """What the request asks for, once it has min_bytes or an error, or max_wait is over (DelayedFetch)."""
     found = _read_once(request, context)
     deadline = context.clock.time() + request.max_wait.total_seconds()
     if _enough(found, request.min_bytes) or request.max_wait.total_seconds() <= 0:
@@ -124,60 +182,3 @@ def _news(context: RequestContext, found: tuple[TopicRead, ...]) -> Iterator[asy
         unsubscribe()
         for log in logs:
             log.unwatch(event)
-
-
-# Fetch: records of partitions that this broker leads (KafkaApis.handleFetchRequest).
-#
-# No fetch sessions are kept (KIP-227): every answer says session 0, so that clients name all partitions each time.
-
-_NEVER_READ = frozenset({3, 29, 100})
-"""The topic is unknown or not allowed: no log was looked at, and newer brokers have no null for what it would say."""
-_EMPTY_FROM = (3, 0)
-_NO_SESSION, _BEGINS, _SESSIONLESS = 0, 0, -1
-
-
-async def handle(request: Any, context: RequestContext) -> Any:
-    """v4-18; v13 on has ids in the place of names."""
-    schema = context.schema
-    if getattr(request, "session_epoch", _SESSIONLESS) not in (_BEGINS, _SESSIONLESS):
-        return for_version(
-            schema.FetchResponse,
-            throttle_time=NO_TIME,
-            error_code=ErrorCode.fetch_session_id_not_found,
-            session_id=_NO_SESSION,
-            responses=(),
-        )
-    found = await read_topics(request, context)
-    leaders = {part.refusal.leader for topic in found for part in topic.parts if part.refusal} - {NO_LEADER}
-    return for_version(
-        schema.FetchResponse,
-        throttle_time=NO_TIME,
-        error_code=0,
-        session_id=_NO_SESSION,
-        responses=tuple(_topic(context, topic) for topic in found),
-        **(node_endpoints_field(context, leaders) if leaders else {}),
-    )
-
-
-def _topic(context: RequestContext, topic: TopicRead) -> Any:
-    return for_version(
-        context.schema.FetchableTopicResponse,
-        topic=topic.named.name or "",
-        topic_id=topic.named.id,
-        partitions=tuple(_partition(context, part) for part in topic.parts),
-    )
-
-
-def _partition(context: RequestContext, part: Read) -> Any:
-    unread = part.refusal is not None and part.refusal.code in _NEVER_READ
-    return for_version(
-        context.schema.PartitionData,
-        partition_index=part.place,
-        error_code=part.refusal.code if part.refusal else 0,
-        high_watermark=part.end,
-        last_stable_offset=part.end,
-        log_start_offset=part.start,
-        aborted_transactions=() if unread and context.cluster.release.number >= _EMPTY_FROM else None,
-        records=part.records,
-        **(current_leader_field(context.schema, part.refusal) if part.refusal else {}),
-    )

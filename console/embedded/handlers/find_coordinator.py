@@ -1,4 +1,4 @@
-"""FindCoordinator: the broker for a group or a transactional id; several at once since v4 (KIP-699)."""
+"""FindCoordinator: the broker of a group or a transactional id; several at once since v4 (KIP-699)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _message(kind: int, code: int) -> str:
-    """Of one of several: refusals have none."""
+    """The message for one of several keys. Authorization errors have none."""
     return (
         ""
         if kind == _SHARE

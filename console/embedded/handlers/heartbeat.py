@@ -1,4 +1,4 @@
-"""Heartbeat: a member of a group lives, and hears of rebalances."""
+"""Heartbeat: extends a member's session, and reports rebalances."""
 
 from __future__ import annotations
 

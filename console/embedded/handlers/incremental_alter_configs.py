@@ -1,11 +1,11 @@
-"""IncrementalAlterConfigs: set, delete, append to and subtract from configs (KIP-339)."""
+"""IncrementalAlterConfigs: sets, deletes, appends and subtracts configs (KIP-339)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from console.embedded.answers import NO_TIME
-from console.embedded.config_alter import KraftAltering, ZooKeeperAltering
+from console.embedded.config_alter import altered_results
 from console.embedded.config_changes import ConfigChange, Operation
 from console.embedded.context import RequestContext
 from console.model.codes import AlterOp, ResourceType
@@ -21,15 +21,6 @@ async def handle(request: Any, context: RequestContext) -> Any:
         )
         for item in request.resources
     ]
-    altering = KraftAltering if context.cluster.release.kraft else ZooKeeperAltering
-    outcomes = altering(context, validate_only=request.validate_only).alter(changes)
-    schema = context.schema
-    return schema.IncrementalAlterConfigsResponse(
-        throttle_time=NO_TIME,
-        responses=tuple(
-            schema.AlterConfigsResourceResponse(
-                error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name
-            )
-            for resource, code, message in outcomes
-        ),
+    return context.schema.IncrementalAlterConfigsResponse(
+        throttle_time=NO_TIME, responses=altered_results(context, changes, validate_only=request.validate_only)
     )

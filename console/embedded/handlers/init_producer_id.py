@@ -1,4 +1,4 @@
-"""InitProducerId: a number for an idempotent producer (KIP-98). There are no transactions."""
+"""InitProducerId: an id for an idempotent producer (KIP-98). There are no transactions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_PRODUCER = -1
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5. A transactional id gets UNSUPPORTED_VERSION, on which clients give up."""
+    """v0-5. A transactional id gets UNSUPPORTED_VERSION, after which clients give up."""
     code, producer_id, epoch = 0, _NO_PRODUCER, _NO_PRODUCER
     transactional_id = request.transactional_id
     if transactional_id is not None and not context.allowed("WRITE", "TRANSACTIONAL_ID", transactional_id):

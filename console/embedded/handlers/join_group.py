@@ -1,4 +1,4 @@
-"""JoinGroup: a member comes or comes back; it is answered when the generation is complete (KIP-62, 345, 394)."""
+"""JoinGroup: adds a member; the answer comes when the generation is complete (KIP-62, KIP-345, KIP-394)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LeaveGroup: members go by themselves; several at once since v3 (KIP-345)."""
+"""LeaveGroup: removes members; several at once since v3 (KIP-345)."""
 
 from __future__ import annotations
 

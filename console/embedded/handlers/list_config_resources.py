@@ -1,4 +1,4 @@
-"""ListConfigResources: the names of what can have configs (KIP-1142; in v0, KIP-1000, client metrics alone)."""
+"""ListConfigResources: the resources that can have configs (KIP-1142; v0 lists client metrics only, KIP-1000)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KNOWN = (GROUP, CLIENT_METRICS, BROKER_LOGGER, BROKER, TOPIC)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. No types are all types; a type that is none of them fails the request."""
+    """v0-1. No types are all. An unknown type fails the request."""
     asked = request.resource_types if context.version >= 1 else (CLIENT_METRICS,)
     if not context.allowed("DESCRIBE_CONFIGS"):
         return _answer(context, ErrorCode.cluster_authorization_failed, ())

@@ -13,7 +13,7 @@ _TYPE = "classic"
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-5. Whoever may not describe the cluster sees the groups that it may describe."""
+    """v0-5. Without DESCRIBE on the cluster, only the groups that may be described."""
     schema, topics = context.schema, context.view.topics
     states = {state.lower() for state in getattr(request, "states_filter", ())}
     types = {type_.lower() for type_ in getattr(request, "types_filter", ())}

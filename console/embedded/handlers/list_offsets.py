@@ -1,4 +1,4 @@
-"""ListOffsets: where a log begins and ends, and where a moment is in it (KafkaApis.handleListOffsetRequest)."""
+"""ListOffsets: the offsets of a log's start, its end, or a timestamp (KafkaApis.handleListOffsetRequest)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from console.wire.schemas import for_version
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 _SINCE = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING: 11}
-"""The first version that has each of these in the place of a timestamp."""
+"""Special timestamp -> the first version that has it."""
 _CHECKED_FROM, _NEVER = (3, 0), 1000
 _NO_TIME = _NO_EPOCH = -1
 
@@ -67,7 +67,7 @@ def _partitions(context: RequestContext, item: Any) -> list[Any]:
 
 
 def _known(context: RequestContext, timestamp: int) -> bool:
-    """Whether a number below 0 means something. Kafka 2.8 takes all but two of them for timestamps."""
+    """Whether a negative timestamp is a special one. Kafka 2.8 takes all but two for timestamps."""
     return context.cluster.release.number < _CHECKED_FROM or context.version >= _SINCE.get(timestamp, _NEVER)
 
 
@@ -87,7 +87,7 @@ def _at(found: LedPartition, timestamp: int) -> _Place:
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         oldest = log.epoch_at_start()
         return _Place(0, _NO_TIME, log.start, epoch if oldest is None else oldest)
-    if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # nothing is tiered
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING):  # tiered storage is empty
         return _Place(0)
     record = log.newest() if timestamp == MAX_TIMESTAMP else log.since(timestamp)
     return _Place(0) if record is None else _Place(0, *record)

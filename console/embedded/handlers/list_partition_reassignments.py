@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (KIP-455)."""
+"""ListPartitionReassignments: the moves under way (KIP-455)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0. Null topics are all. What does not move, or is not there, is left out."""
+    """v0. Null topics are all. Partitions without a move, and unknown ones, are left out."""
     schema = context.schema
     top = Refusal(DONE.code, topic_messages(context.cluster.release).move_top)
     if refused := not context.allowed("DESCRIBE"):
@@ -39,7 +39,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _all(context: RequestContext) -> Iterator[tuple[Topic, Iterable[int]]]:
-    """What a source makes never moves."""
+    """Topics of a source never move."""
     for topic in context.state.tables.topics.own.values():
         yield topic, range(len(topic.partitions))
 

@@ -1,7 +1,4 @@
-"""Topics of Metadata as bytes, quickly: all of 100,000 topics are described with a few sets of partitions.
-
-What stands behind a topic's name and id is encoded once for equal partitions.
-"""
+"""Metadata: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since)."""
 
 from __future__ import annotations
 
@@ -30,53 +27,12 @@ from console.embedded.topics import Planner, WantedTopic, create, is_legal
 from console.wire.frames import EncodedBody, encode_body, varint
 from console.wire.schemas import for_version, messages
 
-Describe = Callable[[Topic], Any]
-"""From a topic to kio's entity of it."""
-
-_FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
-_OPERATIONS = range(8, 11)
-_NO_ERROR = b"\x00\x00"
-_NO_NAME = UUID(int=0)
-
-
-def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
-    """Each topic as one element of the response's array, lazily. `describe` must make nothing of a topic's name and
-    id but their own fields."""
-    tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
-    flexible, with_id = version >= _FLEXIBLE_FROM, version >= _IDS_FROM
-    before_tail = len(_NO_ERROR) + (1 if flexible else 2) + (16 if with_id else 0)
-    for topic in topics:
-        key = (id(topic.partitions), topic.internal)
-        known = tails.get(key)
-        if known is None:
-            nameless = describe(Topic("", _NO_NAME, topic.partitions, topic.internal))
-            # The partitions are kept beside, so that no others get their id meanwhile.
-            known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
-        name = topic.name.encode()
-        size = varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
-        yield b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1]))
-
-
-def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
-    """A response that was encoded without topics, with these in it."""
-    behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
-    if version >= _FLEXIBLE_FROM:
-        behind += 1
-        count, placeholder = varint(len(topics) + 1), 1
-    else:
-        count, placeholder = struct.pack(">i", len(topics)), 4
-    end = len(response) - behind
-    return b"".join((response[: end - placeholder], count, *topics, response[end:]))
-
-
-# Metadata: brokers, the controller, topics with their partitions (KIP-4 for v0 and v1; KafkaApis since).
-
 _METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
 _ZERO_ID = UUID(int=0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-13. All topics: an empty array in v0, null since; an empty array is none since v1."""
+    """v0-13. All topics are requested by an empty array in v0, by null since v1."""
     view, schema = context.view, context.schema
     refused = _impossible(request, context)
     if refused is not None:
@@ -109,7 +65,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _impossible(request: Any, context: RequestContext) -> Any:
-    """The answer to topics that are named as their version can't, None where there is nothing to say against them."""
+    """The error answer to topics without a valid name or id, None if all are valid."""
     for topic in request.topics or ():
         named, topic_id = topic.name is not None, getattr(topic, "topic_id", None)
         if context.version < _BY_ID_FROM and (topic_id or not named):
@@ -126,7 +82,7 @@ def _impossible(request: Any, context: RequestContext) -> Any:
 
 
 class _Maker:
-    """Makes the topics of one response."""
+    """Builds the topics of one response."""
 
     def __init__(self, context: RequestContext, alive: frozenset[int], operations: bool) -> None:
         self._context = context
@@ -136,11 +92,11 @@ class _Maker:
         self.operations = operations
 
     def all_topics(self) -> Iterator[Any]:
-        """Every topic that may be described; the others are left out."""
+        """Every topic that may be described."""
         return map(self._topic, self._allowed())
 
     async def with_all_topics(self, response: Any) -> EncodedBody:
-        """The response, encoded, with the same topics; others are answered meanwhile."""
+        """The encoded response with every topic that may be described. Pauses for other connections."""
         context = self._context
         topics: list[bytes] = []
         element = self._schema.MetadataResponseTopic
@@ -155,7 +111,7 @@ class _Maker:
         return (topic for topic in topics if self._context.allowed("DESCRIBE", "TOPIC", topic.name))
 
     def named(self, request: Any) -> Iterator[Any]:
-        """The topics of the request, or why not."""
+        """The requested topics, or their errors."""
         create = getattr(request, "allow_auto_topic_creation", True)
         asked: dict[tuple[str | None, UUID | None], None] = {}
         for item in request.topics:
@@ -179,7 +135,7 @@ class _Maker:
         return self._topic(self._view.topics[name])
 
     def _missing(self, name: str, create: bool) -> Any:
-        """A topic that is not there; it will be with the next request, where the broker makes topics by itself."""
+        """The answer for a missing topic, which is created if the broker does that."""
         context = self._context
         create = create and context.cluster.auto_create_topics
         if create and not (context.allowed("CREATE") or context.allowed("CREATE", "TOPIC", name)):
@@ -223,7 +179,7 @@ class _Maker:
         replicas, isr = partition.replicas, partition.isr
         if leader not in self._alive:
             code, leader = ErrorCode.leader_not_available, NO_LEADER
-        if self._context.version == 0:  # KIP-4: dead replicas are left out, and told of
+        if self._context.version == 0:  # KIP-4: dead replicas are left out, with an error
             replicas = tuple(replica for replica in replicas if replica in self._alive)
             isr = tuple(replica for replica in isr if replica in self._alive)
             if not code and (len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr)):
@@ -241,8 +197,7 @@ class _Maker:
 
 
 def _create(context: RequestContext, name: str) -> int:
-    """Make a topic as brokers do by themselves (AutoTopicCreationManager); the error that this request is answered
-    with."""
+    """Create a topic as brokers do by themselves (AutoTopicCreationManager). Returns the error code of this answer."""
     state, kraft = context.state, context.cluster.release.kraft
     if name in (GROUP_TOPIC, TRANSACTION_TOPIC):
         ensure_topic(state, name)
@@ -252,3 +207,45 @@ def _create(context: RequestContext, name: str) -> int:
             return ErrorCode.unknown_topic_or_partition if kraft else planned.code
         create(state, planned)
     return ErrorCode.unknown_topic_or_partition if kraft else ErrorCode.leader_not_available
+
+
+Describe = Callable[[Topic], Any]
+"""Builds kio's entity of a topic."""
+
+_FLEXIBLE_FROM, _IDS_FROM, _ERROR_FROM = 9, 10, 13
+_OPERATIONS = range(8, 11)
+_NO_ERROR = b"\x00\x00"
+_NO_NAME = UUID(int=0)
+
+
+def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, element: type[Any]) -> Iterator[bytes]:
+    """Each topic as an encoded element of the response's array, lazily.
+
+    What follows name and id is encoded once for equal partitions: 100,000 topics have a few sets. `describe` must use
+    name and id for their own fields only.
+    """
+    tails: dict[tuple[int, bool], tuple[tuple[Partition, ...], bytes]] = {}
+    flexible, with_id = version >= _FLEXIBLE_FROM, version >= _IDS_FROM
+    before_tail = len(_NO_ERROR) + (1 if flexible else 2) + (16 if with_id else 0)
+    for topic in topics:
+        key = (id(topic.partitions), topic.internal)
+        known = tails.get(key)
+        if known is None:
+            nameless = describe(Topic("", _NO_NAME, topic.partitions, topic.internal))
+            # The partitions are kept too, so that their id() stays theirs.
+            known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
+        name = topic.name.encode()
+        size = varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
+        yield b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1]))
+
+
+def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
+    """An encoded response without topics, with these topics added."""
+    behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
+    if version >= _FLEXIBLE_FROM:
+        behind += 1
+        count, placeholder = varint(len(topics) + 1), 1
+    else:
+        count, placeholder = struct.pack(">i", len(topics)), 4
+    end = len(response) - behind
+    return b"".join((response[: end - placeholder], count, *topics, response[end:]))

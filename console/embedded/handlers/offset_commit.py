@@ -1,4 +1,4 @@
-"""OffsetCommit: a group's members, or whoever keeps offsets under its name, tell how far they are."""
+"""OffsetCommit: stores offsets of a group, from its members or from a consumer without one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TELLS_NOT_FOUND_FROM = (4, 0)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v2-10; v10 has ids in the place of names."""
+    """v2-10. From v10 on topics have ids instead of names."""
     schema = context.schema
     group = context.state.groups.get(request.group_id)
     code = group_error(context, request.group_id) or _refused_member(request, context, group)

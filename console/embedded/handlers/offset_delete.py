@@ -1,4 +1,4 @@
-"""OffsetDelete: a group's offsets of topics that none of its members reads (KIP-496)."""
+"""OffsetDelete: deletes a group's offsets of topics that no member subscribes to (KIP-496)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
 
 
 def _keeps_empty(context: RequestContext) -> bool:
-    """Whether a group stays that has neither members nor offsets; until 4.0 it goes with its last offset (measured)."""
+    """Whether a group without members and offsets stays. Before 4.0 it is deleted with its last offset (measured)."""
     return context.cluster.release.number >= _KEEPS_EMPTY_FROM
 
 

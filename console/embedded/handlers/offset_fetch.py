@@ -1,4 +1,4 @@
-"""OffsetFetch: what groups committed; several groups at once since v8 (KIP-709)."""
+"""OffsetFetch: committed offsets; of several groups at once since v8 (KIP-709)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NOTHING = Committed(-1)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v1-10; v10 has ids in the place of names."""
+    """v1-10. From v10 on topics have ids instead of names."""
     schema = context.schema
     if context.version >= _SEVERAL_FROM:
         return schema.OffsetFetchResponse(
             throttle_time=NO_TIME, groups=tuple(_group(context, group) for group in request.groups)
         )
     code = group_error(context, request.group_id, "DESCRIBE")
-    # v1 has no place for an error of the whole; Kafka 3.9 then says nothing at all (measured).
+    # v1 has no top-level error_code; Kafka 3.9 then reports no error at all (measured).
     says_so = context.cluster.release.name != _SAYS_NOTHING
     per_partition = code if context.version < _TOP_ERROR_FROM and says_so else 0
     topics = () if code and not per_partition else _topics(context, request.group_id, request.topics, per_partition)

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader's epoch ended (KIP-320)."""
+"""OffsetForLeaderEpoch: the end offset of a leader epoch (KIP-320)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records are too old or too far ahead for their topic (LogValidator.validateTimestamp)."""
+"""Produce: appends a batch to each partition (KafkaApis.handleProduceRequest)."""
 
 from __future__ import annotations
 
@@ -38,140 +38,6 @@ from console.embedded.partitions import (
 from console.embedded.tables import NO_LEADER
 from console.wire.schemas import for_version
 
-_FOREVER = 2**63 - 1
-_SEPARATE_FROM = (3, 0)
-"""Releases from here on have a limit for either side; before, one holds for both."""
-
-
-class TimestampLimits(NamedTuple):
-    """Milliseconds that a record's timestamp may be before and after the broker's time."""
-
-    before: int
-    after: int
-
-
-def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> TimestampLimits:
-    """A topic's limits. config: what its keys are."""
-    if release < _SEPARATE_FROM:
-        both = int(config("message.timestamp.difference.max.ms"))
-        return TimestampLimits(both, both)
-    return TimestampLimits(
-        int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
-    )
-
-
-def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
-    """Each record, by its place, that is out of range, and Kafka's words for it. now: milliseconds."""
-    first, last = now - allowed.before, now + allowed.after
-    if batch.max_timestamp <= last and allowed.before == _FOREVER:
-        return ()
-    return tuple(
-        (
-            place,
-            f"Timestamp {moment} of message with offset {place} is out of range. "
-            f"The timestamp should be within [{_java_long(first)}, {_java_long(last)}]",
-        )
-        for place, moment in enumerate(record_times(batch) or [batch.max_timestamp])
-        if not first <= moment <= last
-    )
-
-
-def _java_long(number: int) -> int:
-    """As Java's addition has it, which begins anew below where it is too large."""
-    return (number + 2**63) % 2**64 - 2**63
-
-
-# What a leader does with a producer's batch (UnifiedLog.append, Partition.appendRecordsToLeader).
-
-_ZSTD_FROM = 7
-"""Produce's first version that may carry zstd (KIP-110)."""
-_NO_MORE_THAN_REPLICAS_FROM = (3, 0)
-ALL_REPLICAS = -1
-_MILLISECONDS = 1000
-
-
-class Appended(NamedTuple):
-    """What became of a batch. offset: of its first record. append_time: milliseconds where the broker gave the time.
-    rejected: its records that are at fault, by their place, and why."""
-
-    code: int
-    offset: int = NO_OFFSET
-    append_time: int | None = None
-    start: int = NO_OFFSET
-    message: str | None = None
-    rejected: tuple[tuple[int, str], ...] = ()
-
-
-def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) -> Appended:
-    """Check a batch and append it, or say why not."""
-    try:
-        batch = produced_batch(data)
-    except CorruptBatch:
-        return Appended(ErrorCode.corrupt_message)
-    except InvalidBatch:
-        return Appended(ErrorCode.invalid_record)
-    name, start = held.topic.name, held.log.start
-    if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
-        return Appended(ErrorCode.unsupported_compression_type)
-    if acks == ALL_REPLICAS and len(held.partition.isr) < _least_in_sync(context, held):
-        return Appended(ErrorCode.not_enough_replicas, start=start)
-    if len(data) > int(_config(context, name, "max.message.bytes")):
-        return Appended(ErrorCode.message_too_large)
-    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless_records(batch)):
-        return _rejected(context, held, places)
-    try:
-        known = held.log.producers.duplicate(batch)
-    except FencedProducer:
-        return Appended(ErrorCode.invalid_producer_epoch, start=start)
-    except OutOfOrderSequence:
-        return Appended(ErrorCode.out_of_order_sequence_number, start=start)
-    if known is not None:  # told with its own time, as Kafka does
-        return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
-    append_time, now = None, int(context.clock.time() * _MILLISECONDS)
-    if _config(context, name, "message.timestamp.type") == "LogAppendTime":
-        append_time = now
-    else:
-        allowed = timestamp_limits(context.cluster.release.number, lambda key: _config(context, name, key))
-        if errors := out_of_range(batch, allowed, now):
-            return Appended(ErrorCode.invalid_timestamp, start=start, message=INVALID_TIMESTAMP, rejected=errors)
-    offset = _appended(context, held, batch, append_time)
-    return Appended(0, offset, append_time, held.log.start)
-
-
-def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_time: int | None) -> int:
-    state, log = context.state, held.log
-    state.logs[held.topic.name, held.place] = log
-    before = log.size
-    offset = log.append(batch, held.partition.leader_epoch, append_time)
-    apply_retention(context, held)
-    if log.size // ROOM_STEP > before // ROOM_STEP:
-        make_room(state)
-    state.touch()
-    return offset
-
-
-def _config(context: RequestContext, name: str, key: str) -> str:
-    return topic_config(context.cluster, context.broker_id, name, key)
-
-
-def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
-    """min.insync.replicas; in newer Kafka no more than there are replicas (Partition.effectiveMinIsr; measured)."""
-    wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
-    newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
-    return min(wanted, len(held.partition.replicas)) if newer else wanted
-
-
-def _rejected(context: RequestContext, held: LedPartition, places: list[int]) -> Appended:
-    """A compacted topic takes no records without a key (LogValidator.validateKey)."""
-    release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
-    errors = tuple((place, keyless_message(release, where)) for place in places)
-    return Appended(
-        ErrorCode.invalid_record, start=held.log.start, message=rejected_message(release, errors), rejected=errors
-    )
-
-
-# Produce: a batch for each partition, appended by its leader (KafkaApis.handleProduceRequest).
-
 _NOBODY = 0
 _ADMIN_CLIENT = "__admin_client"
 """The client id that may write to internal topics (AdminUtils)."""
@@ -179,12 +45,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v3-13; v13 has ids in the place of names. With acks=0 there is no answer."""
+    """v3-13. From v13 on topics have ids instead of names. With acks=0 there is no answer."""
     leaders: set[int] = set()
     responses = tuple(_topic(request, context, item, leaders) for item in request.topic_data)
     if request.acks == _NOBODY:
         if any(part.error_code for topic in responses for part in topic.partition_responses):
-            context.session.ending = "records that nobody waits for could not be written"  # all that Kafka can say
+            context.session.ending = (
+                "records that nobody waits for could not be written"  # Kafka has no other way to report it
+            )
         return None
     return for_version(
         context.schema.ProduceResponse,
@@ -245,10 +113,8 @@ def _answer(schema: Any, index: int, result: Appended, **leader: Any) -> Any:
     )
 
 
-# What brokers of each release say about records (LogValidator, Log.append; measured).
-
 _SHOWN = 3
-"""Record errors that a summary names."""
+"""Record errors in a summary."""
 _ALL = (
     "One or more records have been rejected due to {count} record errors in total, and only showing the first three "
     "errors at most: [{shown}]"
@@ -274,11 +140,145 @@ _MESSAGES: Mapping[str, _Words] = {
 
 
 def keyless_message(release: str, where: str) -> str:
-    """A compacted topic takes no records without a key. where: ``orders-0``."""
+    """The message for a record without a key in a compacted topic. where: ``orders-0``."""
     return _MESSAGES[release].keyless.format(where=where)
 
 
 def rejected_message(release: str, errors: Sequence[tuple[int, str]]) -> str:
-    """Some records of a batch, by their place, are at fault."""
+    """The summary of the invalid records of a batch."""
     shown = ", ".join(f"RecordError(batchIndex={place}, message='{text}')" for place, text in errors[:_SHOWN])
     return _MESSAGES[release].rejected.format(count=len(errors), shown=shown)
+
+
+_FOREVER = 2**63 - 1
+_SEPARATE_FROM = (3, 0)
+"""From this release on there is a limit for each direction; older ones have one for both."""
+
+
+class TimestampLimits(NamedTuple):
+    """Most milliseconds that a timestamp may be before and after the broker's time."""
+
+    before: int
+    after: int
+
+
+def timestamp_limits(release: tuple[int, int], config: Callable[[str], str]) -> TimestampLimits:
+    """A topic's limits. config: returns the value of a key."""
+    if release < _SEPARATE_FROM:
+        both = int(config("message.timestamp.difference.max.ms"))
+        return TimestampLimits(both, both)
+    return TimestampLimits(
+        int(config("message.timestamp.before.max.ms")), int(config("message.timestamp.after.max.ms"))
+    )
+
+
+def out_of_range(batch: Batch, allowed: TimestampLimits, now: int) -> tuple[tuple[int, str], ...]:
+    """The records out of range, by position, with Kafka's messages (LogValidator.validateTimestamp). now:
+    milliseconds."""
+    first, last = now - allowed.before, now + allowed.after
+    if batch.max_timestamp <= last and allowed.before == _FOREVER:
+        return ()
+    return tuple(
+        (
+            place,
+            f"Timestamp {moment} of message with offset {place} is out of range. "
+            f"The timestamp should be within [{_java_long(first)}, {_java_long(last)}]",
+        )
+        for place, moment in enumerate(record_times(batch) or [batch.max_timestamp])
+        if not first <= moment <= last
+    )
+
+
+def _java_long(number: int) -> int:
+    """A sum as Java computes it, with overflow."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+_ZSTD_FROM = 7
+"""The first version of Produce that accepts zstd (KIP-110)."""
+_NO_MORE_THAN_REPLICAS_FROM = (3, 0)
+ALL_REPLICAS = -1
+_MILLISECONDS = 1000
+
+
+class Appended(NamedTuple):
+    """The result for a batch.
+
+    offset: of its first record. append_time: milliseconds, if the broker set the timestamps. rejected: positions of
+    invalid records, with messages.
+    """
+
+    code: int
+    offset: int = NO_OFFSET
+    append_time: int | None = None
+    start: int = NO_OFFSET
+    message: str | None = None
+    rejected: tuple[tuple[int, str], ...] = ()
+
+
+def append(context: RequestContext, held: LedPartition, data: bytes, acks: int) -> Appended:
+    """Check and append a batch (UnifiedLog.append, Partition.appendRecordsToLeader)."""
+    try:
+        batch = produced_batch(data)
+    except CorruptBatch:
+        return Appended(ErrorCode.corrupt_message)
+    except InvalidBatch:
+        return Appended(ErrorCode.invalid_record)
+    name, start = held.topic.name, held.log.start
+    if batch.codec not in tuple(Codec) or (batch.codec == Codec.ZSTD and context.version < _ZSTD_FROM):
+        return Appended(ErrorCode.unsupported_compression_type)
+    if acks == ALL_REPLICAS and len(held.partition.isr) < _least_in_sync(context, held):
+        return Appended(ErrorCode.not_enough_replicas, start=start)
+    if len(data) > int(_config(context, name, "max.message.bytes")):
+        return Appended(ErrorCode.message_too_large)
+    if "compact" in _config(context, name, "cleanup.policy") and (places := keyless_records(batch)):
+        return _rejected(context, held, places)
+    try:
+        known = held.log.producers.duplicate(batch)
+    except FencedProducer:
+        return Appended(ErrorCode.invalid_producer_epoch, start=start)
+    except OutOfOrderSequence:
+        return Appended(ErrorCode.out_of_order_sequence_number, start=start)
+    if known is not None:  # with its own time, as Kafka answers
+        return Appended(0, known.base_offset, known.max_timestamp, held.log.start)
+    append_time, now = None, int(context.clock.time() * _MILLISECONDS)
+    if _config(context, name, "message.timestamp.type") == "LogAppendTime":
+        append_time = now
+    else:
+        allowed = timestamp_limits(context.cluster.release.number, lambda key: _config(context, name, key))
+        if errors := out_of_range(batch, allowed, now):
+            return Appended(ErrorCode.invalid_timestamp, start=start, message=INVALID_TIMESTAMP, rejected=errors)
+    offset = _appended(context, held, batch, append_time)
+    return Appended(0, offset, append_time, held.log.start)
+
+
+def _appended(context: RequestContext, held: LedPartition, batch: Batch, append_time: int | None) -> int:
+    state, log = context.state, held.log
+    state.logs[held.topic.name, held.place] = log
+    before = log.size
+    offset = log.append(batch, held.partition.leader_epoch, append_time)
+    apply_retention(context, held)
+    if log.size // ROOM_STEP > before // ROOM_STEP:
+        make_room(state)
+    state.touch()
+    return offset
+
+
+def _config(context: RequestContext, name: str, key: str) -> str:
+    return topic_config(context.cluster, context.broker_id, name, key)
+
+
+def _least_in_sync(context: RequestContext, held: LedPartition) -> int:
+    """min.insync.replicas; in newer Kafka at most the number of replicas (Partition.effectiveMinIsr; measured)."""
+    wanted = int(_config(context, held.topic.name, "min.insync.replicas"))
+    newer = context.cluster.release.number >= _NO_MORE_THAN_REPLICAS_FROM
+    return min(wanted, len(held.partition.replicas)) if newer else wanted
+
+
+def _rejected(context: RequestContext, held: LedPartition, places: list[int]) -> Appended:
+    """A compacted topic refuses records without a key (LogValidator.validateKey)."""
+    release, where = context.cluster.release.name, f"{held.topic.name}-{held.place}"
+    errors = tuple((place, keyless_message(release, where)) for place in places)
+    return Appended(
+        ErrorCode.invalid_record, start=held.log.start, message=rejected_message(release, errors), rejected=errors
+    )

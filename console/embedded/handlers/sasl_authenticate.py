@@ -1,4 +1,4 @@
-"""SaslAuthenticate: one token of the mechanism that the handshake chose (KIP-152)."""
+"""SaslAuthenticate: one token of the mechanism that SaslHandshake chose (KIP-152)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from console.wire.schemas import for_version
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. A failure is told, and ends the connection."""
+    """v0-2. A failure is answered, and the connection closes."""
     session = context.session
     if session.exchange is None:
         return _answer(

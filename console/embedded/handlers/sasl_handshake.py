@@ -1,4 +1,4 @@
-"""SaslHandshake: the client chooses a mechanism (KIP-43; v1 wraps the tokens in SaslAuthenticate, KIP-152)."""
+"""SaslHandshake: chooses a mechanism (KIP-43; v1 sends the tokens in SaslAuthenticate, KIP-152)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from console.embedded.sasl import begin
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-1. Once authenticated, or where there is nothing to authenticate, it is out of place."""
+    """v0-1. An error after authentication, and without SASL."""
     session, cluster = context.session, context.cluster
     response = context.schema.SaslHandshakeResponse
     if session.authenticated or cluster.spec.sasl is None:

@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignments, everybody gets its own."""
+"""SyncGroup: the leader sends the assignments, each member receives its own."""
 
 from __future__ import annotations
 

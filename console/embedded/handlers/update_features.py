@@ -1,4 +1,4 @@
-"""UpdateFeatures: finalize a feature at another level (KIP-584, KIP-778; FeatureControlManager)."""
+"""UpdateFeatures: finalizes features at other levels (KIP-584, KIP-778; FeatureControlManager)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from kio.schema.errors import ErrorCode
 from console.embedded.answers import NO_TIME
 from console.embedded.context import RequestContext
 from console.embedded.refusals import cluster_refusal_message
+from console.embedded.spec import METADATA_VERSION
 from console.wire.schemas import for_version
 
 _UPGRADE, _SAFE, _UNSAFE = 1, 2, 3
 _ALL_OR_NONE_FROM = (4, 0)
 _FAILED = "The update failed for all features since the following feature had an error: "
 _NOT_SUPPORTED = "Could not apply finalized feature update because the provided feature is not supported."
-METADATA_VERSION = "metadata.version"
 _SAME_METADATA = frozenset({21})
-"""Levels that brought no new records, of those that the releases here begin with (MetadataVersion)."""
+"""metadata.version levels without new records, among the levels of the releases here (MetadataVersion)."""
 _NOT_SAFE = "Refusing to perform the requested downgrade because it might delete metadata information."
 _NOT_UNSAFE = "Unsafe metadata downgrade is not supported in this version."
 
 
 async def handle(request: Any, context: RequestContext) -> Any:
-    """v0-2. All updates or none; since 4.0 that is told once, before for each feature."""
+    """v0-2. All updates or none. Since 4.0 an error is reported once, before for each feature."""
     if not context.allowed("ALTER"):
         return _answer(context, ErrorCode.cluster_authorization_failed, cluster_refusal_message(context, "ALTER"), {})
     wanted = {update.feature: (update.max_version_level, _kind(update)) for update in request.feature_updates}
@@ -49,7 +49,7 @@ def _kind(update: Any) -> int:
 
 
 def _reason(context: RequestContext, feature: str, level: int, kind: int) -> str | None:
-    """Why the feature can't be put at this level, None where it can."""
+    """Why the feature can't have this level, None if it can."""
     release, now = context.cluster.release, context.state.features.get(feature, 0)
     if not release.kraft:
         return _NOT_SUPPORTED

@@ -1,27 +1,27 @@
-"""Batched describe requests: DescribeAcls v4 and DescribeClientQuotas v2, many filters in one request."""
+"""Batched describe requests: DescribeAcls v4 and DescribeClientQuotas v2, with many filters in one request."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from kio.schema.errors import ErrorCode
 
-from console.embedded.acls import Pattern, filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
-from console.embedded.answers import CLUSTER_REFUSED, each_encoded, long_answer, long_part
+from console.embedded.acls import filter_of, is_unknown_entry, is_unknown_pattern, matching_acls
+from console.embedded.answers import each_encoded, long_answer, long_part
 from console.embedded.context import RequestContext
-from console.embedded.handlers.describe_acls import by_pattern
+from console.embedded.handlers.describe_acls import acl_resource, by_pattern
 from console.embedded.handlers.describe_client_quotas import FLEXIBLE_FROM, encoded_entries
 from console.embedded.quotas import BadFilter, Component, parsed_filter, quota_candidates
-from console.embedded.refusals import DESCRIBE_WITHOUT_AUTHORIZER, UNKNOWN_ENTRY_FILTER, UNKNOWN_PATTERN_FILTER
-from console.model.acl import Acl
+from console.embedded.refusals import (
+    CLUSTER_REFUSED,
+    DESCRIBE_WITHOUT_AUTHORIZER,
+    UNKNOWN_ENTRY_FILTER,
+    UNKNOWN_PATTERN_FILTER,
+)
 from console.wire.frames import EncodedBody, encode_body
 from console.wire.proposals import batched_describes as wire
 
-# DescribeAcls v4: many filters in one request.
-
 
 async def describe_acls(request: wire.DescribeAclsRequest, context: RequestContext) -> EncodedBody:
-    """A result, or an error, for each filter, in their order. Needs DESCRIBE on the cluster."""
+    """DescribeAcls v4: a result or an error for each filter, in order. Needs DESCRIBE on the cluster."""
     results = [await _acls_result(wanted, context) for wanted in request.filters]
     empty = wire.DescribeAclsResponse(throttle_time_ms=0, filter_results=())
     return await long_answer(wire.DescribeAclsResponse, empty, results)
@@ -38,7 +38,7 @@ async def _acls_result(wanted: wire.DescribeAclsFilter, context: RequestContext)
     if is_unknown_entry(asked):
         return _acls_error(ErrorCode.invalid_request, UNKNOWN_ENTRY_FILTER)
     groups = await by_pattern(matching_acls(asked, context.view.acls))
-    resources = each_encoded(wire.DescribeAclsResource, (_resource(on, acls) for on, acls in groups.items()))
+    resources = each_encoded(wire.DescribeAclsResource, (acl_resource(wire, on, acls) for on, acls in groups.items()))
     return await long_part(wire.DescribeAclsFilterResult, _empty_acls_result(ErrorCode.none, None), resources)
 
 
@@ -50,25 +50,11 @@ def _empty_acls_result(code: int, message: str | None) -> wire.DescribeAclsFilte
     return wire.DescribeAclsFilterResult(error_code=code, error_message=message, resources=())
 
 
-def _resource(on: Pattern, acls: Iterable[Acl]) -> wire.DescribeAclsResource:
-    return wire.DescribeAclsResource(
-        resource_type=on.resource_type,
-        resource_name=on.name,
-        pattern_type=on.pattern_type,
-        acls=tuple(
-            wire.AclDescription(
-                principal=acl.principal, host=acl.host, operation=acl.operation, permission_type=acl.permission
-            )
-            for acl in acls
-        ),
-    )
-
-
-# DescribeClientQuotas v2: many filters in one request; strict is for all of them.
-
-
 async def describe_client_quotas(request: wire.DescribeClientQuotasRequest, context: RequestContext) -> EncodedBody:
-    """A result, or an error, for each filter, in their order. Needs DESCRIBE_CONFIGS on the cluster."""
+    """DescribeClientQuotas v2: a result or an error for each filter, in order. strict applies to all of them.
+
+    Needs DESCRIBE_CONFIGS on the cluster.
+    """
     results = [await _quotas_result(part, request.strict, context) for part in request.filters]
     empty = wire.DescribeClientQuotasResponse(throttle_time_ms=0, filter_results=())
     return await long_answer(wire.DescribeClientQuotasResponse, empty, results)

@@ -1,4 +1,8 @@
-"""KIP-133: ListConfigs and AlterConfigs in the proposal's own formats."""
+"""KIP-133: ListConfigs v0 and v1, and AlterConfigs v0, in the proposal's own formats.
+
+Topics and brokers have configs, clients and users have quotas. Configs go through the handlers of Kafka's own requests,
+so that both formats follow the same rules.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,14 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import CLUSTER_REFUSED, repeated
+from console.embedded.answers import repeated_keys
 from console.embedded.config_changes import ConfigProblem
 from console.embedded.config_describe import described_entries as describe
 from console.embedded.context import RequestContext
 from console.embedded.handlers.alter_configs import handle as handle_alter_configs
 from console.embedded.handlers.incremental_alter_configs import handle as handle_incremental_alter_configs
 from console.embedded.proposals.kip248 import READ_ONLY, described_quotas, parsed_quota
+from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import View
 from console.model.acl import CLUSTER_NAME
 from console.model.codes import BROKER, DYNAMIC_TOPIC_CONFIG, SET, TOPIC, AlterOp
@@ -25,32 +30,26 @@ from console.wire.proposals import kip133_configs as wire
 from console.wire.proposals.formats import UNSUPPORTED_OPERATION
 from console.wire.proposals.kip133_configs import ResourceType
 
-# KIP-133's resources: topics and brokers have configs, clients and users have quotas.
-
 QUOTA_PARTS = {int(ResourceType.CLIENT): CLIENT_ID, int(ResourceType.USER): USER}
 _CONFIG_TYPES = {int(ResourceType.TOPIC): TOPIC, int(ResourceType.BROKER): BROKER}
 _DEFAULT = "<default>"
 
 
 def config_resource(type_: int, name: str) -> ConfigResource | None:
-    """The resource with configs; None for a type that has none."""
+    """The resource with configs; None for another type."""
     known = _CONFIG_TYPES.get(type_)
     return None if known is None else ConfigResource(known, name)
 
 
 def is_registered(broker: str, view: View) -> bool:
-    """Whether there is a broker of this id."""
+    """Whether a broker with this id is registered."""
     return broker.isdecimal() and str(int(broker)) == broker and int(broker) in view.brokers
 
 
 def quota_entity(type_: int, name: str) -> QuotaEntity:
-    """The client or user; KeyError for another type."""
+    """The client or user. Raises KeyError for another type."""
     return QuotaEntity.of({QUOTA_PARTS[type_]: None if name == _DEFAULT else name})
 
-
-# Topics' and brokers' configs through the handlers of Kafka's own requests: one set of rules for both.
-#
-# The proposals have their own rights, checked before; so these requests go with all rights.
 
 REPLACE_VERSION = 2
 INCREMENTAL_VERSION = 1
@@ -64,12 +63,13 @@ class _AllRights(RequestContext):
         resource: str = "CLUSTER",  # noqa: ARG002
         name: str = CLUSTER_NAME,  # noqa: ARG002
     ) -> bool:
-        """Yes: the proposal's own right was checked."""
+        """True: the proposal's own permission was checked before."""
         return True
 
 
 def _delegated_context(context: RequestContext, api: str, version: int, resource: ConfigResource) -> _AllRights:
-    """Of the broker that the resource names, where it names one: these requests may go to any."""
+    """A context with all permissions, of the broker that the resource names: the proposals' requests may go to any
+    broker."""
     values = {part.name: getattr(context, part.name) for part in fields(RequestContext)}
     values |= {"version": version, "schema": import_module(f"kio.schema.{api}.v{version}.response")}
     if resource.type == BROKER:
@@ -80,7 +80,7 @@ def _delegated_context(context: RequestContext, api: str, version: int, resource
 def described_configs(
     resource: ConfigResource, keys: Sequence[str] | None, context: RequestContext
 ) -> list[ConfigEntry]:
-    """A resource's entries, those of the keys where they are named. Raises ConfigProblem."""
+    """A resource's entries, or those with the given keys. Raises ConfigProblem."""
     broker_id = int(resource.name) if resource.type == BROKER else context.broker_id
     entries = describe(context.cluster, broker_id, resource)
     return entries if keys is None else [entry for entry in entries if entry.name in keys]
@@ -89,7 +89,7 @@ def described_configs(
 async def replace_overrides(
     resource: ConfigResource, configs: Mapping[str, str], context: RequestContext, *, validate_only: bool
 ) -> Any:
-    """kio's result of AlterConfigs: these configs in the place of all that the resource has."""
+    """kio's result of AlterConfigs with these configs."""
     kio = import_module(f"kio.schema.alter_configs.v{REPLACE_VERSION}.request")
     request = kio.AlterConfigsRequest(
         resources=(
@@ -132,16 +132,14 @@ async def alter_overrides(
     return response.responses[0]
 
 
-# ListConfigs v0 and v1 (KIP-133).
-
 READ_CONFIGS = "DESCRIBE_CONFIGS"
-"""The proposal's ReadConfigs has the number, 10, that Kafka has given to this name."""
+"""The proposal's ReadConfigs has the number 10, which Kafka gives to this operation."""
 
 Answer = wire.ListConfigsResponse | wire.ListConfigsResponseV1
 
 
 async def list_configs(request: wire.ListConfigsRequest | wire.ListConfigsRequestV1, context: RequestContext) -> Answer:
-    """Each resource once, with its configs or its error. v1 can ask for some keys only."""
+    """ListConfigs: each resource once, with its configs or its error. v1 can name the wanted keys."""
     response = wire.ListConfigsResponseV1 if context.version else wire.ListConfigsResponse
     if not context.allowed(READ_CONFIGS):
         return response(error_code=ErrorCode.cluster_authorization_failed, entities=())
@@ -175,7 +173,7 @@ async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: 
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
-    """is_default: for a broker, what nobody set; for a topic, what the topic itself does not set."""
+    """is_default: of a broker, a key that is nowhere set; of a topic, a key without an override."""
     return wire.Config(
         config_name=entry.name,
         config_value=entry.value or "",
@@ -202,18 +200,16 @@ def _told(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ())
     return wire.ResourceConfigs(error_code=code, resource_type=type_, resource_name=name, configs=tuple(configs))
 
 
-# AlterConfigs v0 (KIP-133).
-
 WRITE_CONFIGS = "ALTER_CONFIGS"
-"""The proposal's WriteConfigs has the number, 11, that Kafka has given to this name."""
+"""The proposal's WriteConfigs has the number 11, which Kafka gives to this operation."""
 
 Result = tuple[int, str]
 _MISSING = "There is no such topic."
 
 
 async def alter_configs(request: wire.AlterConfigsRequest, context: RequestContext) -> wire.AlterConfigsResponse:
-    """Puts each resource's configs in the place of its overrides, where they are valid; the others go on."""
-    twice = repeated(request.resources, _key)
+    """AlterConfigs: replaces the overrides of each resource with valid configs; the others stay unchanged."""
+    twice = repeated_keys(request.resources, _key)
     allowed = context.allowed(WRITE_CONFIGS)
     results: dict[tuple[int, str], Result] = {}
     for item in request.resources:

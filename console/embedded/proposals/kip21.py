@@ -1,4 +1,4 @@
-"""KIP-21: DescribeConfig, AlterConfig and change notifications in the proposal's own formats."""
+"""KIP-21: DescribeConfig, AlterConfig and change notifications, in the proposal's own formats."""
 
 from __future__ import annotations
 
@@ -19,13 +19,11 @@ from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.wire.proposals import kip21_configs as wire
 from console.wire.proposals.formats import INVALID_ENTITY, INVALID_ENTITY_CONFIG
 
-# KIP-21's entities: a topic, a broker or a client that there can be.
-
 _DEFAULT = "<default>"
 
 
 def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | None:
-    """What the pair names; None where type or name is wrong (InvalidEntity)."""
+    """The entity of this type and name; None if one of them is wrong (InvalidEntity)."""
     if type_ == wire.TOPIC and name in view.topics:
         return ConfigResource(TOPIC, name)
     if type_ == wire.BROKER and is_registered(name, view):
@@ -35,13 +33,12 @@ def entity(type_: str, name: str, view: View) -> ConfigResource | QuotaEntity | 
     return None
 
 
-# DescribeConfig (KIP-21).
-
 Result = tuple[int, dict[str, str]]
 
 
 async def describe_config(request: wire.DescribeConfigRequest, context: RequestContext) -> wire.DescribeConfigResponse:
-    """What holds for each entity: the dynamic value before the file's before the default; secrets are left out."""
+    """DescribeConfig: the values that apply for each entity: dynamic, else of the broker's file, else the default.
+    Without secrets."""
     return wire.DescribeConfigResponse(entities=tuple([await _described(item, context) for item in request.entities]))
 
 
@@ -71,13 +68,11 @@ async def _configs(item: wire.Entity, context: RequestContext) -> Result:
     return ErrorCode.none, {entry.name: entry.value for entry in inherited if entry.value is not None}
 
 
-# AlterConfig (KIP-21).
-
 Changes = dict[str, str | None]
 
 
 async def alter_config(request: wire.AlterConfigRequest, context: RequestContext) -> wire.AlterConfigResponse:
-    """Adds and deletes entries of each entity, all or none of one entity's; a deleted one has its default again."""
+    """AlterConfig: adds and deletes entries, all of one entity or none. A deleted entry gets its default back."""
     results = [
         wire.EntityErrorCode(
             entity_type=item.entity_type, entity_name=item.entity_name, error_code=await _altered(item, context)
@@ -108,7 +103,7 @@ async def _altered(item: wire.AlteredEntity, context: RequestContext) -> int:
 
 
 def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str, ...], context: RequestContext) -> int:
-    """An empty value is wrong here: what is to go is among the deleted ones."""
+    """Empty values are invalid here: a deletion is listed as such."""
     try:
         values = {key: parsed_quota(key, added.get(key, "")) for key in (*added, *deleted)}
     except ValueError:
@@ -119,17 +114,15 @@ def _alter_quotas(known: QuotaEntity, added: dict[str, str], deleted: tuple[str,
     return ErrorCode.none
 
 
-# KIP-21's change notifications: which entity's configs changed, in order.
-#
-# They are the metadata log itself, seen as the proposal tells it: each broker applies the log in order
-# (`Propagation`), and one that was down goes on where it was.
-
 NOTIFICATION_VERSION = 1
 _NOTIFIED_TYPES = {TOPIC: "topic", BROKER: "broker"}
 
 
 class Notification(NamedTuple):
-    """One entry. sequence: ever higher, with gaps; version: of the entry's form; at: Unix seconds."""
+    """One change of an entity's configs.
+
+    sequence: increasing, with gaps. version: of the format. at: Unix seconds.
+    """
 
     sequence: int
     version: int
@@ -139,7 +132,10 @@ class Notification(NamedTuple):
 
 
 def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]:
-    """The entries with a higher sequence, oldest first. Those older than 15 minutes are gone."""
+    """The notifications with a higher sequence, oldest first, of the last 15 minutes.
+
+    They are read from the metadata log, which each broker applies in order (`Propagation`).
+    """
     oldest = state.clock.time() - RETENTION
     for change in state.log.after(after):
         entity = _changed_entity(change)
@@ -148,12 +144,13 @@ def notifications(state: ClusterState, after: int = 0) -> Iterator[Notification]
 
 
 def missed(state: ClusterState, applied: int) -> tuple[Notification, ...]:
-    """What a broker that has applied the log up to an offset has yet to apply."""
+    """The notifications that a broker has not applied, if it has applied the log up to an offset."""
     return tuple(notifications(state, applied))
 
 
 def _changed_entity(change: Change) -> tuple[str, str] | None:
-    """Whose configs changed; None where it was something else, or an entity that the proposal does not know."""
+    """Type and name of the entity that changed; None for other changes, and for entities that the proposal does not
+    have."""
     key = change.key
     if change.table == "configs" and isinstance(key, ConfigResource) and key.type in _NOTIFIED_TYPES:
         return _NOTIFIED_TYPES[key.type], key.name

@@ -1,4 +1,7 @@
-"""KIP-248: ListQuotas, DescribeQuotas and AlterQuotas in the proposal's own formats."""
+"""KIP-248: ListQuotas v1, DescribeQuotas v1 and AlterQuotas v0, in the proposal's own formats.
+
+Quotas are texts with flags. A user's SCRAM credentials are listed with its quotas, as read-only and sensitive.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from collections.abc import Iterable, Mapping
 
 from kio.schema.errors import ErrorCode
 
-from console.embedded.answers import CLUSTER_REFUSED
 from console.embedded.context import RequestContext
 from console.embedded.quotas import check_quota
+from console.embedded.refusals import CLUSTER_REFUSED
 from console.embedded.state import View
 from console.model.quota import (
     CLIENT_ID,
@@ -40,13 +43,12 @@ from console.wire.proposals.kip248_quotas import (
     WantedQuotas,
 )
 
-# KIP-248's resources as entities: a user, a client, or a user with a client as its child.
-
 _PARTS = {ResourceType.USER: USER, ResourceType.CLIENT: CLIENT_ID}
 
 
 def entity_of(parent: QuotaConfigResource, child: QuotaConfigResource) -> QuotaEntity:
-    """The entity that a pair names. Raises ValueError, with what is wrong, for one that names none."""
+    """The entity of a resource and its child: a user, a client, or a user's client. Raises ValueError for
+    another pair."""
     if child.type == ResourceType.UNKNOWN and child.name is None:
         resources = [parent]
     elif (parent.type, child.type) == (ResourceType.USER, ResourceType.CLIENT):
@@ -66,9 +68,9 @@ def _part(resource: QuotaConfigResource) -> tuple[str, str | None]:
 
 
 def entity_names(resource: QuotaConfigResource, entities: Iterable[QuotaEntity]) -> tuple[str, ...]:
-    """All of a type, or the children of a named one: a user's clients. A client has no children.
+    """The names of one type, or a user's clients. A client has no children.
 
-    A user is there as soon as one of its clients has quotas. Raises ValueError for a type without quotas.
+    Users are listed if only one of their clients has quotas. Raises ValueError for a type without quotas.
     """
     type_ = _PARTS.get(resource.type)  # type: ignore[call-overload]
     if type_ is None:
@@ -84,18 +86,13 @@ def entity_names(resource: QuotaConfigResource, entities: Iterable[QuotaEntity])
     return tuple(sorted(DEFAULT_NAME if name is None else name for name in found))
 
 
-# Quota keys and their values as KIP-248's formats have them: texts, with flags.
-#
-# What an administrator can't alter through the format, and must not read, are a user's SCRAM credentials: they are kept
-# with the user's quotas, and described as read-only and sensitive.
-
 _UNLIMITED: Mapping[str, float] = {
     PRODUCER_BYTE_RATE: 2.0**63,
     CONSUMER_BYTE_RATE: 2.0**63,
     REQUEST_PERCENTAGE: 2.0**31 - 1,
     CONTROLLER_MUTATION_RATE: 2.0**31 - 1,
 }
-"""QuotaConfig's defaults: no limit."""
+"""QuotaConfig's defaults, which mean no limit."""
 _WHOLE = frozenset({PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE})
 _LARGEST = 2**63 - 1
 _MECHANISMS = {"SCRAM-SHA-256": 1, "SCRAM-SHA-512": 2}
@@ -103,7 +100,7 @@ READ_ONLY = frozenset(_MECHANISMS)
 
 
 def described_quotas(entity: QuotaEntity, view: View, wanted: tuple[str, ...] | None) -> tuple[ConfigEntry, ...]:
-    """The entries of an entity: all keys, or those wanted that there are. What is not set has its default."""
+    """The entries of an entity, or those with the wanted keys. A key that is not set has its default."""
     entries = [_entry(entity, key, view) for key in CLIENT_KEYS]
     if entity.has(USER) and not entity.has(CLIENT_ID) and (user := entity.name_of(USER)) is not None:
         entries += [
@@ -127,20 +124,20 @@ def _entry(entity: QuotaEntity, key: str, view: View) -> ConfigEntry:
 
 
 def _inherited(entity: QuotaEntity, key: str, view: View) -> float:
-    """What holds for an entity that sets nothing: its default's quota, else no limit (KIP-21)."""
+    """The value of a key that the entity does not set: the default entity's, else no limit (KIP-21)."""
     default = QuotaEntity.of(dict.fromkeys(entity.as_dict()))
     return view.quotas.get(default, {}).get(key, _UNLIMITED[key])
 
 
 def quota_text(key: str, value: float) -> str:
-    """A quota as text: bytes without a fraction."""
+    """A quota as text; byte rates without a fraction."""
     return str(min(int(value), _LARGEST)) if key in _WHOLE else repr(value)
 
 
 def parsed_quota(key: str, value: str) -> float | None:
-    """The quota that a text stands for; None, from an empty one, puts the default back.
+    """The quota in a text; None for an empty one, which restores the default.
 
-    Raises ValueError, with what is wrong, for a key or a value that is not a quota's.
+    Raises ValueError for an invalid key or value, with the reason.
     """
     if key in READ_ONLY:
         raise ValueError(f"{key} is read-only")
@@ -157,11 +154,8 @@ def parsed_quota(key: str, value: str) -> float | None:
     return number
 
 
-# ListQuotas v1 (KIP-248).
-
-
 async def list_quotas(request: ListQuotasRequest, context: RequestContext) -> ListQuotasResponse:
-    """Names, the default as ``<default>``. Needs DESCRIBE on the cluster."""
+    """ListQuotas: the names, with ``<default>`` for the default. Needs DESCRIBE on the cluster."""
     if not context.allowed("DESCRIBE"):
         return _answer(ErrorCode.cluster_authorization_failed, CLUSTER_REFUSED)
     try:
@@ -176,11 +170,8 @@ def _answer(code: int, message: str | None, found: tuple[str, ...] = ()) -> List
     )
 
 
-# DescribeQuotas v1 (KIP-248).
-
-
 async def describe_quotas(request: DescribeQuotasRequest, context: RequestContext) -> DescribeQuotasResponse:
-    """The quotas of each resource, or its error. Needs DESCRIBE_CONFIGS on the cluster."""
+    """DescribeQuotas: the quotas or the error of each resource. Needs DESCRIBE_CONFIGS on the cluster."""
     allowed = context.allowed("DESCRIBE_CONFIGS")
     return DescribeQuotasResponse(
         throttle_time_ms=0,
@@ -212,11 +203,8 @@ def _described_error(code: int, message: str) -> DescribedConfig:
     return DescribedConfig(error_code=code, error_message=message, config_entries=())
 
 
-# AlterQuotas v0 (KIP-248).
-
-
 async def alter_quotas(request: AlterQuotasRequest, context: RequestContext) -> AlterQuotasResponse:
-    """Sets each key that can be set, and answers when all live brokers know. Needs ALTER_CONFIGS on the cluster."""
+    """AlterQuotas: sets each valid key, and answers when all live brokers know. Needs ALTER_CONFIGS on the cluster."""
     allowed = context.allowed("ALTER_CONFIGS")
     results = tuple(
         AlteredQuotasResult(

@@ -1,12 +1,15 @@
-"""KIP-4: CreateTopics, DeleteTopics, ListAcls and AlterAcls in the proposal's own formats."""
+"""KIP-4: CreateTopics v0, DeleteTopics v0, ListAcls v0 and AlterAcls v0, in the proposal's own formats."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
 
 from kio.schema.errors import ErrorCode
 
 from console.embedded.acls import LITERAL
 from console.embedded.acls import matching_acls as find
-from console.embedded.answers import finished, is_misrouted, repeated
+from console.embedded.answers import repeated_keys
 from console.embedded.context import RequestContext
 from console.embedded.refusals import Refusal
 from console.embedded.topics import PlannedTopic, Planner, WantedTopic, create, wait_for_leaders
@@ -23,15 +26,13 @@ from console.wire.proposals.kip4 import (
     TopicErrorCode,
 )
 
-# CreateTopics v0 (KIP-4).
-
 
 async def create_topics(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
-    """Creates what it can, and waits until all live brokers know it and it has leaders, or for the timeout.
+    """CreateTopics: creates the valid topics, and waits until all live brokers know them and they have leaders.
 
-    A valid topic that was not waited for, or not for long enough, is told as REQUEST_TIMED_OUT: it is under way.
+    A topic for which the timeout was too short has REQUEST_TIMED_OUT, but its creation goes on.
     """
-    twice = repeated(request.create_topic_requests, lambda item: item.topic)
+    twice = repeated_keys(request.create_topic_requests, lambda item: item.topic)
     planner = Planner(context.cluster)
     results: dict[str, int] = {}
     created: dict[str, int] = {}
@@ -43,7 +44,7 @@ async def create_topics(request: CreateTopicsRequest, context: RequestContext) -
             created[item.topic] = create(context.state, planned)
         results[item.topic] = ErrorCode.none if isinstance(planned, PlannedTopic) else planned
     deadline = context.clock.time() + request.timeout / 1000
-    complete = await finished(context, list(created.values()), request.timeout)
+    complete = await _applied(context, list(created.values()), request.timeout)
     known = [name for name, done in zip(created, complete, strict=True) if done]
     leading = await wait_for_leaders(context.state, context.clock, known, deadline - context.clock.time())
     results |= {name: ErrorCode.none if name in leading else ErrorCode.request_timed_out for name in created}
@@ -53,8 +54,8 @@ async def create_topics(request: CreateTopicsRequest, context: RequestContext) -
 
 
 def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner) -> PlannedTopic | int:
-    """The topic as it is made, or the error of one that can't be."""
-    if is_misrouted(context):
+    """The topic to create, or the error code."""
+    if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("CREATE"):
         return ErrorCode.cluster_authorization_failed
@@ -76,7 +77,7 @@ def _planned(item: CreateTopicRequest, context: RequestContext, planner: Planner
 
 
 def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int:
-    """Counts or an assignment, never both and never neither; brokers that are down may be assigned to."""
+    """Either counts or an assignment is required. An assignment may name brokers that are down."""
     counted = (item.num_partitions, item.replication_factor) != (NOT_GIVEN, NOT_GIVEN)
     if counted == bool(item.replica_assignment):
         return ErrorCode.invalid_request
@@ -88,7 +89,7 @@ def _placement_refusal(item: CreateTopicRequest, context: RequestContext) -> int
 
 
 def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
-    """Partitions from 0 on, each once; as many replicas for each, all of them brokers, none twice."""
+    """Whether partitions are numbered from 0, with equal numbers of distinct registered brokers."""
     partitions = sorted(part.partition_id for part in item.replica_assignment)
     replicas = [part.replicas for part in item.replica_assignment]
     return (
@@ -99,13 +100,10 @@ def _is_assignment(item: CreateTopicRequest, context: RequestContext) -> bool:
     )
 
 
-# DeleteTopics v0 (KIP-4).
-
-
 async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
-    """Deletes what it can, and waits until no live broker knows it any more, or for the timeout.
+    """DeleteTopics: deletes the topics that may be deleted, and waits until no live broker knows them.
 
-    A name given twice counts once. One that others are deleting already is waited for too.
+    A repeated name counts once. The deletion of a topic that is being deleted already is waited for too.
     """
     results: dict[str, int] = {}
     started: dict[str, int] = {}
@@ -114,7 +112,7 @@ async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -
         if not results[name]:
             present = name in context.state.topics
             started[name] = context.state.remove_topic(name) if present else _removed_at(name, context)
-    complete = await finished(context, list(started.values()), request.timeout)
+    complete = await _applied(context, list(started.values()), request.timeout)
     for name, done in zip(started, complete, strict=True):
         results[name] = ErrorCode.none if done else ErrorCode.request_timed_out
     return DeleteTopicsResponse(
@@ -123,8 +121,8 @@ async def delete_topics(request: DeleteTopicsRequest, context: RequestContext) -
 
 
 def _delete_refusal(name: str, context: RequestContext) -> int:
-    """The error of a topic that can't be deleted; one that may not even be described is as if it were not there."""
-    if is_misrouted(context):
+    """Why a topic can't be deleted, as an error code. A topic that may not be described is reported as missing."""
+    if _is_misrouted(context):
         return ErrorCode.not_controller
     if not context.allowed("DELETE", "TOPIC", name):
         return (
@@ -140,28 +138,26 @@ def _delete_refusal(name: str, context: RequestContext) -> int:
 
 
 def _is_being_deleted(name: str, context: RequestContext) -> bool:
-    """Whether the controller has let go of the topic and another live broker still has it."""
+    """Whether the controller has deleted the topic and another live broker still has it."""
     return any(name in context.cluster.view_of(broker).topics for broker in context.state.alive())
 
 
 def _removed_at(name: str, context: RequestContext) -> int:
-    """The offset of the log at which a topic was removed."""
+    """The log's offset at which a topic was deleted."""
     log = context.state.log
     return max(
         (change.offset for change in log.after(0) if (change.table, change.key) == ("topics", name)), default=log.end
     )
 
 
-# ListAcls v0 (KIP-4).
-
 _ALLOW = Permission.parse("ALLOW")
 
 
 async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> wire.ListAclsResponse:
-    """The ACLs of a principal, or of all, at a resource, or at all.
+    """ListAcls: the ACLs of a principal or of all, on a resource or on all.
 
-    Who may not do all on the cluster sees the Allow entries of its own. The format has no pattern types, so ACLs of
-    prefixes are left out: they would read as ACLs of a name.
+    A principal without permission for ALL on the cluster sees its own Allow entries. The format has no pattern types,
+    so ACLs on prefixes are left out: they would look like ACLs on a name.
     """
     if context.cluster.authorizer is None:
         return wire.ListAclsResponse(responses=(), error_code=ErrorCode.security_disabled)
@@ -197,21 +193,19 @@ def _told(acl: Acl) -> wire.Acl:
     )
 
 
-# AlterAcls v0 (KIP-4).
-
 _TYPES = frozenset(wire.ResourceType) - {wire.ResourceType.ALL}
 _OPERATIONS = frozenset(wire.Operation)
 _PERMISSIONS = frozenset(wire.PermissionType)
 
 
 async def alter_acls(request: wire.AlterAclsRequest, context: RequestContext) -> wire.AlterAclsResponse:
-    """Deletes what is to be deleted, adds then what is to be added, and gives a result for each action.
+    """AlterAcls: deletes first, then adds, with a result for each action.
 
-    A resource that is there twice is answered once, and nothing of it is done. Deleting what is not there, and adding
-    what is, succeed.
+    A repeated resource is answered once, and nothing of it is done. Deleting a missing ACL and adding an existing one
+    succeed.
     """
     refusal = _alter_refusal(context)
-    twice = repeated(request.requests, lambda item: _key(item.resource))
+    twice = repeated_keys(request.requests, lambda item: _key(item.resource))
     resources = {_key(item.resource): item for item in reversed(request.requests)}
     codes: dict[tuple[int, str], list[int]] = {}
     for key, item in resources.items():
@@ -246,7 +240,7 @@ def _key(resource: wire.Resource) -> tuple[int, str]:
 
 def _alter_refusal(context: RequestContext) -> int:
     """The error of the whole request, 0 for none."""
-    if is_misrouted(context):
+    if _is_misrouted(context):
         return ErrorCode.not_controller
     if context.cluster.authorizer is None:
         return ErrorCode.security_disabled
@@ -279,4 +273,27 @@ def _binding(resource: wire.Resource, acl: wire.Acl) -> Acl:
         acl.acl_host,
         AclOperation(acl.acl_operation),
         Permission(acl.acl_permission_type),
+    )
+
+
+def _is_misrouted(context: RequestContext) -> bool:
+    """Whether the broker must answer NOT_CONTROLLER: it is not the controller and does not forward."""
+    return not context.cluster.forwarding and context.broker_id != context.state.controller_id
+
+
+async def _applied(context: RequestContext, offsets: Sequence[int], timeout_ms: int) -> list[bool]:
+    """For each offset of the log, whether all live brokers apply it before the timeout.
+
+    With a timeout of 0 ms or less all are False, though the changes are under way (KIP-4).
+    """
+    if timeout_ms <= 0:
+        return [False] * len(offsets)
+    return list(await asyncio.gather(*(_applied_in_time(context, offset, timeout_ms / 1000) for offset in offsets)))
+
+
+async def _applied_in_time(context: RequestContext, offset: int, within: float) -> bool:
+    """Checks once more after the timeout, because the offset may be older than the request."""
+    cluster = context.cluster
+    return await cluster.visible(offset, within) or all(
+        cluster.propagation.applied(broker) >= offset for broker in cluster.state.alive()
     )

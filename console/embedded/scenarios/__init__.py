@@ -1,1 +1,1 @@
-"""What a cluster starts with, and what happens in it."""
+"""Scenarios: what a cluster holds at the start, and what other clients do in it. One module for each."""

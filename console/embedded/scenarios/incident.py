@@ -1,4 +1,5 @@
-"""A client of a scenario that really produces, over a socket like any other, faster than its quota lets it."""
+"""The quiet cluster with several problems at once: an unstable broker, lagging replicas, a throttled client, a lagging
+group."""
 
 from __future__ import annotations
 
@@ -29,10 +30,10 @@ from console.wire.schemas import request_module
 log = logging.getLogger("console.embedded")
 
 _VERSION = 9
-"""Of Produce: the first flexible one, which all releases have."""
+"""Version of Produce: the first flexible one, which all releases have."""
 _ACKS_OF_LEADER = 1
 _RECORDS, _RECORD = 30, 1_000
-"""Records of a request, and bytes of each."""
+"""Records per request, and bytes per record."""
 _PAUSE = 0.25
 _RETRY = 2.0
 """Seconds."""
@@ -40,7 +41,7 @@ _LENGTH = struct.Struct(">i")
 
 
 async def produce_load(cluster: Cluster, client_id: str, topic: str, partition: int = 0) -> None:
-    """Produce without end, 120 kB a second where no quota holds it back, until it is cancelled."""
+    """Produce over a socket, 120 kB a second without a quota, until it is cancelled."""
     while True:
         leader = _leader(cluster, topic, partition)
         try:
@@ -57,7 +58,7 @@ def _leader(cluster: Cluster, topic: str, partition: int) -> int:
 
 
 async def _produce_to(cluster: Cluster, leader: int, client_id: str, topic: str, partition: int) -> None:
-    """Until another broker leads. Raises OSError or EOFError once the connection ends."""
+    """Produce until another broker leads. Raises OSError or EOFError when the connection ends."""
     reader, writer = await asyncio.open_connection(*cluster.addresses[leader])
     try:
         number = 0
@@ -85,34 +86,32 @@ def _request(topic: str, partition: int, moment: int, number: int) -> Any:
     )
 
 
-# The quiet cluster on a bad day: what an operator is called for at 3 a.m., several things at once.
-
 FLAPPING = 3
-"""The broker that keeps going down."""
+"""The broker that crashes again and again."""
 SLOW = 2
-"""The broker whose replicas fall behind."""
+"""The broker whose replicas leave the ISR."""
 UP, DOWN = 25.0, 6.0
 SHRINK_EVERY = 5.0
 """Seconds."""
 THROTTLED = "checkout-loader"
-"""The client that the default quota holds back."""
+"""The client that exceeds the default quota."""
 IMPOSSIBLE = "checkout.gift-cards"
-"""Its min.insync.replicas is above its replication: with Kafka 2.8 nobody can write to it with acks=all, and newer
-brokers ask for all replicas that there are (measured on 3.9 and 4.3)."""
+"""A topic with min.insync.replicas above its replication. Kafka 2.8 refuses writes with acks=all; newer brokers require
+all existing replicas (measured on 3.9 and 4.3)."""
 LEFTOVER = "logistics.stock"
-"""A reassignment of it ended long ago; the throttle of its replication was never taken off."""
+"""A topic with replication throttles of a reassignment that ended long ago."""
 LOADED = "checkout.carts"
-"""What that client writes to."""
+"""The topic that the throttled client writes to."""
 BEHIND = "cart-reminders"
-"""The group that falls behind there."""
+"""The group that lags on that topic."""
 _BEHIND_BY = 250_000
 _READ_EVERY, _READ = 3.0, 60
-"""Seconds, and the records that it manages in them; the client writes three times as many."""
+"""Seconds between reads, and records per read: a third of what the client writes."""
 _LAGGING = ("logistics.shipments", "logistics.stock", "logistics.stock-changes", "logistics.carriers")
 
 
 def seed(cluster: Cluster) -> None:
-    """The quiet cluster, and what is wrong in it from the start."""
+    """Fill the quiet cluster, and add the problems."""
     quiet.seed(cluster)
     state = cluster.state
     add_topic(state, IMPOSSIBLE, 6, 1, {"min.insync.replicas": "2"})
@@ -133,7 +132,8 @@ def seed(cluster: Cluster) -> None:
 
 
 async def live(cluster: Cluster) -> None:
-    """A broker flaps, in-sync replicas come and go, a client is held back, a group lags, and somebody works on."""
+    """Run the unstable broker, the lagging replicas, the throttled client, the lagging group and other clients'
+    changes."""
     await asyncio.gather(
         _flap(cluster),
         _shrink(cluster),

@@ -1,4 +1,4 @@
-"""100,000 topics and their overrides, each made when it is asked for: functions of a number."""
+"""A cluster of the largest size, computed instead of stored: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TEAMS = (
 _KINDS = ("events", "commands", "changes", "audit", "retry", "dead-letter", "metrics", "snapshots")
 _NAME = re.compile(r"[a-z]+\.[a-z-]+\.(\d{6})")
 _TOPIC_IDS = 0x6B61632D6C617267_4000000000000000
-"""The ids count up from here, so that a topic is found by its id too."""
+"""The first topic id; ids are consecutive, so that an id gives the topic's number."""
 
 _SETS: tuple[Mapping[str, str], ...] = (
     {"retention.ms": str(HOUR)},
@@ -42,11 +42,11 @@ _SETS: tuple[Mapping[str, str], ...] = (
     {"segment.bytes": "67108864", "retention.ms": str(6 * HOUR), "message.timestamp.type": "LogAppendTime"},
 )
 _PLAIN_OF_TEN = 6
-"""Topics of ten that have no overrides."""
+"""Of ten topics so many have no overrides."""
 
 
 class LargeTopics:
-    """The topics. Their partitions go by the brokers that are alive now."""
+    """The topics. Their partitions follow the live brokers."""
 
     def __init__(self, state: ClusterState, size: int) -> None:
         self._state = state
@@ -70,7 +70,7 @@ class LargeTopics:
         return self.name_at(index) if 0 <= index < self._size else None
 
     def name_like(self, name: str) -> str | None:
-        """The topic whose name differs from this one in ``.`` and ``_`` at most."""
+        """The topic whose name equals this one but for ``.`` and ``_``."""
         digits = name[-6:]
         if not (digits.isascii() and digits.isdigit()) or int(digits) >= self._size:
             return None
@@ -78,7 +78,7 @@ class LargeTopics:
         return found if unified(found) == unified(name) else None
 
     def find(self, key: str) -> Topic | None:
-        """The topic of this name."""
+        """The topic with this name."""
         index = self.index_of(key)
         return None if index is None else self._made(index, key, self._places())
 
@@ -86,7 +86,7 @@ class LargeTopics:
         return Topic(name, UUID(int=_TOPIC_IDS + index), places[index % len(places)])
 
     def items(self) -> Iterator[tuple[str, Topic]]:
-        """All topics in their order, by name."""
+        """All topics by name, in order."""
         places = self._places()
         for index in range(self._size):
             name = self.name_at(index)
@@ -99,7 +99,7 @@ class LargeTopics:
         return self._size
 
     def _places(self) -> tuple[tuple[Partition, ...], ...]:
-        """The partitions that topics have, by their number modulo the brokers'; equal ones are one object."""
+        """The possible partitions of a topic, by its number modulo the number of brokers; equal ones are one object."""
         alive = self._state.alive()
         if self._laid is None or self._laid[0] != alive:
             self._laid = (alive, tuple(self._place(start, alive) for start in range(len(self._brokers))))
@@ -118,7 +118,7 @@ class LargeTopics:
 
 
 class LargeConfigs:
-    """The overrides of these topics: a few sets, again and again, each of them one object."""
+    """The topics' overrides: a few sets, each one object."""
 
     def __init__(self, topics: LargeTopics) -> None:
         self._topics = topics
@@ -132,7 +132,7 @@ class LargeConfigs:
         return None if index is None else self._of(index)
 
     def items(self) -> Iterator[tuple[ConfigResource, Mapping[str, str]]]:
-        """The topics that have overrides, with them."""
+        """The topics with overrides, and these."""
         for index in range(len(self._topics)):
             overrides = self._of(index)
             if overrides is not None:
@@ -146,11 +146,9 @@ class LargeConfigs:
         return whole * (10 - _PLAIN_OF_TEN) + max(rest - _PLAIN_OF_TEN, 0)
 
 
-# 1,000,000 quota entities and 100,000 ACLs, each made when it is asked for.
-
 CLIENTS = ("loader", "reader", "report")
 EACH = len(CLIENTS) + 2
-"""Entities of a user: the user's own, the default client's, and each client's."""
+"""Entities of each user: the user, its default client, and each client."""
 _USER = re.compile(r"user-(\d{6})")
 _VALUES: tuple[QuotaValues, ...] = (
     {"producer_byte_rate": MIB, "consumer_byte_rate": 2 * MIB},
@@ -177,13 +175,13 @@ def _number(name: str | None, size: int) -> int | None:
 
 
 class LargeQuotas:
-    """For each user five entities."""
+    """Five quota entities for each user."""
 
     def __init__(self, users: int) -> None:
         self._users = users
 
     def find(self, key: QuotaEntity) -> QuotaValues | None:
-        """The limits of an entity."""
+        """The quotas of an entity."""
         if not key.has(USER):
             return None
         number = _number(key.name_of(USER), self._users)
@@ -205,7 +203,7 @@ class LargeQuotas:
                 yield QuotaEntity((QuotaPart(USER, _user(number)), part))
 
     def of_types(self, types: frozenset[str]) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """The users by themselves, or their clients."""
+        """The users alone, or their clients."""
         if types == {USER}:
             for number in range(self._users):
                 yield QuotaEntity((QuotaPart(USER, _user(number)),)), self._values(number, 0)
@@ -223,7 +221,7 @@ class LargeQuotas:
         return _VALUES[(number * EACH + place) % len(_VALUES)]
 
     def items(self) -> Iterator[tuple[QuotaEntity, QuotaValues]]:
-        """All entities with their limits."""
+        """All entities with their quotas."""
         for number in range(self._users):
             for place, entity in enumerate(self._entities(number)):
                 yield entity, self._values(number, place)
@@ -247,7 +245,7 @@ _ALLOW, _DENY = Permission.parse("ALLOW"), Permission.parse("DENY")
 
 
 class LargeAcls:
-    """For each user two bindings: one on a prefix of topics, one on a group."""
+    """Two ACLs for each user: one on a topic prefix, one on a group."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -261,7 +259,7 @@ class LargeAcls:
         return Acl(_TOPIC, f"team-{index % _ACL_TEAMS:03}.", _PREFIXED, f"User:{user}", "*", operation, permission)
 
     def find(self, key: Acl) -> UUID | None:
-        """The id of a binding."""
+        """The id of an ACL."""
         number = _number(key.principal.removeprefix("User:"), (self._size + 1) // 2)
         if number is not None:
             for index in (2 * number, 2 * number + 1):
@@ -270,13 +268,13 @@ class LargeAcls:
         return None
 
     def of_principal(self, principal: str) -> Iterator[Acl]:
-        """The bindings for a principal."""
+        """The ACLs of a principal."""
         number = _number(principal.removeprefix("User:"), (self._size + 1) // 2)
         if number is not None and principal.startswith("User:"):
             yield from (self._at(index) for index in (2 * number, 2 * number + 1) if index < self._size)
 
     def on(self, pattern: Pattern) -> Iterator[Acl]:
-        """The bindings on exactly this pattern."""
+        """The ACLs with exactly this pattern."""
         indexes: Iterable[int] = ()
         if match := _TEAM.fullmatch(pattern.name):
             indexes = range(int(match[1]), self._size, _ACL_TEAMS)
@@ -285,7 +283,7 @@ class LargeAcls:
         yield from (acl for acl in map(self._at, indexes) if pattern_of(acl) == pattern)
 
     def items(self) -> Iterator[tuple[Acl, UUID]]:
-        """All bindings with their ids."""
+        """All ACLs with their ids."""
         for index in range(self._size):
             yield self._at(index), UUID(int=_ACL_IDS + index)
 
@@ -295,8 +293,6 @@ class LargeAcls:
     def __len__(self) -> int:
         return self._size
 
-
-# A cluster as the largest are: 100,000 topics, 1,000,000 quota entities, 100,000 ACLs, and no memory for them.
 
 TOPICS = 100_000
 QUOTA_ENTITIES = 1_000_000
@@ -314,7 +310,7 @@ def sources(state: ClusterState) -> None:
 
 
 def seed(cluster: Cluster) -> None:
-    """What is stored: the group topic, cluster defaults, default quotas."""
+    """Store the group topic, the cluster's default configs and the default quotas."""
     state = cluster.state
     ensure_topic(state)
     state.alter_config(CLUSTER_DEFAULT, {"log.retention.ms": str(3 * DAY)})

@@ -1,4 +1,4 @@
-"""A small cluster in good health: topics of four teams, overrides on every level, quotas, ACLs, users."""
+"""A small healthy cluster: topics of four teams, overrides on every level, quotas, ACLs, SCRAM users, groups."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ GROUPS = (
     ("search-index", ("logistics.stock",), ("indexer-1", "indexer-2"), 150),
     ("year-end-report", ("checkout.orders", "checkout.refunds"), (), 180_000),
 )
-"""Groups: what they read, who is in them, and how far they are behind. The last one runs once a year."""
+"""Group, topics, client ids of its members, and its lag. The last one has no members and a large lag."""
 
 
 def seed(cluster: Cluster) -> None:
-    """Everything of the scenario."""
+    """Fill the state."""
     state = cluster.state
     for team, names in TEAMS.items():
         for place, name in enumerate(names):

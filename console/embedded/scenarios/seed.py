@@ -90,7 +90,7 @@ def scram_user(state: ClusterState, user: str, password: str, *mechanisms: Scram
 
 
 def leave_isr(state: ClusterState, name: str, broker: int) -> None:
-    """A replica falls behind in all partitions of a topic where it is not the last in sync."""
+    """A replica leaves the ISR in all partitions of a topic where it is not the last one."""
     topic = state.topics[name]
     alive = frozenset(state.alive())
     state.put_topic(
