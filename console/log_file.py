@@ -9,7 +9,6 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from console.language.sensitive import without_secrets
 from console.safe_files import open_private
 from console.terminal import OneLineEach
 
@@ -29,6 +28,8 @@ class WithoutSecrets(OneLineEach):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's lines."""
+        from console.language.sensitive import without_secrets
+
         return without_secrets(super().format(record), "…")
 
 

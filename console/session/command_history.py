@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from console.language.secret_values import redact
 from console.log_file import state_directory
 from console.safe_files import PRIVATE, open_private, write_whole
 
@@ -25,6 +24,8 @@ class CommandHistory:
 
     def read(self) -> list[str]:
         """The commands, the oldest first; empty where there are none."""
+        from console.language.secret_values import redact
+
         try:
             lines = self._path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
@@ -34,6 +35,8 @@ class CommandHistory:
 
     def add(self, text: str) -> None:
         """Remember a command, without its secrets."""
+        from console.language.secret_values import redact
+
         text = redact(text)
         if not text.strip() or len(text) > LONGEST or not text.isprintable():
             return

@@ -7,12 +7,12 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import replace
 from textual import events, on
@@ -34,32 +34,32 @@ from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
 from console.tui import reading as contact
-from console.tui.bar import TYPING, Bar
 from console.tui.frame import Frame
-from console.tui.key_order import KeysInOrder
+from console.tui.key_order import PASSING, TYPING, KeysInOrder
 from console.tui.keymap import BY_ID, GLOBAL, Key, KeyState, keys_of, reason
-from console.tui.navigator import Navigator, Place, pane
-from console.tui.panes.lake_view import OpenLake
+from console.tui.navigator import Navigator
 from console.tui.panes.view import View, bindings
-from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage
+from console.tui.past import Journal, OpenLake
+from console.tui.places import Place, pane
+from console.tui.reading import ClusterLost, ClusterReached, Reading, SessionChanged, StatusMessage, start
 from console.tui.text_lines import TextLines
-from console.tui.workers import start
 from themes import DEFAULTS, THEMES, native_ansi, suitable
 from widgets.lean_driver import LeanDriver
 from widgets.line_view import LineView
 
 if TYPE_CHECKING:
+    from textual.worker import Worker
+
     from console.contexts import Context
-    from console.language.statements import Subject
+    from console.language.errors import LanguageError
+    from console.language.statements import Statement, Subject
     from console.session.applying import Applied
     from console.session.command_history import CommandHistory
     from console.session.session import Session
     from console.tui.applying import Applying
-    from console.tui.journal_status import JournalStatus
+    from console.tui.bar import Bar
+    from console.tui.execute import Executor
     from widgets.command_bar import CommandBar
-
-PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
-"""The workers that carry out what the operator asked for."""
 
 log = logging.getLogger(__name__)
 
@@ -91,12 +91,14 @@ class Console(KeysInOrder["Context"]):
         self.contexts: Choice = contexts or Configured(os.environ, Path.home())
         self.lake = OpenLake(lake, session.context.lake)
         self.changed = Changed()
-        self.going = Navigator(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self.contact = contact.Contact()
+        self.navigator = Navigator(self, pane(PANE_NAMES.index(self.settings.start_pane) + 1))
         self._applied: Applied | None = None
         self.frame = Frame(self)
         self.reading = Reading(session, lambda: self.view, self.post_message, self.settings.refresh)
-        self.bar = Bar(self, history)
+        self.journal = Journal(self, self.frame.write_header)
+        self.body = Container(id="body")
+        self._history = history
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -110,7 +112,7 @@ class Console(KeysInOrder["Context"]):
         """Header, panes, the view, the message line, the keys."""
         yield self.frame.header
         yield self.frame.tabs
-        with Container(id="body"):
+        with self.body:
             yield self.view
         yield self.frame.message
         yield self.frame.footer
@@ -123,10 +125,10 @@ class Console(KeysInOrder["Context"]):
             for number in (signal.SIGTERM, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, self._ended, int(number))
         self.frame.put_color()
-        self.going.show()
+        self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
-        start(self, self.reading.live.run, group="live", name="live")
+        self.start(self.reading.live.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
         """The end of the console. However it came, a change that is on its way is waited for, unless that was given
@@ -143,35 +145,54 @@ class Console(KeysInOrder["Context"]):
     @property
     def place(self) -> Place:
         """Where the operator is."""
-        return self.going.trail.place
+        return self.navigator.stack.place
 
     @property
     def view(self) -> View:
         """The view that is shown."""
-        return self.going.view
+        return self.navigator.view
+
+    @property
+    def paused(self) -> bool:
+        """Whether the live refresh is stopped."""
+        return self.reading.live.paused
+
+    @property
+    def due(self) -> str:
+        """What the journal adds to the header."""
+        return self.journal.due
 
     def leaving(self) -> None:
-        """Another place is about to be shown."""
+        """Called before another place is shown."""
         self.contact = contact.elsewhere(self.contact)
+        self.frame.forget()
 
     def arrived(self) -> None:
-        """Another place is shown: write the lines around it, and read it."""
+        """Called when another place is shown: write the lines around it, and read it."""
         self.frame.all()
         self.reading.live.now()
         self._read_slowly()
 
     def _read_slowly(self) -> None:
-        """Begin anew with the slow reads: for another view, or because somebody asked."""
-        start(self, self.reading.slowly, group="slow", name="slow", exclusive=True)
+        """Restart the slow reads: for another view, or because the operator asked."""
+        self.start(self.reading.slowly, group="slow", name="slow", exclusive=True)
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker of the app."""
+        return start(self, work, group=group, name=name, exclusive=exclusive)
 
     def is_busy(self, event: events.Event) -> bool:
-        """Whether a key that was typed ahead has to wait: for a command that is carried out, for the view that was gone
-        to, and where it may complete a word, for the names. A question to the operator is answered by the next key."""
+        """Whether a key that was typed ahead has to wait: for a command that is being carried out, for the view that is
+        being shown, and where it may complete a word, for the names. A question is answered by the next key."""
         if "applying" in self.__dict__ and self.applying.busy:
             return True
-        if not self.bar.asks and any(worker.name in PASSING and not worker.is_finished for worker in self.workers):
+        bar = self.__dict__.get("bar")
+        asks = bar is not None and bar.asks
+        if not asks and any(worker.name in PASSING and not worker.is_finished for worker in self.workers):
             return True
-        if self.bar.line.is_open:
+        if bar is not None and bar.line.is_open:
             is_text = isinstance(event, events.Paste) or (isinstance(event, events.Key) and event.is_printable)
             return not is_text and any(w.name == TYPING and not w.is_finished for w in self.workers)
         return not self.view.known() and self.contact.is_current and not self.reading.live.resting
@@ -200,14 +221,14 @@ class Console(KeysInOrder["Context"]):
             return
         await self.bar.ready()
         if action in keymap.PANE_KEYS:
-            await self.going.goto(pane(keymap.PANE_KEYS.index(action) + 1))
+            await self.navigator.goto(pane(keymap.PANE_KEYS.index(action) + 1))
             return
         name = f"do_{action.replace('-', '_')}"
-        carry_out = next(getattr(who, name) for who in (self.view, self.going, self) if hasattr(who, name))
+        carry_out = next(getattr(who, name) for who in (self.view, self.navigator, self) if hasattr(who, name))
         done = carry_out()
         if inspect.isawaitable(done):
             await done
-        self.frame.tell_footer()
+        self.frame.write_footer()
 
     def do_refresh(self) -> None:
         """Read now; what changed has been seen."""
@@ -221,7 +242,7 @@ class Console(KeysInOrder["Context"]):
         live = self.reading.live
         live.paused = not live.paused
         live.now()
-        self.frame.tell_header()
+        self.frame.write_header()
         self.view.tell_where()
         at = datetime.now(UTC).astimezone().strftime("%H:%M:%S")
         self.say(f"paused at {at}: nothing is read until p or r" if live.paused else "live again", "muted")
@@ -330,11 +351,25 @@ class Console(KeysInOrder["Context"]):
         return Applying(self)
 
     @cached_property
-    def past(self) -> JournalStatus:
-        """The journal of the cluster that is shown."""
-        from console.tui.journal_status import JournalStatus
+    def bar(self) -> Bar:
+        """The command bar, created after the first rows are on the screen."""
+        from console.tui.bar import Bar
 
-        return JournalStatus(self)
+        return Bar(self, self._history)
+
+    async def execute(self, statements: Sequence[Statement]) -> LanguageError | None:
+        """Carry out commands; an error of the language is returned with its place."""
+        return await self._executor.run(statements)
+
+    @cached_property
+    def _executor(self) -> Executor:
+        from console.tui.execute import Executor
+
+        return Executor(self, self.bar.ask_secret)
+
+    def context_names(self) -> Sequence[str]:
+        """The names of the contexts that can be switched to."""
+        return self.contexts.names()
 
     async def do_check(self) -> None:
         """Let the brokers validate the plan."""
@@ -343,10 +378,6 @@ class Console(KeysInOrder["Context"]):
     def do_apply(self) -> None:
         """Ask, then send the plan."""
         self.applying.ask_and_apply()
-
-    def show_script(self) -> None:
-        """The plan as a script."""
-        self.applying.show_script()
 
     def do_quit(self) -> None:
         """Leave; where edits are staged, ask."""
@@ -367,29 +398,33 @@ class Console(KeysInOrder["Context"]):
         match message.event:
             case SnapshotChanged(old=old, new=new):
                 self.changed.note(changes(old, new), datetime.now(UTC))
-                self.past.noticed(new)
-                self.frame.tell_header()
+                self.journal.snapshot_changed(new)
+                self.frame.write_header()
             case PlanChanged():
                 if (applied := self.session.applied) is not None and applied is not self._applied:
-                    self.going.clear_marks()
+                    self.navigator.clear_marks()
                 self._applied = applied
-                self.frame.tell_tabs()
+                self.frame.write_tabs()
             case Progress(what=what, done=done, total=total):
                 if self.reading.held:
                     self.say(f"{what}: {done} of {total}", "pending")
                 return
         self.view.update()
-        self.frame.tell_message()
-        self.frame.tell_footer()
+        self.frame.write_message()
+        self.frame.write_footer()
 
     @on(ClusterReached)
-    async def _cluster_reached(self, message: ClusterReached) -> None:
+    def _cluster_reached(self, message: ClusterReached) -> None:
         now = datetime.now(UTC)
         if message.unread is None:
             self._touch(contact.answered(now, message.silent))
         elif message.place == self.place:
             self._touch(contact.heard(self.contact, now, message.silent, message.unread, message.since))
-        self.past.look_once()
+        self.journal.read_once()
+        self.call_after_refresh(self._prepare_bar)
+
+    async def _prepare_bar(self) -> None:
+        """Create the command bar once the first rows are painted, so that the first command need not wait for it."""
         await self.bar.ready()
 
     @on(ClusterLost)
@@ -403,15 +438,15 @@ class Console(KeysInOrder["Context"]):
         come."""
         before, self.contact = self.contact, found
         if before.answered_at is None:
-            self.frame.tell_header()
+            self.frame.write_header()
         if replace(found, answered_at=before.answered_at) == before:
             return
         if failure := found.lost or found.unread:
             log.warning("%s: %s", "the cluster does not answer" if found.lost else "not read", failure)
-        self.frame.tell_header()
+        self.frame.write_header()
         self.view.redraw()
         if found.is_current:
-            self.frame.tell_message()
+            self.frame.write_message()
         else:
             self.frame.forget()
 
@@ -436,8 +471,8 @@ class Console(KeysInOrder["Context"]):
     @on(LineView.Highlighted)
     def _cursor_moved(self) -> None:
         self.frame.forget(moved=True)
-        self.frame.tell_message()
-        self.frame.tell_footer()
+        self.frame.write_message()
+        self.frame.write_footer()
 
     def on_resize(self) -> None:
         """The lines are made for a width."""
@@ -460,7 +495,7 @@ class Console(KeysInOrder["Context"]):
     async def _tab_pressed(self, message: TextLines.Pressed) -> None:
         number = chrome.tab_at(message.lines.piece_at(message.x))
         if number is not None:
-            await self.going.goto(pane(number))
+            await self.navigator.goto(pane(number))
 
     @on(TextLines.Pressed, "#footer")
     async def _footer_pressed(self, message: TextLines.Pressed) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.worker import Worker, WorkerError
 
@@ -22,29 +22,91 @@ from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
 from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
 from console.tui.reading import StatusMessage
-from console.tui.workers import start
 
 if TYPE_CHECKING:
+    from textual.message import Message
+    from textual.screen import Screen
+
     from console.contexts import Context
+    from console.contexts.configured import Choice
     from console.plan.conflicts import Conflict
     from console.plan.risk_rules import Risk
-    from console.tui.app import Console
+    from console.session.session import Session
+    from console.tui.past import Journal
+    from console.tui.reading import Reading
     from console.tui.screens import Confirm, Waiting
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+
 MOST_LINES = 10
-MOST_CONFLICTS = 3
-"""Of four or five lines each, so that all are seen with 24 lines."""
 """Lines of one kind in a question."""
+MOST_CONFLICTS = 3
+"""Conflicts in a question: of four or five lines each, so that all are visible with 24 lines."""
+
+
+class ApplyHost(Protocol):
+    """What `Applying` needs of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """When the screen reads what."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """This host's journal of the cluster."""
+        ...
+
+    @property
+    def contexts(self) -> Choice:
+        """The contexts that can be switched to."""
+        ...
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the app has started and not ended."""
+        ...
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Put a line on the message line."""
+        ...
+
+    def post_message(self, message: Message) -> bool:
+        """Send a message to the app."""
+        ...
+
+    def push_screen(self, screen: Screen[T], callback: Callable[[T | None], None]) -> object:
+        """Show a screen above the panes; the callback gets its answer."""
+        ...
+
+    async def push_screen_wait(self, screen: Screen[T]) -> T:
+        """Show a screen above the panes, and wait for its answer."""
+        ...
+
+    def exit(self, result: Context | None = None, return_code: int = 0, message: Any | None = None) -> None:
+        """End the app; message: for the terminal, once the screen is gone."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker."""
+        ...
 
 
 class Applying:
-    """The way from the plan to the brokers. A change is never cancelled midway: its worker is not exclusive.
+    """Checks and applies the plan. A change is never cancelled midway: its worker is not exclusive.
 
-    last: what the last apply did, None before there is one. busy: the operator has agreed, and it is not over.
+    last: what the last apply did, None before the first. busy: the operator has agreed, and it is not over.
     """
 
-    def __init__(self, app: Console) -> None:
+    def __init__(self, app: ApplyHost) -> None:
         self._app = app
         self.last: ApplyReport | None = None
         self.busy = False
@@ -58,7 +120,7 @@ class Applying:
         """Let the brokers validate the plan; the outcomes stand on the rows."""
         self._app.say("checking…", "muted")
         self._app.reading.held = True
-        start(self._app, partial(self._work, self._check, "checked"), group="change", name="check")
+        self._app.start(partial(self._work, self._check, "checked"), group="change", name="check")
 
     def ask_and_apply(self, valid_only: bool = False, force: bool = False) -> None:
         """Say what will be sent to which cluster, ask, and send it. force: over what another client changed meanwhile.
@@ -92,12 +154,12 @@ class Applying:
         self._answer = answer
         self.last = None
         app.push_screen(screen, answered)
-        start(app, partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
+        app.start(partial(self._tell_deletions, screen), group="estimate", name="estimate", exclusive=True)
 
         async def flow() -> None:
             await apply_flow(app.session, self, ApplyOptions(valid_only, force), _ASKS, Flags())
 
-        self._flow = start(app, partial(self._work, flow, "applied"), group="change", name="question")
+        self._flow = app.start(partial(self._work, flow, "applied"), group="change", name="question")
 
     # -- the front end of the flow -------------------------------------------------------------------------------------
 
@@ -167,7 +229,7 @@ class Applying:
         self.last = report
         self._app.post_message(StatusMessage(*report_text(report, "applied")))
         if report.sent and self._app.is_running:
-            self._app.past.look()
+            self._app.journal.read()
 
     # -- leaving -------------------------------------------------------------------------------------------------------
 
@@ -191,7 +253,7 @@ class Applying:
 
         app = self._app
         if self.busy or app.session.applying:
-            start(app, partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
+            app.start(partial(self._wait_and_go, chosen, question, going), group="leave", name="leave", exclusive=True)
             return
         count = len(app.session.plan)
         if not count:
@@ -271,33 +333,11 @@ class Applying:
                 self._app.exit(return_code=128 + number)
             return
         self._stop()
-        start(self._app, partial(self._settle_and_go, 128 + number), group="leave", name="leave", exclusive=True)
+        self._app.start(partial(self._settle_and_go, 128 + number), group="leave", name="leave", exclusive=True)
 
     async def _settle_and_go(self, code: int) -> None:
         await self._settled()
         self._go(None, code)
-
-    def show_script(self) -> None:
-        """The plan as commands, to copy into a script."""
-        from console.tui.plan_script import script
-
-        lines: list[Line] = [
-            # Whole: a statement cut short would be another one.
-            [(clean(line, len(line) + 1), "")]
-            for line in script(self._app.session.plan).split("\n")
-        ]
-        self._app.show_text("the plan as a script", lambda _width: lines)
-
-    def show_runbook(self) -> None:
-        """The plan as the commands of Kafka's own tools, to copy into a runbook."""
-        from console.answers.plan_results import runbook_text
-
-        session = self._app.session
-        text = runbook_text(session.plan, session.snapshot, session.context.settings) or "# nothing is staged"
-        lines: list[Line] = [
-            [(clean(line, len(line) + 1), "muted" if line.startswith("#") else "")] for line in text.split("\n")
-        ]
-        self._app.show_text("the plan as commands of Kafka's tools", lambda _width: lines)
 
     async def _check(self) -> None:
         report = await self._app.session.check()

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from console.answers.queries import answer
 from console.answers.results import Result
 from console.answers.text import render
 from console.language.errors import CommandError, LanguageError
-from console.language.grammar import parse
 from console.language.interpret import to_edits
 from console.language.needs import needs
 from console.language.secret_values import SecretSlot, resolve_secrets
@@ -21,6 +20,7 @@ from console.language.statements import (
     Discard,
     EditStatement,
     EffectiveQuota,
+    Entity,
     Help,
     History,
     List,
@@ -35,7 +35,6 @@ from console.language.statements import (
     UseContext,
     View,
 )
-from console.language.verbs import Where
 from console.model.config import ConfigResource
 from console.model.secret import Secret
 from console.plan.edits import Edit
@@ -43,10 +42,12 @@ from console.present.failures import failure_text
 from console.present.text import Line
 from console.session.reading import read_needs
 from console.tui import keymap
-from console.tui.navigator import PANES, pane
-
-if TYPE_CHECKING:
-    from console.tui.app import Console
+from console.tui.applying import Applying
+from console.tui.navigator import Navigator
+from console.tui.panes.view import PaneHost
+from console.tui.panes.view import View as PaneView
+from console.tui.places import PANES, pane_named
+from console.tui.plan_script import show_runbook
 
 log = logging.getLogger(__name__)
 
@@ -54,20 +55,43 @@ _PANE_OF = {"configs": keymap.ENTITIES}
 
 
 class Cancelled(Exception):
-    """The operator went back when a secret was asked for."""
+    """The operator cancelled a question for a secret."""
+
+
+class ExecutorHost(PaneHost, Protocol):
+    """What `Executor` needs of the app, beside what views need."""
+
+    @property
+    def view(self) -> PaneView:
+        """The view that is shown."""
+        ...
+
+    @property
+    def navigator(self) -> Navigator:
+        """Going to other views."""
+        ...
+
+    @property
+    def applying(self) -> Applying:
+        """Checking and applying the plan."""
+        ...
+
+    def do_undo(self) -> None:
+        """Undo the last change to the plan."""
+        ...
+
+    def do_redo(self) -> None:
+        """Redo what was undone."""
+        ...
 
 
 class Executor:
     """Runs the statements of one line, in order; the first that fails ends the line and is shown in the bar."""
 
-    def __init__(self, app: Console, ask_secret: Callable[[str], Awaitable[Secret | None]]) -> None:
+    def __init__(self, app: ExecutorHost, ask_secret: Callable[[str], Awaitable[Secret | None]]) -> None:
         self._app = app
         self._ask = ask_secret
         self._left_out: list[str] = []
-
-    def parse(self, text: str) -> tuple[Statement, ...]:
-        """The whole line, understood before anything of it is done. Raises LanguageError."""
-        return parse(text, Where.BAR)
 
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry them out. An error of the language comes back with its place; others are said on the message line."""
@@ -120,9 +144,9 @@ class Executor:
                 await read_needs(session, needs(statement, selected), sparing=True)
                 self._show(answer(statement, session.snapshot, plan=session.plan, selected=selected), statement)
             case ShowPlan(runbook=True):
-                app.applying.show_runbook()
+                show_runbook(app)
             case ShowPlan():
-                await app.going.goto(pane(PANES.index(keymap.PLAN) + 1))
+                await app.navigator.goto(pane_named(keymap.PLAN))
             case Check():
                 app.applying.check()
             case Apply(valid_only=valid_only, force=force):
@@ -138,9 +162,9 @@ class Executor:
             case Redo():
                 app.do_redo()
             case Revert(change=change):
-                await app.past.revert(change, statement.span)
+                await app.journal.revert(change, statement.span)
             case History(entity=entity, filter=text):
-                await app.past.show(entity, text)
+                await self._show_history(entity, text)
             case View(pane=name, filter=text):
                 await self._view(_PANE_OF.get(name, name), text)
             case UseContext(name=name):
@@ -177,11 +201,17 @@ class Executor:
         selected = self._app.view.targets()
         if name == keymap.ENTITIES and selected and isinstance(selected[0], ConfigResource):
             # The configs of the selected entity, as the help of the verb says.
-            self._app.going.open_resource(selected[0])
+            self._app.navigator.open_resource(selected[0])
             return
-        await self._app.going.goto(pane(PANES.index(name) + 1))
+        await self._app.navigator.goto(pane_named(name))
         try:
             self._app.view.take_filter(text)
+        except ValueError as error:
+            raise CommandError(str(error), "") from None
+
+    async def _show_history(self, entity: Entity | None, text: str) -> None:
+        try:
+            await self._app.navigator.show_history(entity.subject if entity is not None else None, text)
         except ValueError as error:
             raise CommandError(str(error), "") from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from textual.color import Color, ColorParseError
 
@@ -13,14 +13,18 @@ from console.present.failures import failure_text
 from console.present.header import Facts, State, Who, facts, header
 from console.present.text import Line
 from console.present.topics import clock
-from console.tui.keymap import Key, reason
-from console.tui.navigator import SHORT_TITLES, SHORTEST_TITLES, TITLES
+from console.tui.keymap import Key, KeyState, reason
+from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES, Place
 from console.tui.text_lines import TextLines, wrap
 from themes import CONTEXTS
 from widgets.cells import cell_width
 
 if TYPE_CHECKING:
-    from console.tui.app import Console
+    from textual.geometry import Size
+
+    from console.session.session import Session
+    from console.tui.panes.view import View
+    from console.tui.reading import Contact
 
 
 # The lines around a view: the panes with the plan's count, and the keys that work here now.
@@ -115,17 +119,76 @@ def _width(hint: Hint) -> int:
     return cell_width(hint.sign) + cell_width(hint.label) + 3
 
 
-# The lines around a view: the header, the panes, the message, the keys. Each is written only where it changed.
-
 MESSAGE_LINES = 3
 _ON_COLOR = {"strong": "strong", "failed": "strong", "danger": "strong", "stale": "reverse"}
 """What stays of a meaning on the colour of a context."""
 
 
+class FrameHost(Protocol):
+    """What `Frame` shows of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def contact(self) -> Contact:
+        """Whether the cluster answers."""
+        ...
+
+    @property
+    def paused(self) -> bool:
+        """Whether the live refresh is stopped."""
+        ...
+
+    @property
+    def due(self) -> str:
+        """What the journal adds to the header."""
+        ...
+
+    @property
+    def view(self) -> View:
+        """The view that is shown."""
+        ...
+
+    @property
+    def place(self) -> Place:
+        """Where the operator is."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """Of the terminal, in cells."""
+        ...
+
+    @property
+    def native_ansi_color(self) -> bool:
+        """Whether the terminal's own 16 colours are used."""
+        ...
+
+    @property
+    def keys_seen(self) -> int:
+        """How many keys were handled."""
+        ...
+
+    def state(self) -> KeyState:
+        """What the conditions of keys are checked against."""
+        ...
+
+    def keys_here(self) -> Sequence[Key]:
+        """The keys of the view, and those that work everywhere."""
+        ...
+
+    def keys_of(self, action: str) -> str:
+        """The keys of an action, as they are set."""
+        ...
+
+
 class Frame:
     """Writes the lines from the app's state."""
 
-    def __init__(self, app: Console) -> None:
+    def __init__(self, app: FrameHost) -> None:
         self._app = app
         self.header, self.tabs = TextLines(id="header"), TextLines(id="tabs")
         self.message, self.footer = TextLines(id="message"), TextLines(id="footer")
@@ -153,19 +216,19 @@ class Frame:
 
     def all(self) -> None:
         """Write every line."""
-        self.tell_header()
-        self.tell_tabs()
-        self.tell_message()
-        self.tell_footer()
+        self.write_header()
+        self.write_tabs()
+        self.write_message()
+        self.write_footer()
 
-    def tell_header(self) -> None:
+    def write_header(self) -> None:
         """Which cluster this is, and how it is."""
         snapshot = self._app.session.snapshot
         if self._counted[0] is not snapshot.topics or self._counted[1] is not snapshot.cluster:
             self._counted = (snapshot.topics, snapshot.cluster, facts(snapshot))
         context = self._app.session.context
         exposed = bool(context.settings.exposures)
-        who = Who(context.name, context.read_only, context.principal, self._app.past.due, exposed)
+        who = Who(context.name, context.read_only, context.principal, self._app.due, exposed)
         line = header(snapshot, self._counted[2], who, self._state(), self._app.size.width)
         if self._colored:
             line = [(text, _ON_COLOR.get(meaning, "")) for text, meaning in line]
@@ -177,11 +240,11 @@ class Frame:
         if contact.lost is not None:
             since = contact.answered_at
             return State(f"! STALE since {clock(since)}" if since else "! NO ANSWER", "stale", current=False)
-        if self._app.reading.live.paused:
+        if self._app.paused:
             return State("paused", "pending")
         return State("live" if contact.answered_at else "connecting", "muted")
 
-    def tell_tabs(self) -> None:
+    def write_tabs(self) -> None:
         """The panes, the number of staged edits."""
         app = self._app
         self.tabs.set(tabs(app.place.pane, len(app.session.plan), app.size.width))
@@ -190,16 +253,16 @@ class Frame:
         """Put a line on the message line, until the operator moves on."""
         self._said = [(text, meaning)]
         self._said_at = self._app.keys_seen
-        self.tell_message()
+        self.write_message()
 
     def forget(self, *, moved: bool = False) -> None:
         """Take the message away. moved: only if it was there before the last key: a refresh moves the cursor too, where
         its row is gone, and that is no reason to take a message away."""
         if not moved or self._app.keys_seen > self._said_at:
             self._said = []
-            self.tell_message()
+            self.write_message()
 
-    def tell_message(self) -> None:
+    def write_message(self) -> None:
         """What just happened, else what is not answered, else what the view has to say."""
         line = self._said or self._lost() or self._app.view.note()
         lines = wrap(line, max(20, self._app.size.width - 2))[:MESSAGE_LINES]
@@ -220,7 +283,7 @@ class Frame:
             return [(f"not read since {clock(contact.unread_since)}: ", "failed"), (failure_text(contact.unread), "")]
         return []
 
-    def tell_footer(self) -> None:
+    def write_footer(self) -> None:
         """The keys that work here now."""
         app = self._app
         state = app.state()

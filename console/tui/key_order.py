@@ -14,6 +14,10 @@ from textual.message_pump import MessagePump
 
 Result = TypeVar("Result")
 
+PASSING = frozenset({"goto", "command", "palette", "check", "apply"})
+"""Names of the workers that carry out what the operator asked for: a key that was typed ahead waits for them."""
+TYPING = "typing"
+"""Name of the worker that reads what the completion of a half-typed command needs."""
 PATIENCE = 1.0
 """Seconds after which a key counts as done whose widget went away before it could say so."""
 AHEAD = 0.15

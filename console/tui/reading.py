@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,12 +20,45 @@ from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.topics import clock
-from console.session.session import SessionEvent
-from console.tui.navigator import Place
+from console.tui.places import Place
 
 if TYPE_CHECKING:
-    from console.session.session import Session
-    from console.tui.panes.view import View
+    from textual.dom import DOMNode
+    from textual.worker import Worker
+
+    from console.session.session import Session, SessionEvent
+
+
+def start(
+    node: DOMNode, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+) -> Worker[None]:
+    """Run a coroutine function as a worker of this node.
+
+    It takes the function and not its coroutine: a worker that is cancelled before its first step, as at the end of the
+    program, would leave a coroutine that was never awaited, which Python reports.
+    """
+    worker: Worker[None] = node.run_worker(work, group=group, name=name, exclusive=exclusive)
+    return worker
+
+
+class ReadView(Protocol):
+    """What `Reading` needs of the view that is visible (`console.tui.panes.view`)."""
+
+    NAME: ClassVar[str]
+    MORE_EVERY: ClassVar[int]
+    place: Place
+
+    def known(self) -> bool:
+        """Whether what it shows has been read at all."""
+        ...
+
+    async def read(self) -> None:
+        """Read what it shows."""
+        ...
+
+    async def read_more(self) -> None:
+        """Read what it need not wait for."""
+        ...
 
 
 # Whether the cluster answers: what the header, the message line and the panes say about it. Pure.
@@ -244,7 +277,7 @@ class Reading:
     """Reads for the view that is visible. A hidden view reads nothing; what fails is told, and the loop goes on."""
 
     def __init__(
-        self, session: Session, view: Callable[[], View], post: Callable[[Message], bool], refresh: float
+        self, session: Session, view: Callable[[], ReadView], post: Callable[[Message], bool], refresh: float
     ) -> None:
         """view: the visible one. post: tells the app. refresh: seconds between ticks, 0 for none."""
         self._session = session

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from console.tui.workers import start
+from console.tui.reading import start
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,4 +52,4 @@ def test_workers_are_started_in_one_place(room: str) -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == "run_worker"
     ]
-    assert found == (["console/tui/workers.py"] if room == "console" else [])
+    assert found == (["console/tui/reading.py"] if room == "console" else [])

@@ -22,8 +22,8 @@ from console.embedded.brokers import run_in_thread
 from console.embedded.spec import ClusterSpec
 from console.plan.diff import diff
 from console.session.session import Session
-from console.tui.app import PASSING, Console
-from console.tui.bar import TYPING
+from console.tui.app import Console
+from console.tui.key_order import PASSING, TYPING
 
 
 class TypedConsole(Console):
@@ -46,7 +46,7 @@ class TypedConsole(Console):
                 worker.name in (*PASSING, TYPING) and not worker.is_finished for worker in self.workers
             )
             at_work |= "applying" in self.__dict__ and self.applying.busy
-            waits = self.bar.asks
+            waits = "bar" in self.__dict__ and self.bar.asks
             screens = [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
             if (
                 (not at_work or waits)

@@ -28,6 +28,7 @@ CLEAN = frozenset(
         "session",
         "shell",
         "themes",
+        "tui",
         "widgets",
     }
 )

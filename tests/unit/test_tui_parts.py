@@ -23,7 +23,7 @@ from console.tui import bar as palette
 from console.tui import frame as chrome
 from console.tui import keymap
 from console.tui.keymap import EVERYWHERE, KEYS, KeyState, reason
-from console.tui.navigator import BackStack, Place, pane
+from console.tui.places import BackStack, Place, pane
 from console.tui.plan_script import command, script
 from console.tui.text_lines import wrap
 from tests.support.random_plans import random_edits

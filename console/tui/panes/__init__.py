@@ -1,4 +1,4 @@
-"""One module for each thing that the console shows."""
+"""A module for each pane."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.tui.panes.view import View
+    from console.tui.panes.view import PaneHost, View
     from widgets.columns import Column
 
 
-def make_view(name: str) -> View:
-    """The view of a name of `console.tui.keymap`; its module is read when it is first opened."""
-    return _class(name)()
+def make_view(name: str, host: PaneHost) -> View:
+    """Create the view of a name of `console.tui.keymap`. Its module is imported when it is first shown."""
+    return _class(name)(host)
 
 
 def sort_columns(name: str) -> list[Column]:
-    """The columns of a view that have a key to sort by, for the documentation."""
+    """The columns of a view that can be sorted by a key, for the documentation."""
     columns: Sequence[Column] = getattr(_class(name), "COLUMNS", ())
     return [column for column in columns if column.sort_key is not None]
 

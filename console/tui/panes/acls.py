@@ -14,7 +14,7 @@ from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
 from widgets.columns import Column
 
 _REST = (
@@ -42,19 +42,19 @@ class AclsView(TableView[AclRow]):
     BINDINGS = bindings(keymap.ACLS)
     COLUMNS = _columns("principal")
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._by: By = "principal"
         self._made_from: tuple[object, ...] = (None,) * 4
         self._rows: list[AclRow] = []
 
     def inputs(self) -> tuple[object, ...]:
         """The bindings, the plan, the topic."""
-        return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.console.changed.version
+        return self.snapshot.acls, self.plan.staged, self.place.about, self._by, self.host.changed.version
 
     async def read(self) -> None:
         """All bindings."""
-        await self.console.reading.all_acls()
+        await self.host.reading.all_acls()
 
     def rows(self) -> list[AclRow]:
         """All bindings, or those that touch the topic."""
@@ -115,16 +115,16 @@ class AclsView(TableView[AclRow]):
 
     def do_add(self) -> None:
         """Allow something, in the command bar."""
-        self.console.prefill("allow User:")
+        self.host.prefill("allow User:")
 
     def do_revoke(self) -> None:
         """Stage the removal of the bindings meant, or take back what is staged for them."""
         rows, hidden = self.rows_meant(), self.left_out()
         staged = [row for row in rows if row.staged]
         for row in staged:
-            self.console.session.discard(row.acl)
+            self.host.session.discard(row.acl)
         if staged:
-            self.console.say(f"taken out of the plan: {plural(len(staged), 'ACL')}{left_out_text(hidden)}")
+            self.host.say(f"taken out of the plan: {plural(len(staged), 'ACL')}{left_out_text(hidden)}")
         else:
-            self.console.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
+            self.host.stage([RemoveAcl(row.acl) for row in rows], left_out=hidden)
         self.table.set_marks(())

@@ -11,7 +11,7 @@ from console.present.brokers import BrokerLoad, BrokerRow, broker_cells, broker_
 from console.present.names import DEFAULT
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -40,8 +40,8 @@ class BrokersView(TableView[BrokerRow]):
     )
     EMPTY = "no brokers"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._loads: tuple[object, Mapping[int, BrokerLoad]] = (None, {})
 
     def inputs(self) -> tuple[object, ...]:
@@ -55,18 +55,18 @@ class BrokersView(TableView[BrokerRow]):
             known.log_dirs,
             known.configs,
             self.plan.staged,
-            self.console.changed.version,
+            self.host.changed.version,
         )
 
     async def read(self) -> None:
         """Brokers and quorum, topics for the counts, and the brokers' own configs."""
-        session = self.console.session
-        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.console.reading.all_topics())
+        session = self.host.session
+        await asyncio.gather(session.read_cluster(), session.read_quorum(), self.host.reading.all_topics())
         await session.read_configs([CLUSTER_DEFAULT, *map(broker_resource, self.answering())])
 
     async def read_more(self) -> None:
         """Disk use and versions."""
-        session = self.console.session
+        session = self.host.session
         await asyncio.gather(session.read_log_dirs(), session.read_versions())
 
     def rows(self) -> list[BrokerRow]:
@@ -121,8 +121,8 @@ class BrokersView(TableView[BrokerRow]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.console.going.open_resource(self.target_of(row))
+            self.host.navigator.open_resource(self.target_of(row))
 
     def do_edit(self) -> None:
         """Set a config of the brokers meant, in the command bar."""
-        self.console.edit_entities(self.targets())
+        self.host.edit_entities(self.targets())

@@ -22,7 +22,7 @@ from console.present.names import HIDDEN, plural
 from console.present.text import Cell, Line, clean
 from console.present.topics import topic_marks
 from console.tui import keymap
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
 from widgets.line_view import LineView
@@ -50,8 +50,8 @@ class ConfigsView(TableView[ConfigRow]):
     )
     EMPTY = "nothing is set here: `o` shows all keys"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self.below = TextLines(classes="details")
         self._only_overrides = False
         self._timer: Timer | None = None
@@ -79,7 +79,7 @@ class ConfigsView(TableView[ConfigRow]):
             known.configs.get(self.resource),
             known.documentation,
             self.plan,
-            self.console.changed.version,
+            self.host.changed.version,
             known.configs_from,
         )
 
@@ -90,7 +90,7 @@ class ConfigsView(TableView[ConfigRow]):
         documented = entries is not None and all(
             (int(resource.type), entry.name) in known.documentation for entry in entries
         )
-        await self.console.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
+        await self.host.session.read_configs([resource], documentation=not documented and self._ask_for(resource))
 
     def _ask_for(self, resource: ConfigResource) -> bool:
         """Ask once for each entity: some keys have no documentation."""
@@ -103,7 +103,7 @@ class ConfigsView(TableView[ConfigRow]):
     async def read_more(self) -> None:
         """For a topic, the brokers' own configs, from which it inherits."""
         if self.resource.type == TOPIC:
-            await self.console.session.read_configs([*map(broker_resource, self.answering())])
+            await self.host.session.read_configs([*map(broker_resource, self.answering())])
 
     def rows(self) -> list[ConfigRow]:
         """What is set here first."""
@@ -127,7 +127,7 @@ class ConfigsView(TableView[ConfigRow]):
 
     def cells(self, row: ConfigRow) -> list[Cell]:
         """A row."""
-        changed = self.console.changed.when(self.resource, row.key) is not None
+        changed = self.host.changed.when(self.resource, row.key) is not None
         return config_cells(row, described_by(self.resource, self.snapshot), changed)
 
     def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
@@ -190,7 +190,7 @@ class ConfigsView(TableView[ConfigRow]):
         """All about the key, with room to read."""
         row = self.row()
         if row is not None:
-            self.console.show_text(row.key, self.details)
+            self.host.show_text(row.key, self.details)
 
     # -- what can be done ----------------------------------------------------------------------------------------------
 
@@ -226,13 +226,13 @@ class ConfigsView(TableView[ConfigRow]):
         row = self.row()
         if row is not None:
             secret = "?" if row.entry is not None and row.entry.sensitive else ""
-            self.console.prefill(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
+            self.host.prefill(f"set {subject_text(self.resource)} {quote(row.key)}={secret}")
 
     def do_append(self) -> None:
         """Add to the list, in the command bar."""
         row = self.row()
         if row is not None:
-            self.console.prefill(f"append {subject_text(self.resource)} {quote(row.key)}=")
+            self.host.prefill(f"append {subject_text(self.resource)} {quote(row.key)}=")
 
     def do_unset(self) -> None:
         """Take back what is staged for the keys meant, or stage the deletion of their overrides."""
@@ -241,11 +241,11 @@ class ConfigsView(TableView[ConfigRow]):
         own = [row for row in rows if row.line is None and row.override]
         if staged:
             for row in staged:
-                self.console.session.discard(self.resource, row.key)
+                self.host.session.discard(self.resource, row.key)
             names = ", ".join(clean(row.key, 120) for row in staged)
-            self.console.say(f"taken out of the plan: {names}{left_out_text(hidden)}")
+            self.host.say(f"taken out of the plan: {names}{left_out_text(hidden)}")
         elif own:
-            self.console.stage([UnsetConfig(self.resource, row.key) for row in own], left_out=hidden)
+            self.host.stage([UnsetConfig(self.resource, row.key) for row in own], left_out=hidden)
         else:
-            self.console.say(f"not set here, so there is nothing to delete{left_out_text(hidden)}", "muted")
+            self.host.say(f"not set here, so there is nothing to delete{left_out_text(hidden)}", "muted")
         self.table.set_marks(())

@@ -15,7 +15,7 @@ from console.present.text import Cell, Line, clean
 from console.session.lake_staging import CONFIG_TYPES, NoEdit, Wish, align, config_resource, edit_text
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
-from console.tui.panes.view import bindings
+from console.tui.panes.view import PaneHost, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -50,8 +50,8 @@ class DriftView(LakeView[DriftRow]):
     COLUMNS = _columns("broker", ())
     EMPTY = "nothing differs"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._scope = SCOPES[0]
         self._peers: tuple[str, ...] = ()
         self._drawn: tuple[str, tuple[str, ...]] = (self._scope, self._peers)

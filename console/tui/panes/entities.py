@@ -12,7 +12,7 @@ from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Cell, Line, clean
 from console.present.topics import clock
 from console.tui import keymap
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -37,8 +37,8 @@ class EntitiesView(TableView[ConfigResource]):
     )
     EMPTY = "nothing here sets anything: `o` shows all"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._listed: tuple[ConfigResource, ...] = ()
         self._only_overrides = False
         self._swept: Swept | None = None
@@ -55,23 +55,23 @@ class EntitiesView(TableView[ConfigResource]):
             known.configs,
             self._listed,
             self.plan.staged,
-            self.console.changed.version,
+            self.host.changed.version,
         )
 
     async def read(self) -> None:
         """The names, and the configs of what is on the screen."""
-        session = self.console.session
-        await self.console.reading.all_topics()
+        session = self.host.session
+        await self.host.reading.all_topics()
         listed = tuple(sorted(await session.list_resources((CLIENT_METRICS, GROUP))))
         if listed != self._listed:
             self._listed = listed
             self.update()
         # Before any row is on the screen, those that will be.
-        await session.read_configs(self.visible_rows() or self._everything()[: self.console.size.height])
+        await session.read_configs(self.visible_rows() or self._everything()[: self.host.size.height])
 
     async def read_more(self) -> None:
         """The configs of all."""
-        self._swept = await self.console.reading.sweep(self._everything())
+        self._swept = await self.host.reading.sweep(self._everything())
         self.tell_where()
 
     def _everything(self) -> list[ConfigResource]:
@@ -120,7 +120,7 @@ class EntitiesView(TableView[ConfigResource]):
 
     def cells(self, row: ConfigResource) -> list[Cell]:
         """A row."""
-        changed, overrides = self.console.changed.when(row), self._overrides(row)
+        changed, overrides = self.host.changed.when(row), self._overrides(row)
         return [
             ("*", "pending") if row in self._staged else "",
             (resource_word(row.type), "muted"),
@@ -135,7 +135,7 @@ class EntitiesView(TableView[ConfigResource]):
             return lambda row: (row.name, row.type)
         if column == "over":
             return lambda row: -(self._overrides(row) or 0)
-        return lambda row: -(at.timestamp() if (at := self.console.changed.when(row)) else 0)
+        return lambda row: -(at.timestamp() if (at := self.host.changed.when(row)) else 0)
 
     def status(self) -> Line:
         """Whether all are shown."""
@@ -156,7 +156,7 @@ class EntitiesView(TableView[ConfigResource]):
         message.stop()
         row = self.row()
         if row is not None:
-            self.console.going.open_resource(row)
+            self.host.navigator.open_resource(row)
 
     def do_overrides(self) -> None:
         """Show all, or those that set something."""
@@ -165,4 +165,4 @@ class EntitiesView(TableView[ConfigResource]):
 
     def do_edit(self) -> None:
         """Set a config of the entities meant, in the command bar."""
-        self.console.edit_entities(self.targets())
+        self.host.edit_entities(self.targets())

@@ -14,8 +14,8 @@ from console.model.quota import QuotaEntity
 from console.present.groups import group_cells, group_line, lag_cells
 from console.present.text import Cell, Line
 from console.tui import keymap
-from console.tui.navigator import Place
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
+from console.tui.places import Place
 from console.tui.reading import Swept
 from widgets.columns import Column
 from widgets.row_table import RowTable
@@ -42,8 +42,8 @@ class GroupsView(TableView[Group]):
     EMPTY = "no groups"
     MORE_EVERY = 1
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._swept: Swept | None = None
 
     def inputs(self) -> tuple[object, ...]:
@@ -52,13 +52,13 @@ class GroupsView(TableView[Group]):
 
     async def read(self) -> None:
         """Names and states."""
-        await self.console.session.read_groups()
+        await self.host.session.read_groups()
 
     async def read_more(self) -> None:
         """Members and lag of the groups on the screen; what is there is read in turn, so the first is the oldest."""
         began, at = monotonic(), datetime.now(UTC)
         for row in self.visible_rows():
-            await self.console.session.read_group(row.name)
+            await self.host.session.read_group(row.name)
         self._swept = Swept(at, monotonic() - began)
         self.tell_where()
 
@@ -106,7 +106,7 @@ class GroupsView(TableView[Group]):
     async def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Show the lag by partition."""
         message.stop()
-        await self.console.going.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
+        await self.host.navigator.goto(Place(keymap.GROUP, self.place.pane, str(message.key)))
 
 
 def _known(lag: GroupLag | None) -> int:
@@ -154,7 +154,7 @@ class GroupView(TableView[PartitionLag]):
 
     async def read(self) -> None:
         """Members and lag."""
-        await self.console.session.read_group(self.group)
+        await self.host.session.read_group(self.group)
 
     def rows(self) -> list[PartitionLag]:
         """By topic and partition."""

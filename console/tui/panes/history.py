@@ -22,7 +22,7 @@ from console.present.text import Cell, Line, clean
 from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
-from console.tui.panes.view import bindings
+from console.tui.panes.view import PaneHost, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable, TextSearch
 
@@ -50,8 +50,8 @@ class HistoryView(LakeView[PastRow]):
     )
     EMPTY = "nothing changed"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._pages = 1
         self._wanted = LakeFilter()
         self._journal = False
@@ -91,14 +91,14 @@ class HistoryView(LakeView[PastRow]):
         from console.session.journal_changes import read_history_table
         from console.session.session import Refused
 
-        lake = self.console.lake
+        lake = self.host.lake
         if not self._journal and not lake.is_missing:
             await super().without()
             return
         about = self.place.about
         entity = Entity(about) if isinstance(about, ConfigResource | QuotaEntity) else None
         try:
-            table = await read_history_table(self.console.session, entity)
+            table = await read_history_table(self.host.session, entity)
         except (AdminError, Refused) as error:
             self.take(NO_ANSWER, failure_text(error.failure))
             return
@@ -116,7 +116,7 @@ class HistoryView(LakeView[PastRow]):
     @property
     def is_journal(self) -> bool:
         """Whether what is shown is this host's journal, and no lake's timeline."""
-        return self._journal or self.console.lake.is_missing
+        return self._journal or self.host.lake.is_missing
 
     def rows(self) -> Sequence[PastRow]:
         """The answer, less what a pattern leaves out."""
@@ -145,7 +145,7 @@ class HistoryView(LakeView[PastRow]):
         """Whose past it is, and who tells of it."""
         about = self.place.about
         whose = clean(subject_text(about)) if isinstance(about, ConfigResource | QuotaEntity) else "cluster"
-        told = "changes applied from this host (no lake)" if self.console.lake.is_missing else "lake"
+        told = "changes applied from this host (no lake)" if self.host.lake.is_missing else "lake"
         if self._journal:
             told = "changes applied from this host"
         return [("history of ", "muted"), (whose, "strong"), (f"  {told}", "muted")]
@@ -153,7 +153,7 @@ class HistoryView(LakeView[PastRow]):
     def empty_text(self) -> str:
         """Why there is nothing."""
         if self.known() and self.is_journal and not self._problem and not self._filter:
-            more = self.console.lake.problem if self.console.lake.is_missing else ""
+            more = self.host.lake.problem if self.host.lake.is_missing else ""
             return "\n\n".join(["no changes in the journal", *([self.wrapped(more)] if more else [])])
         return super().empty_text()
 
@@ -212,7 +212,7 @@ class HistoryView(LakeView[PastRow]):
         if row is None:
             return
         if row.change is None:
-            self.console.past.take_back(row.number)
+            self.host.journal.take_back(row.number)
             return
         change = row.change
         if change.is_current:

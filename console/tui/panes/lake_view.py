@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import textwrap
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from textual.app import ComposeResult
 from textual.worker import Worker
 
 from console.answers.lake_tables import LakeFilter, lake_filter
-from console.contexts.context import lake_place
 from console.log_file import INTERNAL
 from console.present.failures import failure_text, left_out_text
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.tui.panes.view import TableView
+from console.tui.panes.view import PaneHost, TableView
+from console.tui.reading import start
 from console.tui.text_lines import TextLines, clipped, rule, wrap
-from console.tui.workers import start
 from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
@@ -33,50 +29,6 @@ if TYPE_CHECKING:
     from console.history.reader.tables import Tables
     from console.session.lake_staging import Wish
 
-
-# The lake that the panes read: opened beside the screen when the first of them is shown, and anew after each run.
-
-
-class OpenLake:
-    """Where the lake is, and its tables as the last run left them. problem: why it can't be read, in words for the
-    operator; is_missing: because there is none, which is no fault."""
-
-    def __init__(self, given: str | None, setting: str | None) -> None:
-        """given: ``--lake``. setting: the context's own."""
-        self.where = lake_place(given, os.environ, setting, Path.home())
-        self.problem = ""
-        self.is_missing = False
-        self._tables: Tables | None = None
-        self._lock = Lock()
-
-    async def tables(self) -> Tables | None:
-        """Those of the last run; None where they can't be read, and then `problem` says why."""
-        return await asyncio.to_thread(self._look)
-
-    def close(self) -> None:
-        """Let go of the files; a question under way ends first."""
-        with self._lock:
-            if self._tables is not None:
-                self._tables.close()
-                self._tables = None
-
-    def _look(self) -> Tables | None:
-        from console.history.reader.tables import Tables
-        from console.history.store.errors import LakeError, NoLake
-
-        with self._lock:
-            try:
-                if self._tables is None or not self._tables.is_latest:
-                    former, self._tables = self._tables, Tables(self.where)
-                    if former is not None:
-                        former.close()
-                self.problem, self.is_missing = "", False
-            except (LakeError, OSError) as error:
-                self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)
-            return self._tables
-
-
-# What the panes of the past share: a table of what a lake tells, read beside the screen, and how fresh that is.
 
 Row = TypeVar("Row")
 log = logging.getLogger(__name__)
@@ -102,8 +54,8 @@ class LakeView(TableView[Row]):
     """The table of the lake that it shows."""
     OF_CLUSTER = False
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self.below = TextLines(classes="details")
         self._told = NO_ANSWER
         self._asked: object = None
@@ -132,7 +84,7 @@ class LakeView(TableView[Row]):
 
     async def without(self) -> None:
         """There is no lake to read: say so."""
-        lake = self.console.lake
+        lake = self.host.lake
         self.take(NO_ANSWER, lake.problem)
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -140,7 +92,7 @@ class LakeView(TableView[Row]):
     @property
     def cluster_id(self) -> str:
         """The cluster that is shown, also while it is out of reach, where its context knows its id."""
-        return self.snapshot.cluster.cluster_id or self.console.session.context.cluster_id or ""
+        return self.snapshot.cluster.cluster_id or self.host.session.context.cluster_id or ""
 
     def known(self) -> bool:
         """Whether the lake has answered, or there is none."""
@@ -153,7 +105,7 @@ class LakeView(TableView[Row]):
     async def read(self) -> None:
         """Ask, where anything is new: beside the reads of the cluster, whose pace is the brokers'."""
         if not self.cluster_id:
-            await self.console.session.read_cluster()
+            await self.host.session.read_cluster()
         if self._asking is None or self._asking.is_finished:
             self.ask_again()
 
@@ -172,7 +124,7 @@ class LakeView(TableView[Row]):
         """Ask the lake, unless it was asked the very same."""
         from console.history.store.errors import LakeError
 
-        tables = await self.console.lake.tables()
+        tables = await self.host.lake.tables()
         if tables is None:
             self._asked = None
             await self.without()
@@ -225,7 +177,7 @@ class LakeView(TableView[Row]):
         fresh = self._told.fresh
         if fresh is not None and fresh.built is None:
             others = ", ".join(clean(each, 40) for each in self._told.clusters[:5])
-            told = f"The lake at {clean(self.console.lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
+            told = f"The lake at {clean(self.host.lake.where, 200)} has nothing of this cluster ({self.cluster_id})"
             told += f"; it has {others}." if others else "."
             told += " `kac lake collect` reads it, `kac lake ingest` takes its logs, `kac lake build` makes the tables."
             return self.wrapped(told)
@@ -233,7 +185,7 @@ class LakeView(TableView[Row]):
 
     def wrapped(self, text: str) -> str:
         """A text in lines that fit an empty table."""
-        return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.console.size.width - 6)))
+        return "\n".join(textwrap.wrap(clean(text, 900), max(20, self.host.size.width - 6)))
 
     def status(self) -> Line:
         """How fresh it is, the times in which nobody looked, how many rows."""
@@ -247,7 +199,7 @@ class LakeView(TableView[Row]):
         more = f" +{len(unobserved) - 1}" if len(unobserved) > 1 else ""
         full = f"{gap_text(unobserved[0], now)}{more}  "
         used = sum(cell_width(text) for text, _ in (*self.crumbs(), *line)) + cell_width(self.filter_text) + 8
-        fits = used + cell_width(full) <= self.console.size.width
+        fits = used + cell_width(full) <= self.host.size.width
         return [(full if fits else f"{plural(len(unobserved), 'gap')}  ", "pending"), *line]
 
     def on_line_view_highlighted(self) -> None:
@@ -290,7 +242,7 @@ class LakeView(TableView[Row]):
         from console.session.session import Refused
 
         try:
-            text, meaning = said(await stage_wishes(self.console.session, wishes))
+            text, meaning = said(await stage_wishes(self.host.session, wishes))
         except (AdminError, Refused) as error:
             text, meaning = failure_text(error.failure), "failed"
-        self.console.say(text + left_out_text(left_out), meaning)
+        self.host.say(text + left_out_text(left_out), meaning)

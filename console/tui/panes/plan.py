@@ -24,8 +24,9 @@ from console.present.plan_rows import NOTHING_MEANT, PlanMeaning, PlanRow, RowKe
 from console.present.text import Line
 from console.session.plan_facts import RETENTION_GOOD_FOR, deletions, facts_so_far, read_for_risks, read_retention
 from console.tui import keymap
-from console.tui.panes.view import View, bindings
-from console.tui.workers import start
+from console.tui.panes.view import PaneHost, View, bindings
+from console.tui.plan_script import show_runbook, show_script
+from console.tui.reading import start
 from widgets.diff_view import DiffGroup, DiffLine, DiffView
 from widgets.line_view import LineView
 
@@ -44,8 +45,8 @@ class PlanView(View):
     ENTER = "go to"
     OF_CLUSTER = False
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self.list = DiffView(
             empty="nothing is staged\n\ne on a config or a quota stages an edit; so do set, unset, create… after :",
             markable=False,
@@ -64,7 +65,7 @@ class PlanView(View):
     def inputs(self) -> tuple[object, ...]:
         """The plan, and what is there now of what it changes."""
         known = self.snapshot
-        return self.plan, self.console.session.applied, known.configs, known.quotas, known.acls, known.topics
+        return self.plan, self.host.session.applied, known.configs, known.quotas, known.acls, known.topics
 
     async def read(self) -> None:
         """What the plan changes, so that somebody else's changes show."""
@@ -72,7 +73,7 @@ class PlanView(View):
         if CLUSTER_DEFAULT in resources:  # whether they inherit it is told
             resources |= set(map(broker_resource, self.answering()))
         there = [r for r in sorted(resources) if topic_resource(r.name) != r or r.name in self.snapshot.topics]
-        session = self.console.session
+        session = self.host.session
         await session.read_configs(there)
         if any(isinstance(staged.edit.target, QuotaEntity) for staged in self.plan.staged):
             await session.read_quotas()
@@ -87,7 +88,7 @@ class PlanView(View):
     async def _mean(self) -> None:
         from console.admin.errors import AdminError
 
-        session = self.console.session
+        session = self.host.session
 
         def mean() -> PlanMeaning:
             return meaning_of(session.plan.staged, session.snapshot, deletions(session), facts_so_far(session))
@@ -122,7 +123,7 @@ class PlanView(View):
 
     def _applied(self) -> list[DiffGroup]:
         """What the last apply changed, until something new is staged."""
-        applied = self.console.session.applied
+        applied = self.host.session.applied
         if applied is None:
             return []
         at = applied.at.astimezone().strftime("%H:%M:%S")
@@ -135,7 +136,7 @@ class PlanView(View):
 
     def status(self) -> Line:
         """How many edits and requests, and how the check went."""
-        if not self.plan.staged and self.console.session.applied is not None:
+        if not self.plan.staged and self.host.session.applied is not None:
             return [("nothing is staged", "muted")]
         return tally(self.plan, self._requests)
 
@@ -180,35 +181,35 @@ class PlanView(View):
         if about is None:
             return
         if isinstance(self.list.cursor_key, AppliedKey):
-            self.console.say("this was applied already; stage the opposite to take it back", "muted")
+            self.host.say("this was applied already; stage the opposite to take it back", "muted")
             return
-        count = self.console.session.discard(about, slot.key if slot else None)
-        self.console.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
+        count = self.host.session.discard(about, slot.key if slot else None)
+        self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {target(about)}; `u` puts back")
 
     def do_drop_all(self) -> None:
         """Empty the plan."""
-        count = self.console.session.discard()
-        self.console.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
+        count = self.host.session.discard()
+        self.host.say(f"taken out of the plan: {plural(count, 'edit')}; `u` puts back")
 
     def do_edit(self) -> None:
         """Set the same key to another value, in the command bar."""
         about, slot = self.target(), self.slot
         if about is None:
-            self.console.say("this is changed by taking it out and staging it again", "muted")
+            self.host.say("this is changed by taking it out and staging it again", "muted")
             return
-        self.console.edit_entities([about], slot.key if slot else "")
+        self.host.edit_entities([about], slot.key if slot else "")
 
     def do_go_to(self) -> None:
         """Open the entity."""
-        self.console.going.open_target(self.about)
+        self.host.navigator.open_target(self.about)
 
     def do_script(self) -> None:
         """The same as a script."""
-        self.console.show_script()
+        show_script(self.host)
 
     def do_runbook(self) -> None:
         """The same as commands of Kafka's own tools."""
-        self.console.applying.show_runbook()
+        show_runbook(self.host)
 
     def on_line_view_selected(self, message: LineView.Selected) -> None:
         """Enter opens the entity."""

@@ -34,7 +34,7 @@ from console.present.quotas import (
 )
 from console.present.text import Line, clean
 from console.tui import keymap
-from console.tui.panes.view import View, bindings
+from console.tui.panes.view import PaneHost, View, bindings
 from console.tui.reading import Swept
 from console.tui.text_lines import TextLines, clipped, rule, wrap
 from widgets.columns import Column
@@ -93,7 +93,7 @@ class _Source:
         self._kept = kept
         self._quotas = tree.quotas
         self._lines = view.staged_lines
-        self._version = view.console.changed
+        self._version = view.host.changed
 
     def places(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, int]:
         """Where each stands; of the whole edge found out once."""
@@ -164,8 +164,8 @@ class QuotasView(View):
         Column("others", "", max_width=30, priority=10),
     )
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self.entities = LazyTree(self.COLUMNS, empty="reading…")
         self.below = TextLines(classes="details")
         self.staged_lines: Mapping[QuotaEntity, Mapping[str, DiffLine]] = {}
@@ -186,11 +186,11 @@ class QuotasView(View):
     def inputs(self) -> tuple[object, ...]:
         """The quotas, the plan, the marks."""
         known = self.snapshot
-        return known.quotas, known.quotas_sparse, self.plan, self.console.changed.version, len(known.cluster.brokers)
+        return known.quotas, known.quotas_sparse, self.plan, self.host.changed.version, len(known.cluster.brokers)
 
     async def read(self) -> None:
         """All quotas; where there are many, those of the entity under the cursor and of the users that are open."""
-        session = self.console.session
+        session = self.host.session
         seen = self._seen()
         await session.look_at_quotas([filter_for_entity(e) if not e.has(USER) else _of_user(e) for e in seen])
         if not session.snapshot.quotas_sparse:
@@ -203,7 +203,7 @@ class QuotasView(View):
         """Where there are many, users, clients and addresses by themselves."""
         if self.snapshot.quotas_sparse and not self._is_surveyed():
             began, at = monotonic(), datetime.now(UTC)
-            await self.console.session.survey_quotas()
+            await self.host.session.survey_quotas()
             self._surveyed = Swept(at, monotonic() - began)
             self.tell_where()
 
@@ -225,7 +225,7 @@ class QuotasView(View):
 
     def on_lazy_tree_children_wanted(self) -> None:
         """A user is open whose clients are not known."""
-        self.console.reading.live.now()
+        self.host.reading.live.now()
 
     def draw(self) -> None:
         """The tree of what is there and what is staged."""
@@ -277,7 +277,7 @@ class QuotasView(View):
             self._timer = None
         entity = self.target()
         if entity is not None and not self.looked_at(_edge(entity)):
-            self._timer = self.set_timer(LOOK_AFTER, self.console.reading.live.now)
+            self._timer = self.set_timer(LOOK_AFTER, self.host.reading.live.now)
 
     def on_resize(self) -> None:
         """The panel has another height."""
@@ -339,7 +339,7 @@ class QuotasView(View):
 
     def do_edit(self) -> None:
         """Set a quota of the entity, in the command bar."""
-        self.console.edit_entities(self.targets())
+        self.host.edit_entities(self.targets())
 
     def do_unset(self) -> None:
         """Take back what is staged for the entity, or stage the removal of its quota; of several, one is named."""
@@ -348,32 +348,32 @@ class QuotasView(View):
             return
         values = self.snapshot.quotas.get(entity, {})
         if self.staged_lines.get(entity):
-            count = self.console.session.discard(entity)
-            self.console.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
+            count = self.host.session.discard(entity)
+            self.host.say(f"taken out of the plan: {plural(count, 'edit')} of {quota_entity(entity)}")
         elif not values:
-            self.console.say(f"{quota_entity(entity)} has no quota to remove", "muted")
+            self.host.say(f"{quota_entity(entity)} has no quota to remove", "muted")
         elif len(values) == 1:
-            self.console.stage([UnsetQuota(entity, key) for key in values])
+            self.host.stage([UnsetQuota(entity, key) for key in values])
         else:
             keys = " ".join(quote(key) for key in values)
-            self.console.prefill(f"unset {subject_text(entity)} {keys}")
+            self.host.prefill(f"unset {subject_text(entity)} {keys}")
 
     def do_add_quota(self) -> None:
         """Set a quota of another entity, in the command bar."""
-        self.console.prefill("set user ")
+        self.host.prefill("set user ")
 
     def do_effective(self) -> None:
         """What holds for a user and a client, in the command bar."""
         entity = self.target()
         user, client = whose(entity) if entity is not None else (OTHER, OTHER)
         text = "effective user " + ("" if user == OTHER else f"{quote(user)} client ")
-        self.console.prefill(text + (quote(client) if user != OTHER and client != OTHER else ""))
+        self.host.prefill(text + (quote(client) if user != OTHER and client != OTHER else ""))
 
     def do_details(self) -> None:
         """The effective quota, with room to read."""
         entity = self.target()
         if entity is not None:
-            self.console.show_text(
+            self.host.show_text(
                 f"effective for {_who(entity)}", lambda width: _wrapped(self._effective(entity, sharing=True), width)
             )
 

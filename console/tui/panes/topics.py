@@ -27,7 +27,7 @@ from console.present.topics import (
     unread_count,
 )
 from console.tui import keymap
-from console.tui.panes.view import TableView, bindings
+from console.tui.panes.view import PaneHost, TableView, bindings
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -60,8 +60,8 @@ class TopicsView(TableView[Topic]):
     )
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._internal = False
         self._hidden = 0
         self._unread = 0
@@ -74,12 +74,12 @@ class TopicsView(TableView[Topic]):
     def inputs(self) -> tuple[object, ...]:
         """Topics, their configs and sizes, the plan, the marks."""
         snapshot = self.snapshot
-        return snapshot.topics, snapshot.configs, snapshot.log_dirs, self.plan.staged, self.console.changed.version
+        return snapshot.topics, snapshot.configs, snapshot.log_dirs, self.plan.staged, self.host.changed.version
 
     async def read(self) -> None:
         """All topics, or those on the screen where all are not due; and the configs of these."""
-        session = self.console.session
-        if not await self.console.reading.all_topics():
+        session = self.host.session
+        if not await self.host.reading.all_topics():
             await session.read_topics([topic.name for topic in self.visible_rows()])
         await session.read_configs([topic_resource(name) for name in self._seen()])
 
@@ -87,12 +87,12 @@ class TopicsView(TableView[Topic]):
         """The topics on the screen; before any are, those that will be."""
         if visible := self.visible_rows():
             return [topic.name for topic in visible]
-        return nsmallest(self.console.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
+        return nsmallest(self.host.size.height, (t.name for t in self.snapshot.topics.values() if not t.internal))
 
     async def read_more(self) -> None:
         """Overrides and sizes of all topics."""
-        session = self.console.session
-        self._swept = await self.console.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
+        session = self.host.session
+        self._swept = await self.host.reading.sweep([topic_resource(name) for name in session.snapshot.topics])
         self.tell_where()
         await session.read_log_dirs()
 
@@ -127,7 +127,7 @@ class TopicsView(TableView[Topic]):
         return TopicFacts(
             override_count(self.snapshot, topic.name),
             self._sizes[1].get(topic.name, -1),
-            self.console.changed.when(topic_resource(topic.name)),
+            self.host.changed.when(topic_resource(topic.name)),
         )
 
     def cells(self, row: Topic) -> list[Cell]:
@@ -139,7 +139,7 @@ class TopicsView(TableView[Topic]):
         if column in SORTS:
             return SORTS[column]
         # Asked 100,000 times: what they look at is looked up before. Equal ones stay in the order of their names.
-        known, sizes, when = self.snapshot, self._sizes[1], self.console.changed.when
+        known, sizes, when = self.snapshot, self._sizes[1], self.host.changed.when
         match column:
             case "over":
                 return lambda topic: -_or_unknown(override_count(known, topic.name))
@@ -174,7 +174,7 @@ class TopicsView(TableView[Topic]):
     def on_line_view_selected(self, message: RowTable.Selected) -> None:
         """Open a topic."""
         message.stop()
-        self.console.going.open_resource(topic_resource(str(message.key)))
+        self.host.navigator.open_resource(topic_resource(str(message.key)))
 
     def do_internal(self) -> None:
         """Show or hide internal topics."""
@@ -183,7 +183,7 @@ class TopicsView(TableView[Topic]):
 
     def do_edit(self) -> None:
         """Set a config of the topics meant, in the command bar."""
-        self.console.edit_entities(self.targets())
+        self.host.edit_entities(self.targets())
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
@@ -191,15 +191,15 @@ class TopicsView(TableView[Topic]):
 
         topic = self.row()
         if topic is not None:
-            self.console.prefill(f"grow topic {quote(topic.name)} partitions=")
+            self.host.prefill(f"grow topic {quote(topic.name)} partitions=")
 
     def do_delete(self) -> None:
         """Stage the topic's deletion; its name is typed."""
-        self.console.prefill("delete topic ")
+        self.host.prefill("delete topic ")
 
     def do_create(self) -> None:
         """Create a topic, in the command bar."""
-        self.console.prefill("create topic ")
+        self.host.prefill("create topic ")
 
 
 def _or_unknown(count: int | None) -> int:
@@ -240,7 +240,7 @@ class PartitionsView(TableView[Partition]):
     async def read(self) -> None:
         """The topic."""
         if self.place.topic is not None:
-            await self.console.session.read_topics([self.place.topic])
+            await self.host.session.read_topics([self.place.topic])
 
     def rows(self) -> list[Partition]:
         """By number."""
@@ -285,4 +285,4 @@ class PartitionsView(TableView[Partition]):
 
     def do_grow(self) -> None:
         """Give the topic more partitions, in the command bar."""
-        self.console.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")
+        self.host.prefill(f"grow topic {quote(self.place.topic or '')} partitions=")

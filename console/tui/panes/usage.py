@@ -18,8 +18,8 @@ from console.present.text import Cell, Line
 from console.session.lake_staging import UNKNOWN, Wish, edit_text, suggested
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
-from console.tui.panes.view import bindings
-from console.tui.workers import start
+from console.tui.panes.view import PaneHost, bindings
+from console.tui.reading import start
 from widgets.columns import Column
 from widgets.row_table import RowTable
 
@@ -51,8 +51,8 @@ class UsageView(LakeView[Usage]):
     )
     EMPTY = "nothing was used in this window"
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self._wanted = LakeFilter()
 
     def question(self) -> Hashable:
@@ -134,18 +134,18 @@ class UsageView(LakeView[Usage]):
     async def _plot(self, row: Usage) -> None:
         from console.history.store.errors import LakeError
 
-        tables = await self.console.lake.tables()
+        tables = await self.host.lake.tables()
         if tables is None:
-            self.console.say(self.console.lake.problem, "failed")
+            self.host.say(self.host.lake.problem, "failed")
             return
         try:
             found = await asyncio.to_thread(minutes, tables, self._window(), row.pair)
         except LakeError as error:
-            self.console.say(str(error), "failed")
+            self.host.say(str(error), "failed")
             return
-        height = max(4, min(PLOT_HEIGHT, self.console.size.height - 12))
+        height = max(4, min(PLOT_HEIGHT, self.host.size.height - 12))
         title = f"{pair_text(row.pair)} {row.pair.quota_key}"
-        self.console.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
+        self.host.show_text(title, lambda width: [*plot(row, found, width, height), [], *usage_lines(row)])
 
     def target_of(self, row: Usage) -> QuotaEntity | None:
         """The pair's own quota."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +15,8 @@ from console.present.failures import unread
 from console.present.text import Cell, Line, clean
 from console.present.topics import clock
 from console.tui.keymap import keys_of
-from console.tui.navigator import SECTION_TITLES, SECTIONS, Place, words
+from console.tui.places import SECTION_TITLES, SECTIONS, Place
+from console.tui.places import title as title_of
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
@@ -25,12 +26,20 @@ from widgets.row_source import ListRows, RowSource
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:
+    from textual.geometry import Size
+    from textual.worker import Worker
+
+    from console.language.statements import Subject
+    from console.model.changes import Target
     from console.model.config import ConfigResource
     from console.model.quota import QuotaEntity
     from console.model.snapshot import Snapshot
+    from console.plan.edits import Edit
     from console.plan.plan import Plan
-    from console.tui.app import Console
-    from console.tui.reading import Swept
+    from console.present.changed import Changed
+    from console.session.session import Session
+    from console.tui.past import Journal, OpenLake
+    from console.tui.reading import Contact, Reading, Swept
 
 Row = TypeVar("Row")
 
@@ -38,6 +47,92 @@ Row = TypeVar("Row")
 def bindings(view: str) -> list[BindingType]:
     """Textual's bindings for the keys of a view: each runs the app's one dispatcher."""
     return [Binding(key.keys, f"app.do('{key.id}')", key.label, show=False, id=key.id) for key in keys_of(view)]
+
+
+class Navigation(Protocol):
+    """Going from view to view (`console.tui.navigator`)."""
+
+    async def goto(self, place: Place, *, aside: bool = False) -> None:
+        """Show a place."""
+        ...
+
+    def open_resource(self, resource: ConfigResource) -> None:
+        """Show an entity inside the current pane."""
+        ...
+
+    def open_target(self, target: Target | None) -> None:
+        """Show what an edit is about."""
+        ...
+
+
+class PaneHost(Protocol):
+    """What views need of the app (`console.tui.app.Console`)."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    @property
+    def contact(self) -> Contact:
+        """Whether the cluster answers."""
+        ...
+
+    @property
+    def reading(self) -> Reading:
+        """When the screen reads what."""
+        ...
+
+    @property
+    def changed(self) -> Changed:
+        """What changed since it was last looked at."""
+        ...
+
+    @property
+    def navigator(self) -> Navigation:
+        """Going to other views."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """This host's journal of the cluster."""
+        ...
+
+    @property
+    def lake(self) -> OpenLake:
+        """The lake."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """Of the terminal, in cells."""
+        ...
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Put a line on the message line."""
+        ...
+
+    def show_text(self, title: str, make: Callable[[int], Sequence[Line]]) -> None:
+        """Show a text above the panes; `make` returns its lines for a width."""
+        ...
+
+    def prefill(self, text: str) -> None:
+        """Open the command bar with the beginning of a command."""
+        ...
+
+    def edit_entities(self, entities: Sequence[Subject], key: str = "") -> None:
+        """Open the command bar to set a key of entities."""
+        ...
+
+    def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
+        """Put edits into the plan and report it on the message line."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker of the app."""
+        ...
 
 
 class View(Widget):
@@ -57,30 +152,26 @@ class View(Widget):
     OF_CLUSTER: ClassVar[bool] = True
     """Whether what it shows is old when the cluster does not answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: PaneHost) -> None:
         super().__init__(id=f"view-{self.NAME}")
+        self.host = host
         self.place = Place(self.NAME, 0)
         self.where = TextLines(classes="where")
         self._inputs: tuple[object, ...] = ()
 
     @property
-    def console(self) -> Console:
-        """The app."""
-        return cast("Console", self.app)
-
-    @property
     def snapshot(self) -> Snapshot:
         """What is known of the cluster."""
-        return self.console.session.snapshot
+        return self.host.session.snapshot
 
     @property
     def plan(self) -> Plan:
         """What is staged."""
-        return self.console.session.plan
+        return self.host.session.plan
 
     def answering(self) -> list[int]:
         """The ids of the brokers, without those that do not answer: a read would wait for them."""
-        silent = self.console.contact.silent
+        silent = self.host.contact.silent
         return [broker.id for broker in self.snapshot.cluster.brokers if broker.id not in silent]
 
     # -- what the app asks ---------------------------------------------------------------------------------------------
@@ -117,7 +208,7 @@ class View(Widget):
     def update(self) -> None:
         """Draw again if anything that the view is made of is another object."""
         # An empty answer changes no data, and yet "reading…" has to go.
-        contact = self.console.contact
+        contact = self.host.contact
         inputs = (*self.inputs(), self.known(), contact.lost, contact.unread, contact.silent, self.snapshot.failures)
         if len(inputs) != len(self._inputs) or any(a is not b for a, b in zip(inputs, self._inputs, strict=True)):
             self._inputs = inputs
@@ -131,7 +222,7 @@ class View(Widget):
 
     def _dim(self) -> None:
         """Without colours while no answer says that it is so."""
-        dimmed = self.OF_CLUSTER and not self.console.contact.is_current
+        dimmed = self.OF_CLUSTER and not self.host.contact.is_current
         for text in self.query(TextLines):
             text.dim(dimmed)
         for lines in self.query(LineView):
@@ -145,11 +236,11 @@ class View(Widget):
     def nothing_yet(self) -> str:
         """What stands in a view that has nothing to show: that it is being read; or since when it can't be, and why,
         and what to do."""
-        contact = self.console.contact
+        contact = self.host.contact
         failure = contact.lost or contact.unread
         if failure is None:
             return "not read" if self.note() else "reading…"
-        width = max(20, self.console.size.width - 6)
+        width = max(20, self.host.size.width - 6)
         since = contact.unread_since if contact.lost is None else None
         text = f"not read since {clock(since)}: {failure}" if since else failure.message or failure.name
         lines = textwrap.wrap(clean(text, 600), width)
@@ -166,8 +257,8 @@ class View(Widget):
         read on each tick, where the next two have not brought it."""
         if swept is None:
             return []
-        late = self.MORE_EVERY == 1 and self.console.reading.is_late(swept.at)
-        if not (swept.is_old or late or self.console.reading.live.paused):
+        late = self.MORE_EVERY == 1 and self.host.reading.is_late(swept.at)
+        if not (swept.is_old or late or self.host.reading.live.paused):
             return []
         return [(f"{what} as of {clock(swept.at)}  ".lstrip(), "muted")]
 
@@ -222,7 +313,7 @@ class View(Widget):
 
     def crumbs(self) -> Line:
         """Where this is."""
-        about = words(self.place)
+        about = title_of(self.place)
         line: Line = [(about, "strong")] if about else []
         if self.place.topic is not None:
             for section, title in zip(SECTIONS, SECTION_TITLES, strict=True):
@@ -235,7 +326,7 @@ class View(Widget):
         if self.filter_text:
             left += [("  /" + clean(self.filter_text, 200), "pending")]
         right = self.status()
-        space = self.console.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
+        space = self.host.size.width - sum(cell_width(t) for t, _ in (*left, *right)) - 1
         self.where.set([*left, (" " * max(2, space), ""), *right])
 
 
@@ -247,8 +338,8 @@ class TableView(View, Generic[Row]):
     MARKS: ClassVar[bool] = True
     """Whether several rows can be meant at once."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, host: PaneHost) -> None:
+        super().__init__(host)
         self.table = RowTable(self.COLUMNS, empty=self.EMPTY, markable=self.MARKS)
         self._filter = ""
         self._search: TextSearch | None = None

@@ -1,0 +1,66 @@
+"""The command bar's view of the command language: completion, colours, and what has to be read for a completion.
+
+Apart from `bar`: it loads the grammar and Pygments, which the first screen does not need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+from pygments.token import Comment, Error, Keyword, Literal, Name, Number, Operator, Punctuation, String, _TokenType
+
+from console.language.completion import Completer, completion_needs
+from console.language.lexer import CommandLexer
+from console.language.needs import Needs
+from console.language.verbs import Where
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from widgets.command_bar import Candidate
+
+Selected: TypeAlias = ConfigResource | QuotaEntity | None
+
+_NAMES: tuple[tuple[_TokenType, str], ...] = (
+    (Name.Attribute, "key"),
+    (Name.Decorator, "operator"),
+    (Name, "name"),
+    (Keyword, "keyword"),
+    (Number, "number"),
+    (String, "value"),
+    (Literal, "value"),
+    (Operator, "operator"),
+    (Punctuation, "operator"),
+    (Comment, "comment"),
+    (Error, "wrong"),
+)
+
+
+def bar_name(token: _TokenType) -> str:
+    """The bar's name for the look of a token, ``""`` for plain text."""
+    return next((name for kind, name in _NAMES if kind.__contains__(token)), "")
+
+
+class BarLanguage:
+    """Completes over the session's snapshot, with the names of configured contexts; keeps indexes between keys."""
+
+    def __init__(self, contexts: Sequence[str], state: Callable[[], tuple[Snapshot, Selected]]) -> None:
+        """state: returns what is known of the cluster, and the entity that a command may leave out."""
+        self._state = state
+        self._completer = Completer(Where.BAR, contexts)
+        self._lexer = CommandLexer()
+
+    def complete(self, text: str, cursor: int) -> list[Candidate]:
+        """Ways to go on at the cursor."""
+        return [Candidate(*completion) for completion in self._completer.complete(text, cursor, *self._state())]
+
+    def highlight(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Start, end and the bar's name of each coloured piece, by the language's Pygments lexer."""
+        for offset, token, piece in self._lexer.get_tokens_unprocessed(text):
+            name = bar_name(token)
+            if name:
+                yield offset, offset + len(piece), name
+
+    def unread(self, text: str) -> Needs:
+        """What has to be read to complete the keys, values and names of a half-typed command."""
+        return completion_needs(text, Where.BAR, *self._state())

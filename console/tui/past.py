@@ -1,0 +1,216 @@
+"""What the screen knows of the past: this host's journal of the cluster that is shown, and the lake.
+
+The journal and the lake are read in the background, with modules that the first screen does not load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from console.contexts.context import lake_place
+from console.model.changes import Status
+from console.present.failures import failure_text, staged_text
+from console.present.text import clean
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from console.history.reader.tables import Tables
+    from console.journal.history import Due
+    from console.language.tokenizer import Span
+    from console.model.snapshot import Snapshot
+    from console.session.former_changes import FormerChanges
+    from console.session.session import Session
+
+log = logging.getLogger(__name__)
+
+LONGEST_WAIT = 60.0
+"""Seconds after which the header is written again while an edit is due to be taken back at a known time."""
+
+
+class JournalHost(Protocol):
+    """What `Journal` needs of the app."""
+
+    @property
+    def session(self) -> Session:
+        """The session that is shown."""
+        ...
+
+    def say(self, text: str, meaning: str = "") -> None:
+        """Put a line on the message line."""
+        ...
+
+    def start(
+        self, work: Callable[[], Coroutine[Any, Any, None]], *, group: str, name: str, exclusive: bool = False
+    ) -> Worker[None]:
+        """Run a coroutine function as a worker."""
+        ...
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> object:
+        """Call a function after `delay` seconds."""
+        ...
+
+
+class Journal:
+    """What the journal says of unfinished and expiring changes, and taking a change back."""
+
+    def __init__(self, host: JournalHost, changed: Callable[[], None]) -> None:
+        """changed: called when `due` may have another value."""
+        self._host = host
+        self._changed = changed
+        self._known: FormerChanges | None = None
+        self._was_read = False
+        self._reading = False
+
+    def read_once(self) -> None:
+        """Read it when the cluster answers for the first time, and say what is unfinished and what is due."""
+        if not self._was_read:
+            self._was_read = True
+            self._host.start(partial(self._read, say=True), group="past", name="past")
+
+    def read(self) -> None:
+        """Read in the background what is due, for the header."""
+        self._host.start(partial(self._read, say=False), group="past", name="past")
+
+    def snapshot_changed(self, snapshot: Snapshot) -> None:
+        """Read it again where a snapshot shows what a change of unknown outcome wanted: that settles the change."""
+        known = self._known
+        if known is None or known.past is None or self._reading or not (open_ := known.past.unfinished()):
+            return
+        from console.journal.history import State
+        from console.session.journal_changes import seen_now
+
+        for change in open_:
+            edits, _ = seen_now(known.past, change, change.in_state(State.UNKNOWN), snapshot)
+            if Status.APPLIED in edits.values():
+                self._reading = True
+                self.read()
+                return
+
+    async def _read(self, *, say: bool) -> None:
+        from console.admin.errors import AdminError
+        from console.session.former_changes import former_changes
+        from console.session.session import Refused
+
+        self._reading = True
+        try:
+            self._known = await former_changes(self._host.session)
+        except (AdminError, Refused) as error:
+            log.warning("the journal was not read: %s", error.failure)
+            return
+        finally:
+            self._reading = False
+        if say and (lines := self._known.lines):
+            more = f" (and {len(lines) - 1} more: :history)" if len(lines) > 1 else ""
+            self._host.say(clean(lines[0], 400) + more, "failed")
+        self._update()
+
+    def _update(self) -> None:
+        """Report a change now, and again when the next edit is due."""
+        self._changed()
+        now = datetime.now(UTC)
+        waits = [(due.until - now).total_seconds() for due in self._expiring if due.until > now]
+        if waits:
+            # The clock may be set while this waits: check again after a minute at the latest.
+            self._host.set_timer(min(*waits, LONGEST_WAIT) + 0.1, self._update)
+
+    @property
+    def _expiring(self) -> tuple[Due, ...]:
+        return self._known.expiring if self._known is not None else ()
+
+    @property
+    def due(self) -> str:
+        """For the header: ``NO JOURNAL`` where none is kept, ``DUE 2`` for edits that should have been taken back by
+        now, ``until 14:05`` for the next one that will be; ``""`` for none of these."""
+        if not self._host.session.context.journal:
+            return "NO JOURNAL"
+        if self._known is not None and (late := self._known.due(datetime.now(UTC))):
+            return f"DUE {len(late)}"
+        if self._expiring:
+            return f"until {self._expiring[0].until.astimezone():%H:%M}"
+        return ""
+
+    def take_back(self, number: int | None) -> None:
+        """Stage the opposite of a change of the journal."""
+        if number is not None:
+            self._host.start(partial(self._take_back, number), group="command", name="command")
+
+    async def _take_back(self, number: int) -> None:
+        from console.admin.errors import AdminError
+        from console.session.session import Refused
+
+        try:
+            await self.revert(str(number), None)
+        except (AdminError, Refused) as error:
+            self._host.say(failure_text(error.failure), "failed")
+
+    async def revert(self, change: str, span: Span | None) -> None:
+        """Stage the opposite of a change. span: where its number stands in the command.
+
+        Raises CommandError for what is not a number, Refused, AdminError.
+        """
+        from console.language.errors import CommandError
+        from console.session.journal_changes import stage_revert
+
+        if not change.isascii() or not change.isdigit():
+            raise CommandError("a change is called by its number", ":history shows them", span)
+        report = await stage_revert(self._host.session, int(change))
+        text, meaning = staged_text(report.staging)
+        if not report.staging.added:
+            meaning = "failed"
+        if report.moved:
+            text, meaning = f"{text}; another client changed {len(report.moved)} of it since: apply will ask", "failed"
+            if why := next((conflict.why for conflict in report.moved if conflict.why), ""):
+                text = f"{text}; {clean(why, 300)}"
+        for note in report.notes:
+            text, meaning = f"{text}; {clean(note, 300)}", "failed"
+        self._host.say(text, meaning)
+
+
+class OpenLake:
+    """The lake that the panes read: opened when the first of them is shown, and again after each run.
+
+    where: its place. problem: why it can't be read, as text for the operator. is_missing: there is no lake at `where`.
+    """
+
+    def __init__(self, given: str | None, setting: str | None) -> None:
+        """given: ``--lake``. setting: the context's own."""
+        self.where = lake_place(given, os.environ, setting, Path.home())
+        self.problem = ""
+        self.is_missing = False
+        self._tables: Tables | None = None
+        self._lock = Lock()
+
+    async def tables(self) -> Tables | None:
+        """The tables of the last run, opened on another thread; None where they can't be read: `problem` says why."""
+        return await asyncio.to_thread(self._open)
+
+    def close(self) -> None:
+        """Close the files; a query under way ends first."""
+        with self._lock:
+            if self._tables is not None:
+                self._tables.close()
+                self._tables = None
+
+    def _open(self) -> Tables | None:
+        from console.history.reader.tables import Tables
+        from console.history.store.errors import LakeError, NoLake
+
+        with self._lock:
+            try:
+                if self._tables is None or not self._tables.is_latest:
+                    former, self._tables = self._tables, Tables(self.where)
+                    if former is not None:
+                        former.close()
+                self.problem, self.is_missing = "", False
+            except (LakeError, OSError) as error:
+                self._tables, self.problem, self.is_missing = None, str(error), isinstance(error, NoLake)
+            return self._tables

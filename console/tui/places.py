@@ -1,0 +1,94 @@
+"""Where the operator is: a view, what it is about, and the places visited before. Pure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from console.model.config import ConfigResource
+from console.model.quota import QuotaEntity
+from console.present.names import DEFAULT, quota_entity, resource_word
+from console.present.text import clean
+from console.tui import keymap
+
+PANES = ("brokers", "topics", "entities", "quotas", "acls", "groups", "plan", "history", "drift", "usage")
+TITLES = ("Brokers", "Topics", "Configs", "Quotas", "ACLs", "Groups", "Plan", "History", "Drift", "Usage")
+SHORT_TITLES = ("Brok", "Topic", "Conf", "Quota", "ACL", "Grp", "Plan", "Hist", "Drift", "Use")
+"""For narrow terminals."""
+SHORTEST_TITLES = ("Br", "To", "Co", "Qu", "AC", "Gr", "Pl", "Hi", "Dr", "Us")
+"""Below 64 columns."""
+SECTIONS = (keymap.CONFIGS, keymap.TOPIC, keymap.ACLS)
+"""The sections of a topic, in the order of the tab key: its configs, its partitions, the ACLs that apply to it."""
+SECTION_TITLES = ("Configs", "Partitions", "ACLs")
+
+
+class Place(NamedTuple):
+    """A view, the entity or the group's name that it shows (None: the whole pane), and the number of its pane."""
+
+    view: str
+    pane: int
+    about: ConfigResource | QuotaEntity | str | None = None
+
+    @property
+    def topic(self) -> str | None:
+        """The topic's name, None where the place is not about a topic."""
+        about = self.about
+        return about.name if isinstance(about, ConfigResource) and resource_word(about.type) == "topic" else None
+
+
+def pane(number: int) -> Place:
+    """The top view of a pane, counted from 1."""
+    return Place(PANES[number - 1], number)
+
+
+def pane_named(name: str) -> Place:
+    """The top view of a pane, by its name in `PANES`."""
+    return pane(PANES.index(name) + 1)
+
+
+def up(place: Place) -> Place | None:
+    """The top view of the pane that a place is inside of; None for a top view."""
+    return None if place == pane(place.pane) else pane(place.pane)
+
+
+def title(place: Place) -> str:
+    """The entity of a place as text, for the breadcrumbs; ``""`` for a pane's top view."""
+    about = place.about
+    if about is None:
+        return ""
+    if isinstance(about, str):
+        return f"group {clean(about)}"
+    if isinstance(about, QuotaEntity):
+        return quota_entity(about)
+    return f"{resource_word(about.type)} {DEFAULT if about.is_cluster_default else clean(about.name)}"
+
+
+MOST_PLACES = 50
+
+
+class BackStack:
+    """The current place, the places to go back to, and the one that was shown last."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._before: list[Place] = []
+        self._last: Place | None = None
+
+    def go(self, place: Place, *, aside: bool = False) -> None:
+        """Make another place the current one. Going to a place on the stack goes back to it.
+
+        aside: another section of the same entity, which leaves the stack as it is.
+        """
+        if not aside:
+            index = self._before.index(place) if place in self._before else None
+            self._before = self._before[:index] if index is not None else [*self._before, self.place][-MOST_PLACES:]
+        self._last, self.place = self.place, place
+
+    def back(self) -> Place | None:
+        """The place before, else the top view of the pane; None where both are shown already."""
+        if self._before:
+            return self._before[-1]
+        return up(self.place)
+
+    def last(self) -> Place | None:
+        """The place that was shown before the current one."""
+        return self._last
