@@ -212,7 +212,7 @@ class EmbeddedCluster(Cluster):
         self._seed()
 
     def _seed(self) -> None:
-        """Fill the state from the state file, or from the scenario where there is none."""
+        """Fill the state from the state file, or from the scenario without a state file."""
         path = self.spec.state_file
         kept = read_state(path, self.spec.scenario) if path else None
         if self._scenario is not None and self._scenario.sources is not None:

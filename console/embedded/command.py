@@ -218,7 +218,7 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
         [sys.executable, "-c", _CHILD, *argv],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=errors,  # a file, because nobody reads a pipe and a full one would block the cluster
+        stderr=errors,  # a file: a full pipe that is not read would block the cluster
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         text=True,
         start_new_session=True,  # so that Ctrl-C reaches this process only

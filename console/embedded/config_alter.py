@@ -118,7 +118,7 @@ class KraftAltering(_Altering):
         check_operations(change.operations, self._messages)
         if resource.type == BROKER_LOGGER and not change.replaces:
             if not context.allowed("ALTER_CONFIGS"):
-                raise authorization_problem(resource, told=False)
+                raise authorization_problem(resource, with_message=False)
             self._check_is_own(resource.name, self._messages.wrong_logger_broker)
             alter_loggers(
                 self._cluster.loggers, context.broker_id, change.operations, self._messages, self._validate_only
@@ -251,7 +251,7 @@ class ZooKeeperAltering(_Altering):
 
     def _alter(self, change: ConfigChange) -> None:
         resource, context = change.resource, self._context
-        problem = authorization_problem(resource, told=False)
+        problem = authorization_problem(resource, with_message=False)
         if not context.allowed("ALTER_CONFIGS", *problem.resource):
             raise problem
         if change.replaces:

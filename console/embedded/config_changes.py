@@ -133,30 +133,30 @@ class Operation(NamedTuple):
     value: str | None
 
 
-def check_operations(operations: Iterable[Operation], said: ConfigMessages) -> None:
+def check_operations(operations: Iterable[Operation], texts: ConfigMessages) -> None:
     """Raises ConfigProblem if a key is repeated or lacks a value."""
     keys = [operation.key for operation in operations]
     twice = [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
     if twice:
-        raise ConfigProblem(ErrorCode.invalid_request, said.duplicate_keys.format(keys=",".join(twice)))
+        raise ConfigProblem(ErrorCode.invalid_request, texts.duplicate_keys.format(keys=",".join(twice)))
     missing = [
-        said.null_shown.format(operation=operation.code.name, key=operation.key)
+        texts.null_shown.format(operation=operation.code.name, key=operation.key)
         for operation in operations
         if operation.value is None and operation.code != DELETE
     ]
     if missing:
-        separator = ", " if said.null_shown == "{key}" else ","
-        raise ConfigProblem(ErrorCode.invalid_request, said.null_values + separator.join(missing))
+        separator = ", " if texts.null_shown == "{key}" else ","
+        raise ConfigProblem(ErrorCode.invalid_request, texts.null_values + separator.join(missing))
 
 
 def altered_by_broker(
-    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
+    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str]:
     """The overrides after the operations, as a broker computes them (ConfigAdminManager.prepareIncrementalConfigs).
 
     With ZooKeeper these are stored; with KRaft they are only checked. Raises ConfigProblem.
     """
-    kraft = not said.lists_as_written
+    kraft = not texts.lists_as_written
     result = dict(now)
     for key, code, value in operations:
         if code == DELETE:
@@ -166,7 +166,7 @@ def altered_by_broker(
         if code == SET:
             result[key] = value
         elif code in (APPEND, SUBTRACT):
-            definition = _list_definition(key, code, definitions, said)
+            definition = _list_definition(key, code, definitions, texts)
             old = result.get(key, definition.default or "").split(",")
             given = value.split(",")
             if code == SUBTRACT:
@@ -184,14 +184,14 @@ def altered_by_broker(
     return result
 
 
-def _list_definition(key: str, code: AlterOp, definitions: Definitions, said: ConfigMessages) -> ConfigDefinition:
+def _list_definition(key: str, code: AlterOp, definitions: Definitions, texts: ConfigMessages) -> ConfigDefinition:
     definition = definitions.get(key)
     if definition is None:
-        if said.unknown_appended is None:
+        if texts.unknown_appended is None:
             raise ConfigProblem(ErrorCode.unknown_server_error)
-        raise ConfigProblem(ErrorCode.invalid_config, said.unknown_appended.format(key=key))
+        raise ConfigProblem(ErrorCode.invalid_config, texts.unknown_appended.format(key=key))
     if not definition.is_list:
-        wrong = ErrorCode.invalid_request if said.lists_as_written else ErrorCode.invalid_config
+        wrong = ErrorCode.invalid_request if texts.lists_as_written else ErrorCode.invalid_config
         raise ConfigProblem(wrong, f"Config value {code.name.lower()} is not allowed for config key: {key}")
     return definition
 
@@ -206,7 +206,7 @@ def _without(parts: list[str], gone: list[str]) -> list[str]:
 
 
 def altered_by_controller(
-    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, said: ConfigMessages
+    operations: Iterable[Operation], now: Mapping[str, str], definitions: Definitions, texts: ConfigMessages
 ) -> dict[str, str | None]:
     """Each key's new value, None for a deleted one (ConfigurationControlManager). Raises ConfigProblem and
     ControllerFailure."""
@@ -237,9 +237,9 @@ def altered_by_controller(
         else:
             raise ControllerFailure
         if len(result[key] or "") > MOST_CHARACTERS:
-            if said.too_long is None:
+            if texts.too_long is None:
                 raise ControllerFailure
-            raise ConfigProblem(ErrorCode.invalid_config, said.too_long)
+            raise ConfigProblem(ErrorCode.invalid_config, texts.too_long)
     return result
 
 
@@ -272,7 +272,7 @@ class AuthorizationProblem(ConfigProblem):
         self.resource = resource
 
 
-def authorization_problem(resource: ConfigResource, *, told: bool = True) -> AuthorizationProblem:
+def authorization_problem(resource: ConfigResource, *, with_message: bool = True) -> AuthorizationProblem:
     """The error without the permission. Topics and groups have permissions of their own; all others belong to the
     cluster."""
     if resource.type == TOPIC:
@@ -290,7 +290,7 @@ def authorization_problem(resource: ConfigResource, *, told: bool = True) -> Aut
     else:
         on = ("CLUSTER", CLUSTER_NAME)
         code, message = ErrorCode.cluster_authorization_failed, "Cluster authorization failed."
-    return AuthorizationProblem(code, message if told else None, on)
+    return AuthorizationProblem(code, message if with_message else None, on)
 
 
 def outcome_of(resource: ConfigResource, done: Callable[[], object], wrong_value: int) -> ConfigOutcome:
@@ -351,7 +351,7 @@ def _level(name: str, own: Mapping[str, str | None]) -> str:
 
 
 def alter_loggers(
-    loggers: Loggers, broker_id: int, operations: Iterable[Operation], said: ConfigMessages, validate_only: bool
+    loggers: Loggers, broker_id: int, operations: Iterable[Operation], texts: ConfigMessages, validate_only: bool
 ) -> None:
     """Change levels, all or none (RuntimeLoggerManager). Raises ConfigProblem, with ZooKeeper ValueError too."""
     levels: dict[str, str | None] = {}
@@ -363,12 +363,12 @@ def alter_loggers(
         if code not in (SET, DELETE):
             raise ConfigProblem(ErrorCode.unknown_server_error)
         if not loggers.exists(name):
-            raise _wrong(f"Logger {name} does not exist!", said)
+            raise _wrong(f"Logger {name} does not exist!", texts)
         if code == SET and value not in LEVELS:
             raise _wrong(
                 f"Cannot set the log level of {name} to {value} as it is not a supported log level. "
-                f"Valid log levels are {said.log_levels}",
-                said,
+                f"Valid log levels are {texts.log_levels}",
+                texts,
             )
         if code == DELETE and name == ROOT:
             raise ConfigProblem(ErrorCode.invalid_request, "Removing the log level of the root logger is not allowed")
@@ -377,5 +377,5 @@ def alter_loggers(
         loggers.change(broker_id, levels)
 
 
-def _wrong(message: str, said: ConfigMessages) -> Exception:
-    return ValueError(message) if said.lists_as_written else ConfigProblem(ErrorCode.invalid_config, message)
+def _wrong(message: str, texts: ConfigMessages) -> Exception:
+    return ValueError(message) if texts.lists_as_written else ConfigProblem(ErrorCode.invalid_config, message)

@@ -125,13 +125,13 @@ def _definitions(section: Mapping[str, Mapping[str, Any]]) -> Definitions:
     return {
         name: ConfigDefinition(
             name,
-            ConfigType.parse(told["type"]),
-            told.get("default"),
-            told.get("valid", NO_RULE),
-            told.get("internal", False),
-            told["documentation"],
+            ConfigType.parse(fields["type"]),
+            fields.get("default"),
+            fields.get("valid", NO_RULE),
+            fields.get("internal", False),
+            fields["documentation"],
         )
-        for name, told in section.items()
+        for name, fields in section.items()
     }
 
 

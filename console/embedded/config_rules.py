@@ -53,7 +53,7 @@ class DividedByZero(ValueError):
     """A division by zero in the broker while it checks its values."""
 
 
-def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: ConfigMessages, *, own: bool) -> None:
+def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], texts: ConfigMessages, *, own: bool) -> None:
     """Check the overrides of a broker as a whole (DynamicBrokerConfig). Raises ValueError with Kafka's message.
 
     own: whether they are the broker's own, not the cluster's default.
@@ -61,12 +61,12 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: C
     configs = layers.configs
     fixed = configs.not_dynamic.intersection(values)
     if fixed:
-        raise ValueError(f"Cannot update these configs dynamically: {said.keys(fixed)}")
+        raise ValueError(f"Cannot update these configs dynamically: {texts.keys(fixed)}")
     bare = configs.per_listener.intersection(values)
     if bare:
         raise ValueError(
             "These security configs can be dynamically updated only per-listener using the listener prefix: "
-            + said.security_keys(bare)
+            + texts.security_keys(bare)
         )
     _check_types(configs, values)
     if not own:
@@ -75,7 +75,7 @@ def check_broker_values(layers: BrokerLayers, values: Mapping[str, str], said: C
         if per_broker or per_listener:
             raise ValueError(
                 "Cannot update these configs at default cluster level, broker id must be specified: "
-                + said.keys(per_broker, per_listener)
+                + texts.keys(per_broker, per_listener)
             )
     after = layers.with_values(values, own=own)
     _check_together(layers, after)

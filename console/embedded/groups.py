@@ -271,10 +271,10 @@ class Group:
         protocol: type and name, None in versions without these fields.
         """
         code = self.unknown(member_id, instance_id)
-        told_type, told_name = protocol
+        asked_type, asked_name = protocol
         if not code and generation != self.generation:
             code = ErrorCode.illegal_generation
-        if not code and (told_type not in (None, self.protocol_type) or told_name not in (None, self.protocol)):
+        if not code and (asked_type not in (None, self.protocol_type) or asked_name not in (None, self.protocol)):
             code = ErrorCode.inconsistent_group_protocol
         if not code and self.state == GroupState.PREPARING:
             code = ErrorCode.rebalance_in_progress

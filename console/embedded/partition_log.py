@@ -357,7 +357,7 @@ class PartitionLog:
         return bisect_left(self._batches, offset, key=lambda batch: batch.last_offset)
 
     def since(self, timestamp: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record not older than a time; None if there is none."""
+        """Timestamp, offset and leader epoch of the first record not older than a time; None if all are older."""
         for batch in self._batches:
             if batch.max_timestamp >= timestamp:
                 moment, offset = first_since(batch, timestamp)

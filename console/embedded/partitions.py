@@ -37,7 +37,7 @@ class NotServed(NamedTuple):
 
 
 class AskedTopic(NamedTuple):
-    """The topic that a request names. code: why there is none."""
+    """The topic that a request names. code: the error for an unknown one."""
 
     name: str | None
     id: UUID | None
@@ -184,8 +184,8 @@ def replica_bytes(state: ClusterState, topic: Topic, partition: int) -> int:
     log = state.logs.get((topic.name, partition))
     if log is None:
         return scenario_bytes(topic, partition)
-    told = partition_size(state, topic.name, partition)
-    return told if log.older_bytes or log.start else told + scenario_bytes(topic, partition)
+    size = partition_size(state, topic.name, partition)
+    return size if log.older_bytes or log.start else size + scenario_bytes(topic, partition)
 
 
 def disk_bytes(state: ClusterState) -> tuple[int, int]:

@@ -198,18 +198,18 @@ def replicas_refusal(replicas: Replicas, state: ClusterState, before: int | None
     before: how many replicas the partitions before it have
     (ReplicationControlManager.validateManualPartitionAssignment).
     """
-    said = topic_messages(state.release)
+    texts = topic_messages(state.release)
     if not replicas:
-        return _bad(said.no_replicas)
+        return _bad(texts.no_replicas)
     previous: int | None = None
     for broker in sorted(replicas):
         if broker not in state.brokers:
-            return _bad(said.unknown_broker.format(broker=broker))
+            return _bad(texts.unknown_broker.format(broker=broker))
         if broker == previous:
-            return _bad(said.broker_twice.format(broker=broker))
+            return _bad(texts.broker_twice.format(broker=broker))
         previous = broker
     if before is not None and len(replicas) != before:
-        return _bad(said.uneven.format(replicas=len(replicas), before=before))
+        return _bad(texts.uneven.format(replicas=len(replicas), before=before))
     return None
 
 
@@ -224,18 +224,18 @@ def new_topic_refusal(given: Sequence[tuple[int, Replicas]], state: ClusterState
     order."""
     if not state.release.kraft:
         return _new_topic_with_zookeeper(given, state)
-    said, alive = topic_messages(state.release), state.alive()
+    texts, alive = topic_messages(state.release), state.alive()
     before: int | None = None
     numbers: set[int] = set()
     for number, replicas in given:
         if number in numbers:
-            return _bad(said.partition_twice.format(partition=number))
+            return _bad(texts.partition_twice.format(partition=number))
         numbers.add(number)
         refusal = replicas_refusal(replicas, state, before) or _fenced(number, replicas, state, alive)
         if refusal is not None:
             return refusal
         before = len(replicas)
-    return None if numbers == set(range(len(numbers))) else _bad(said.not_consecutive)
+    return None if numbers == set(range(len(numbers))) else _bad(texts.not_consecutive)
 
 
 def _new_topic_with_zookeeper(given: Sequence[tuple[int, Replicas]], state: ClusterState) -> Refusal | None:
@@ -439,11 +439,11 @@ def _seconds(cluster: Cluster, name: str, size: int, replica: int) -> float:
 
 
 def _found_partition(state: ClusterState, name: str, index: int) -> tuple[Topic, Partition] | Refusal:
-    said, topic = topic_messages(state.release), state.topics.get(name)
+    texts, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
-        return Refusal(ErrorCode.unknown_topic_or_partition, said.move_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, texts.move_unknown_topic.format(name=name))
     if not 0 <= index < len(topic.partitions):
-        message = said.move_unknown_partition.format(name=name, partition=index)
+        message = texts.move_unknown_partition.format(name=name, partition=index)
         return Refusal(ErrorCode.unknown_topic_or_partition, message)
     return topic, topic.partitions[index]
 

@@ -133,7 +133,7 @@ class ScramExchange:
         self._name = ""
         self._credential: ScramCredential | None = None
         self._nonce = ""
-        self._said = ""
+        self._auth_message = ""
         self.user: str | None = None
 
     def step(self, view: View, token: bytes) -> bytes:
@@ -157,7 +157,7 @@ class ScramExchange:
         self._nonce = attributes["r"] + secrets.token_urlsafe(18)
         salt = b64encode(self._credential.salt).decode()
         answer = f"r={self._nonce},s={salt},i={self._credential.iterations}"
-        self._said = f"{bare},{answer}"
+        self._auth_message = f"{bare},{answer}"
         return answer.encode()
 
     def _proof(self, text: str) -> bytes:
@@ -166,8 +166,8 @@ class ScramExchange:
         attributes = _attributes(before)
         if attributes["r"] != self._nonce:
             raise self._failure()
-        said = f"{self._said},{before}".encode()
-        signature = mac(self._credential.stored_key, said, self._mechanism)
+        auth_message = f"{self._auth_message},{before}".encode()
+        signature = mac(self._credential.stored_key, auth_message, self._mechanism)
         proof = b64decode(encoded, validate=True)
         if len(proof) != len(signature):
             raise self._failure()
@@ -176,7 +176,7 @@ class ScramExchange:
         if not hmac.compare_digest(stored_key, self._credential.stored_key):
             raise self._failure()
         self.user = self._name
-        return b"v=" + b64encode(mac(self._credential.server_key, said, self._mechanism))
+        return b"v=" + b64encode(mac(self._credential.server_key, auth_message, self._mechanism))
 
     def _failure(self) -> SaslFailure:
         return SaslFailure(

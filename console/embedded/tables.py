@@ -223,7 +223,7 @@ class BrokerNode:
     rack: str | None = None
     alive: bool = True
     epoch: int = 0
-    log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name that is told, never opened
+    log_dirs: tuple[str, ...] = ("/tmp/kac-embedded/logs",)  # noqa: S108 - a name in answers, never opened
 
 
 class Partition(NamedTuple):

@@ -36,18 +36,18 @@ def is_legal(name: str) -> bool:
 
 def name_refusal(name: str, state: ClusterState) -> Refusal | None:
     """Why no topic may have this name, None for a valid one; it may be in use (Topic.validate)."""
-    said = topic_messages(state.release)
+    texts = topic_messages(state.release)
     if not name:
-        return Refusal(ErrorCode.invalid_topic_exception, said.name_empty)
+        return Refusal(ErrorCode.invalid_topic_exception, texts.name_empty)
     if name in (".", ".."):
-        return Refusal(ErrorCode.invalid_topic_exception, said.name_dots.format(name=name))
+        return Refusal(ErrorCode.invalid_topic_exception, texts.name_dots.format(name=name))
     if len(name) > MAX_LENGTH:
-        return Refusal(ErrorCode.invalid_topic_exception, said.name_long.format(name=name, most=MAX_LENGTH))
+        return Refusal(ErrorCode.invalid_topic_exception, texts.name_long.format(name=name, most=MAX_LENGTH))
     if not is_legal(name):
-        return Refusal(ErrorCode.invalid_topic_exception, said.name_illegal.format(name=name))
+        return Refusal(ErrorCode.invalid_topic_exception, texts.name_illegal.format(name=name))
     other = state.topic_like(name) if "_" in unified(name) else None
     if other is not None and other != name:
-        return Refusal(ErrorCode.invalid_topic_exception, said.collides.format(name=name, other=other))
+        return Refusal(ErrorCode.invalid_topic_exception, texts.collides.format(name=name, other=other))
     return None
 
 
@@ -95,7 +95,7 @@ class Planner:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._state = cluster.state
-        self._said = topic_messages(cluster.release)
+        self._texts = topic_messages(cluster.release)
         self._inherited = cache(self._of_controller)
 
     def plan(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
@@ -111,7 +111,7 @@ class Planner:
     def _existing(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.name not in self._state.topics:
             return None
-        return Refusal(ErrorCode.topic_already_exists, self._said.exists.format(name=wanted.name))
+        return Refusal(ErrorCode.topic_already_exists, self._texts.exists.format(name=wanted.name))
 
     def _with_kraft(self, wanted: WantedTopic) -> PlannedTopic | Refusal:
         refusal = self.refusal(wanted) or self._both(wanted)
@@ -145,20 +145,20 @@ class Planner:
         if not wanted.assignments:
             return None
         if wanted.replication != DEFAULT:
-            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_replication)
+            return Refusal(ErrorCode.invalid_request, self._texts.assigned_and_replication)
         if wanted.partitions != DEFAULT:
-            return Refusal(ErrorCode.invalid_request, self._said.assigned_and_partitions)
+            return Refusal(ErrorCode.invalid_request, self._texts.assigned_and_partitions)
         return None
 
     def _replication(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.replication > 0 or wanted.replication == DEFAULT:
             return None
-        return Refusal(ErrorCode.invalid_replication_factor, self._said.no_replication)
+        return Refusal(ErrorCode.invalid_replication_factor, self._texts.no_replication)
 
     def _partitions(self, wanted: WantedTopic) -> Refusal | None:
         if wanted.partitions > 0 or wanted.partitions == DEFAULT:
             return None
-        return Refusal(ErrorCode.invalid_partitions, self._said.no_partitions)
+        return Refusal(ErrorCode.invalid_partitions, self._texts.no_partitions)
 
     def _config_refusal(self, wanted: WantedTopic) -> Refusal | None:
         if not wanted.configs:

@@ -41,7 +41,6 @@ NOT_YET = {
     "console/commands",
     "console/contexts",
     "console/doors",
-    "console/embedded",
     "console/files",
     "console/history",
     "console/journal",

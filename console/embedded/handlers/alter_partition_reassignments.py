@@ -37,8 +37,8 @@ def _answered(request: Any, context: RequestContext, refusal: Refusal) -> Any:
 def _answer(
     request: Any, context: RequestContext, result: Callable[[str, int, Any], Refusal], top: Refusal = DONE
 ) -> Any:
-    schema, said = context.schema, topic_messages(context.cluster.release)
-    message = top.message if top.code else (said.move_top if request.topics else "")
+    schema, texts = context.schema, topic_messages(context.cluster.release)
+    message = top.message if top.code else (texts.move_top if request.topics else "")
     return for_version(
         schema.AlterPartitionReassignmentsResponse,
         throttle_time=NO_TIME,

@@ -63,14 +63,14 @@ def _records(request: Any, context: RequestContext) -> int:
 
 
 def _plans(request: Any, context: RequestContext) -> dict[str, Growth | Refusal]:
-    said = topic_messages(context.cluster.release)
+    texts = topic_messages(context.cluster.release)
     counts = Counter(topic.name for topic in request.topics)
     plans: dict[str, Growth | Refusal] = {}
     for topic in request.topics:
         if counts[topic.name] > 1:
-            plans[topic.name] = Refusal(ErrorCode.invalid_request, said.grow_twice)
+            plans[topic.name] = Refusal(ErrorCode.invalid_request, texts.grow_twice)
         elif not context.allowed("ALTER", "TOPIC", topic.name):
-            plans[topic.name] = Refusal(ErrorCode.topic_authorization_failed, said.grow_refused)
+            plans[topic.name] = Refusal(ErrorCode.topic_authorization_failed, texts.grow_refused)
         else:
             given = topic.assignments
             replicas = None if given is None else [tuple(each.broker_ids) for each in given]
@@ -104,25 +104,25 @@ def planned_growth(state: ClusterState, name: str, count: int, given: Sequence[R
 
     given: replicas from the client, None to let the cluster place them (ReplicationControlManager.createPartitions).
     """
-    said, topic = topic_messages(state.release), state.topics.get(name)
+    texts, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
-        message = said.grow_unknown
+        message = texts.grow_unknown
         return Refusal(ErrorCode.unknown_topic_or_partition, message and message.format(name=name))
     if not state.release.kraft and any(is_moving(partition) for partition in topic.partitions):
         message = f"A partition reassignment is in progress for the topic '{name}'."
         return Refusal(ErrorCode.reassignment_in_progress, message)
     now = len(topic.partitions)
     if count == now:
-        return Refusal(ErrorCode.invalid_partitions, said.grow_same.format(now=now))
+        return Refusal(ErrorCode.invalid_partitions, texts.grow_same.format(now=now))
     if count < now:
-        return Refusal(ErrorCode.invalid_partitions, said.grow_fewer.format(name=name, now=now, wanted=count))
+        return Refusal(ErrorCode.invalid_partitions, texts.grow_fewer.format(name=name, now=now, wanted=count))
     replication = len(topic.partitions[0].replicas)
     if given is None:
         return place_replicas(state, count - now, replication, now)
     if not state.release.kraft and (unknown := unknown_brokers_refusal(given, state)) is not None:
         return unknown
     if len(given) != count - now:
-        message = said.grow_assignments.format(more=count - now, given=len(given))
+        message = texts.grow_assignments.format(more=count - now, given=len(given))
         return Refusal(ErrorCode.invalid_replica_assignment, message)
     return more_partitions_refusal(given, now, replication, state) or tuple(given)
 

@@ -51,11 +51,11 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
     answer = _Answer(context, wanted)
     if request.timeout.total_seconds() <= 0:
         return answer.of_all(EXPIRED)
-    said, (default, _) = topic_messages(context.cluster.release), context.cluster.topic_defaults
+    texts, (default, _) = topic_messages(context.cluster.release), context.cluster.topic_defaults
     results = _unacceptable(context, wanted)
     sound = [topic for topic in wanted if topic.name not in results]
     if sum(topic.partition_count(default) for topic in sound) > MAX_RECORDS:
-        return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_partitions))
+        return answer.of_all(Refusal(ErrorCode.policy_violation, texts.too_many_partitions))
     planner, quota = Planner(context.cluster), MutationQuota(context, _STRICT_FROM)
     for topic in sound:
         plan = planner.plan(topic)
@@ -63,7 +63,7 @@ def _with_kraft(request: Any, wanted: Sequence[WantedTopic], context: RequestCon
         results[topic.name] = refusal or plan
     planned = [result for result in results.values() if isinstance(result, PlannedTopic)]
     if sum(plan.records for plan in planned) > MAX_RECORDS:
-        return answer.of_all(Refusal(ErrorCode.policy_violation, said.too_many_records))
+        return answer.of_all(Refusal(ErrorCode.policy_violation, texts.too_many_records))
     ids = {plan.name: uuid4() for plan in planned}
     if not request.validate_only:
         for plan in planned:
@@ -106,16 +106,16 @@ def _wanted(item: Any) -> WantedTopic:
 
 def _unacceptable(context: RequestContext, wanted: Sequence[WantedTopic]) -> Results:
     """The topics that are refused before the controller sees them."""
-    said, kraft = topic_messages(context.cluster.release), context.cluster.release.kraft
+    texts, kraft = topic_messages(context.cluster.release), context.cluster.release.kraft
     everything = context.allowed("CREATE")
     results: Results = {}
     for name, count in Counter(topic.name for topic in wanted).items():
         if count > 1:
-            results[name] = Refusal(ErrorCode.invalid_request, said.twice)
+            results[name] = Refusal(ErrorCode.invalid_request, texts.twice)
         elif name == METADATA_TOPIC and kraft:
-            results[name] = Refusal(ErrorCode.invalid_request, said.metadata_topic.format(name=name))
+            results[name] = Refusal(ErrorCode.invalid_request, texts.metadata_topic.format(name=name))
         elif not everything and not context.allowed("CREATE", "TOPIC", name):
-            results[name] = Refusal(ErrorCode.topic_authorization_failed, said.create_refused)
+            results[name] = Refusal(ErrorCode.topic_authorization_failed, texts.create_refused)
     return results
 
 
@@ -127,7 +127,7 @@ class _Answer:
         self._schema = context.schema
         self._names = [topic.name for topic in wanted]
         self._kraft = context.cluster.release.kraft
-        self._told = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
+        self._new_configs = NewTopicConfigs(context.cluster) if context.version >= _CONFIGS_FROM else None
 
     def of_all(self, refusal: Refusal) -> Any:
         """The same error for every topic."""
@@ -154,7 +154,7 @@ class _Answer:
     def _topic(self, name: str, result: PlannedTopic | Refusal, topic_id: UUID | None, early: frozenset[str]) -> Any:
         error = result if isinstance(result, Refusal) else Refusal(0)
         fields: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "configs": ()}
-        if self._told is not None and (name in early or isinstance(result, PlannedTopic)):
+        if self._new_configs is not None and (name in early or isinstance(result, PlannedTopic)):
             if not self._context.allowed("DESCRIBE_CONFIGS", "TOPIC", name):
                 fields["topic_config_error_code"] = ErrorCode.topic_authorization_failed
             elif isinstance(result, PlannedTopic):
@@ -168,7 +168,7 @@ class _Answer:
                         config_source=config.source,
                         is_sensitive=False,
                     )
-                    for config in self._told.of(result.configs)
+                    for config in self._new_configs.of(result.configs)
                 )
         return for_version(
             self._schema.CreatableTopicResult,

@@ -38,7 +38,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
             schema.DeleteAclsFilterResult(
                 error_code=result.code,
                 error_message=result.message,
-                matching_acls=tuple(_told(schema, acl) for acl in result.acls),
+                matching_acls=tuple(_matching_acl(schema, acl) for acl in result.acls),
             )
             for result in _results(filters, context)
         ),
@@ -78,7 +78,7 @@ def _unknown(wanted: AclFilter) -> str | None:
     return UNKNOWN_ENTRY_FILTER if is_unknown_entry(wanted) else None
 
 
-def _told(schema: Any, acl: Acl) -> Any:
+def _matching_acl(schema: Any, acl: Acl) -> Any:
     return schema.DeleteAclsMatchingAcl(
         error_code=0,
         error_message=None,

@@ -54,7 +54,7 @@ def _asked(request: Any) -> list[_Asked]:
 
 
 def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: MutationQuota) -> list[_Result]:
-    said, state = topic_messages(context.cluster.release), context.state
+    texts, state = topic_messages(context.cluster.release), context.state
     all_topics = context.allowed("DELETE")
 
     def may(operation: str, name: str) -> bool:
@@ -63,7 +63,7 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
     results = [
         _Result(
             topic,
-            Refusal(ErrorCode.invalid_request, said.neither_name_nor_id if topic.id is None else said.name_and_id),
+            Refusal(ErrorCode.invalid_request, texts.neither_name_nor_id if topic.id is None else texts.name_and_id),
         )
         for topic in asked
         if (topic.name is None) == (topic.id is None)
@@ -71,18 +71,18 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
     named = [topic.name for topic in asked if topic.name is not None and topic.id is None]
     given = [topic.id for topic in asked if topic.name is None and topic.id is not None]
     once, twice = _split(named)
-    results += [_Result(_Asked(name, None), Refusal(ErrorCode.invalid_request, said.twice)) for name in twice]
+    results += [_Result(_Asked(name, None), Refusal(ErrorCode.invalid_request, texts.twice)) for name in twice]
     ids, ids_twice = _split(given)
-    results += [_Result(_Asked(None, each), Refusal(ErrorCode.invalid_request, said.id_twice)) for each in ids_twice]
+    results += [_Result(_Asked(None, each), Refusal(ErrorCode.invalid_request, texts.id_twice)) for each in ids_twice]
     chosen: dict[UUID, str] = {}
     for topic_id in ids:
         name = state.topic_name(topic_id)
         if name is None:
-            results.append(_Result(_Asked(None, topic_id), Refusal(ErrorCode.unknown_topic_id, said.unknown_id)))
+            results.append(_Result(_Asked(None, topic_id), Refusal(ErrorCode.unknown_topic_id, texts.unknown_id)))
         elif not may("DELETE", name):
-            told = name if may("DESCRIBE", name) else None
+            shown = name if may("DESCRIBE", name) else None
             results.append(
-                _Result(_Asked(told, topic_id), Refusal(ErrorCode.topic_authorization_failed, said.delete_refused))
+                _Result(_Asked(shown, topic_id), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
             )
         else:
             chosen[topic_id] = name
@@ -90,15 +90,15 @@ def _with_kraft(asked: Sequence[_Asked], context: RequestContext, quota: Mutatio
         topic, deletable = state.topics.get(name), may("DELETE", name)
         if not deletable and (topic is not None or not may("DESCRIBE", name)):
             results.append(
-                _Result(_Asked(name, None), Refusal(ErrorCode.topic_authorization_failed, said.delete_refused))
+                _Result(_Asked(name, None), Refusal(ErrorCode.topic_authorization_failed, texts.delete_refused))
             )
         elif topic is None:
             results.append(
-                _Result(_Asked(name, None), Refusal(ErrorCode.unknown_topic_or_partition, said.unknown_topic))
+                _Result(_Asked(name, None), Refusal(ErrorCode.unknown_topic_or_partition, texts.unknown_topic))
             )
         elif topic.id in chosen or topic.id in ids_twice:
             chosen.pop(topic.id, None)
-            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.invalid_request, said.name_of_given_id)))
+            results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.invalid_request, texts.name_of_given_id)))
         else:
             chosen[topic.id] = name
     for topic_id, name in chosen.items():
@@ -126,8 +126,8 @@ def _with_zookeeper(
         if topic.id is not None and name is None:
             results.append(_Result(topic, Refusal(ErrorCode.unknown_topic_id)))
         elif name is None or not context.allowed("DELETE", "TOPIC", name):
-            told = name if name is not None and context.allowed("DESCRIBE", "TOPIC", name) else topic.name
-            results.append(_Result(_Asked(told, topic.id), Refusal(ErrorCode.topic_authorization_failed)))
+            shown = name if name is not None and context.allowed("DESCRIBE", "TOPIC", name) else topic.name
+            results.append(_Result(_Asked(shown, topic.id), Refusal(ErrorCode.topic_authorization_failed)))
         elif name not in state.topics:
             results.append(_Result(_Asked(name, topic.id), Refusal(ErrorCode.unknown_topic_or_partition)))
         else:

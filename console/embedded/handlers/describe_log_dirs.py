@@ -34,8 +34,10 @@ async def handle(request: Any, context: RequestContext) -> Any:
     parts.append(form.length(len(folders)))
     topics = [] if refused else list(_asked(request, context))
     for place, folder in enumerate(folders):
-        told = await _told([each for each in topics if each[0].id.int % len(folders) == place], context, form)
-        parts += [struct.pack(">h", 0), form.string(folder), form.length(len(told)), *told]
+        encoded = await _encoded_topics(
+            [each for each in topics if each[0].id.int % len(folders) == place], context, form
+        )
+        parts += [struct.pack(">h", 0), form.string(folder), form.length(len(encoded)), *encoded]
         if version >= _VOLUME_FROM:
             parts.append(struct.pack(">qq", *disk_bytes(context.state)))
         if version >= _CORDONED_FROM:
@@ -44,13 +46,13 @@ async def handle(request: Any, context: RequestContext) -> Any:
     return EncodedBody(b"".join((*parts, form.end)))
 
 
-async def _told(topics: list[Wanted], context: RequestContext, form: WireFormat) -> list[bytes]:
+async def _encoded_topics(topics: list[Wanted], context: RequestContext, form: WireFormat) -> list[bytes]:
     """The encoded topics with replicas on the broker. Pauses for other connections."""
-    told: list[bytes] = []
+    encoded: list[bytes] = []
     for begin in range(0, len(topics), _AT_ONCE):
-        told += filter(None, (_topic(*each, context, form) for each in topics[begin : begin + _AT_ONCE]))
+        encoded += filter(None, (_topic(*each, context, form) for each in topics[begin : begin + _AT_ONCE]))
         await asyncio.sleep(0)
-    return told
+    return encoded
 
 
 def _topic(topic: Topic, wanted: frozenset[int] | None, context: RequestContext, form: WireFormat) -> bytes:

@@ -81,22 +81,22 @@ PREFERRED, UNCLEAN = 0, 1
 
 
 def elect(state: ClusterState, kind: int, name: str, index: int) -> Refusal:
-    """Elect a leader for a partition. Returns DONE, or why there is none (ReplicationControlManager.electLeader)."""
-    said, topic = topic_messages(state.release), state.topics.get(name)
+    """Elect a leader for a partition. Returns DONE, or the error (ReplicationControlManager.electLeader)."""
+    texts, topic = topic_messages(state.release), state.topics.get(name)
     if topic is None:
-        return Refusal(ErrorCode.unknown_topic_or_partition, said.elect_unknown_topic.format(name=name))
+        return Refusal(ErrorCode.unknown_topic_or_partition, texts.elect_unknown_topic.format(name=name))
     if not 0 <= index < len(topic.partitions):
-        message = said.elect_unknown_partition.format(name=name, partition=index)
+        message = texts.elect_unknown_partition.format(name=name, partition=index)
         return Refusal(ErrorCode.unknown_topic_or_partition, message)
     partition = topic.partitions[index]
     if not _needs(partition, kind):
-        return Refusal(ErrorCode.election_not_needed, said.not_needed)
+        return Refusal(ErrorCode.election_not_needed, texts.not_needed)
     led = _led(partition, kind, frozenset(state.alive()))
     if led is None:
         if kind == PREFERRED:
-            message = said.preferred_gone.format(name=name, partition=index)
+            message = texts.preferred_gone.format(name=name, partition=index)
             return Refusal(ErrorCode.preferred_leader_not_available, message)
-        return Refusal(ErrorCode.eligible_leaders_not_available, said.none_eligible.format(name=name, partition=index))
+        return Refusal(ErrorCode.eligible_leaders_not_available, texts.none_eligible.format(name=name, partition=index))
     partitions = (*topic.partitions[:index], led, *topic.partitions[index + 1 :])
     state.put_topic(replace(topic, partitions=partitions))
     return DONE

@@ -51,7 +51,7 @@ async def handle(request: Any, context: RequestContext) -> Any:
     if request.acks == _NOBODY:
         if any(part.error_code for topic in responses for part in topic.partition_responses):
             context.session.ending = (
-                "records that nobody waits for could not be written"  # Kafka has no other way to report it
+                "records sent with acks=0 could not be written"  # Kafka has no other way to report it
             )
         return None
     return for_version(

@@ -153,23 +153,23 @@ async def list_configs(request: wire.ListConfigsRequest | wire.ListConfigsReques
 async def _entity(type_: int, name: str, keys: tuple[str, ...] | None, context: RequestContext) -> wire.ResourceConfigs:
     if type_ in QUOTA_PARTS:
         return (
-            _told(ErrorCode.none, type_, name, _listed_quotas(type_, name, keys, context))
+            _resource_configs(ErrorCode.none, type_, name, _listed_quotas(type_, name, keys, context))
             if name
-            else _told(ErrorCode.invalid_request, type_, name)
+            else _resource_configs(ErrorCode.invalid_request, type_, name)
         )
     resource = config_resource(type_, name)
     if resource is None:
-        return _told(ErrorCode.invalid_request, type_, name)
+        return _resource_configs(ErrorCode.invalid_request, type_, name)
     is_broker = resource.type == BROKER
     if is_broker and not is_registered(name, context.view):
-        return _told(ErrorCode.invalid_request, type_, name)
+        return _resource_configs(ErrorCode.invalid_request, type_, name)
     try:
         entries = described_configs(resource, keys, context)
     except ConfigProblem as problem:
-        return _told(problem.code, type_, name)
+        return _resource_configs(problem.code, type_, name)
     is_elsewhere = is_broker and int(name) != context.broker_id
-    told = (entry for entry in entries if not (is_elsewhere and entry.read_only))
-    return _told(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in told])
+    visible = (entry for entry in entries if not (is_elsewhere and entry.read_only))
+    return _resource_configs(ErrorCode.none, type_, name, [_config(entry, is_broker) for entry in visible])
 
 
 def _config(entry: ConfigEntry, is_broker: bool) -> wire.Config:
@@ -196,7 +196,7 @@ def _listed_quotas(
         )
 
 
-def _told(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ()) -> wire.ResourceConfigs:
+def _resource_configs(code: int, type_: int, name: str, configs: Iterable[wire.Config] = ()) -> wire.ResourceConfigs:
     return wire.ResourceConfigs(error_code=code, resource_type=type_, resource_name=name, configs=tuple(configs))
 
 

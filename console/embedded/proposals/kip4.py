@@ -167,7 +167,7 @@ async def list_acls(request: wire.ListAclsRequest, context: RequestContext) -> w
     found: dict[tuple[int, str], list[wire.Acl]] = {}
     for acl in sorted(find(_filter(request), context.view.acls)):
         if may_see_all or acl.permission == _ALLOW:
-            found.setdefault((acl.resource_type, acl.resource_name), []).append(_told(acl))
+            found.setdefault((acl.resource_type, acl.resource_name), []).append(_wire_acl(acl))
     return wire.ListAclsResponse(
         responses=tuple(
             wire.ResourceAcls(resource=wire.Resource(resource_type=type_, resource_name=name), acls=tuple(acls))
@@ -184,7 +184,7 @@ def _filter(request: wire.ListAclsRequest) -> AclFilter:
     return AclFilter(AclResourceType(resource.resource_type), resource.resource_name, LITERAL, request.principal)
 
 
-def _told(acl: Acl) -> wire.Acl:
+def _wire_acl(acl: Acl) -> wire.Acl:
     return wire.Acl(
         acl_principal=acl.principal,
         acl_permission_type=int(acl.permission),
