@@ -74,8 +74,7 @@ class Measured(Protocol):
 
 def own_table(app: App[None], rows: list[list[str]]) -> Measured:
     """Return ours, over `rows`."""
-    from widgets.columns import Column
-    from widgets.row_source import Cell, ListRows
+    from widgets.row_source import Cell, Column, ListRows
     from widgets.row_table import RowTable, RowView, TextSearch
 
     changed: dict[int, Cell] = {}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
 from textual import events
 from textual.message import Message
 
-from widgets.cells import Align, cell_width, clean, fit, fit_number, truncate
+from widgets.cells import cell_width, clean, fit, fit_number, truncate
 from widgets.line_view import LineView
-from widgets.row_source import Cell, Span
+from widgets.row_source import Cell, Column, Span
 
 # What columns a table has, and which of them fit where. Pure decisions, no drawing.
 
@@ -19,31 +18,6 @@ GAP = 2
 """Blank cells between two columns."""
 MORE_SIGN = 2
 """Cells kept free at the right edge for the sign that there are more columns."""
-
-
-class Column(Struct, frozen=True):
-    """One column of a table.
-
-    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of what is left over.
-    Where not everything fits, columns go in order of rising `priority`; the first column, and `gutter` columns
-    (state letters, with no gap behind them), always stay. `sort_key` is the key that asks to sort by this column.
-    """
-
-    id: str
-    label: str = ""
-    width: int | None = None
-    min_width: int = 3
-    max_width: int | None = None
-    flex: int = 0
-    align: Align = "left"
-    priority: int = 50
-    sort_key: str | None = None
-    gutter: bool = False
-
-    @property
-    def is_most_first(self) -> bool:
-        """Whether its own order is the largest first: that of numbers."""
-        return self.align == "right"
 
 
 class Placed(NamedTuple):

@@ -1,9 +1,11 @@
-"""What a table needs to know of the rows it draws: how many, which, and where a key stands."""
+"""What a table needs to know of what it draws: its columns; its rows, how many, which, and where a key stands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from widgets.cells import Align
 
 Span: TypeAlias = tuple[str, str]
 """A text and the name of its style (see `line_view.STYLE_NAMES`; "" is plain)."""
@@ -14,6 +16,31 @@ Cell: TypeAlias = str | Span | list[Span]
 Row = TypeVar("Row")
 
 LATELY = 256
+
+
+class Column(NamedTuple):
+    """One column of a table.
+
+    `width` is in cells; None measures a sample of the rows. A column with `flex` takes a share of what is left over.
+    Where not everything fits, columns go in order of rising `priority`; the first column, and `gutter` columns
+    (state letters, with no gap behind them), always stay. `sort_key` is the key that asks to sort by this column.
+    """
+
+    id: str
+    label: str = ""
+    width: int | None = None
+    min_width: int = 3
+    max_width: int | None = None
+    flex: int = 0
+    align: Align = "left"
+    priority: int = 50
+    sort_key: str | None = None
+    gutter: bool = False
+
+    @property
+    def is_most_first(self) -> bool:
+        """Whether its own order is the largest first: that of numbers."""
+        return self.align == "right"
 
 
 class RowSource(Protocol):

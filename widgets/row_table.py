@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import compress
 from typing import NamedTuple
 
-from widgets.columns import Column, ColumnView
-from widgets.row_source import Cell, ListRows, RowSource
+from widgets.columns import ColumnView
+from widgets.row_source import Cell, Column, ListRows, RowSource
 
 # Fewer rows, or rows in another order, without copying any; and the search that says which.
 #

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from console.answers.results import Data, Detail, Result, Table, to_data
+from console.answers.results import Detail, Result, Table, to_data
 from console.language.quoting import DEFAULT_NAME
-from console.model.numbers import json_text
+from console.model.numbers import Data, json_text
 from console.model.quota import CLIENT_ID, IP, USER
 from widgets.cells import clean
 

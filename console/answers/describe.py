@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from console.answers.results import Column, Data, Detail, Result, Row, Table
+from console.answers.results import Detail, Result, Table, table_of
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote
 from console.language.statements import Key, Show, Subject
@@ -13,18 +13,17 @@ from console.language.vocabulary import config_problems, known_entry, known_keys
 from console.model.broker_keys import update_mode
 from console.model.cluster import Topic
 from console.model.codes import BROKER, BROKER_LOGGER, GROUP, TOPIC
-from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, ConfigSet, is_override
 from console.model.inheritance import Inheritance, Inherited, differing
+from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.effective_values import DiffLine
 from console.plan.plan import Plan
-from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of
+from console.present.configs import CONFIGS, ConfigLine, ConfigRow, config_rows, described_by, details, lines_of
 from console.present.failures import failure_text
 from console.present.names import plural, resource
-from console.present.text import plain
 
 DOCUMENTATION_WIDTH = 96
-_COLUMNS = (Column(""), Column("Key"), Column("Value"), Column("Source"), Column(""))
 
 
 def config_table(
@@ -33,7 +32,7 @@ def config_table(
     """Entries as rows, the resource's own overrides and what is staged first."""
     rows = config_rows(target, entries, staged_lines(snapshot, target, plan), plan, overrides_only=overrides_only)
     empty = "nothing is set here" + ("; describe shows what is inherited" if overrides_only else "")
-    return Table("configs", _COLUMNS, _rows(snapshot, target, rows), empty=empty)
+    return _table(snapshot, target, rows, empty)
 
 
 def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[ConfigEntry], plan: Plan) -> Table:
@@ -41,7 +40,7 @@ def key_table(snapshot: Snapshot, target: ConfigResource, entries: Iterable[Conf
     found = ConfigSet(tuple(entries))
     rows = config_rows(target, found, staged_lines(snapshot, target, plan), plan, overrides_only=False)
     named = [row for row in rows if row.entry is not None]
-    return Table("configs", _COLUMNS, _rows(snapshot, target, named))
+    return _table(snapshot, target, named)
 
 
 def staged_lines(snapshot: Snapshot, target: ConfigResource, plan: Plan) -> Mapping[str, DiffLine]:
@@ -53,31 +52,9 @@ def staged_lines(snapshot: Snapshot, target: ConfigResource, plan: Plan) -> Mapp
     return lines_of(diff(plan, snapshot), target)
 
 
-def _rows(snapshot: Snapshot, target: ConfigResource, rows: Iterable[ConfigRow]) -> tuple[Row, ...]:
+def _table(snapshot: Snapshot, target: ConfigResource, rows: Iterable[ConfigRow], empty: str = "none") -> Table:
     broker = described_by(target, snapshot)
-    found = []
-    for row in rows:
-        *letters, key, value, source, words = (plain(cell) for cell in config_cells(row, broker, changed=False))
-        data = entry_data(row.entry) if row.entry is not None else {"name": row.key, "value": None}
-        found.append(Row(("".join(letters), key, value, source, words), data | {"pending": row.line is not None}))
-    return tuple(found)
-
-
-def entry_data(entry: ConfigEntry) -> dict[str, Data]:
-    """An entry as JSON output shows it; a hidden value is null."""
-    return {
-        "name": entry.name,
-        "value": entry.value,
-        "source": entry.source.name,
-        "read_only": entry.read_only,
-        "is_default": entry.is_default,
-        "is_sensitive": entry.sensitive,
-        "synonyms": [_synonym_data(synonym) for synonym in entry.synonyms],
-    }
-
-
-def _synonym_data(synonym: Synonym) -> dict[str, Data]:
-    return {"name": synonym.name, "value": synonym.value, "source": synonym.source.name}
+    return table_of("configs", CONFIGS, (ConfigLine(row, broker) for row in rows), empty=empty)
 
 
 def _inherited_data(inherited: Inherited) -> dict[str, Data]:
@@ -114,11 +91,12 @@ def key_detail(
     outcome = plan.outcome(line.staged.edit) if line is not None else None
     row = ConfigRow(entry.name, entry, line, outcome, is_override(entry, target))
     text = details(target, row, snapshot, by_broker, DOCUMENTATION_WIDTH)
-    data = entry_data(entry) | {
+    shown = ConfigLine(row, described_by(target, snapshot))
+    data = CONFIGS.data(shown) | {
         "type": entry.type.name if entry.type.known else None,
         "documentation": snapshot.documentation.get((int(target.type), entry.name)),
-        "pending": line is not None,
     }
+    data["pending"] = data.pop("pending")
     if is_override(entry, target):
         beneath = Inheritance(snapshot).without_override(target, entry.name)
         data["without_override"] = _inherited_data(beneath) if beneath.known else None
@@ -128,8 +106,7 @@ def key_detail(
         data["by_broker"] = [
             {"broker": broker, **_inherited_data(inherited)} for broker, inherited in sorted(by_broker.items())
         ]
-    (summary,) = _rows(snapshot, target, [row])
-    letters, key, value, source, _ = summary.cells
+    letters, key, value, source, _ = CONFIGS.texts(shown)
     lines = ["".join(part for part, _ in spans) for spans in text]
     # The title has the value already; where it has no human form, the headline begins with it once more.
     head = next(place for place, text_line in enumerate(lines) if not text_line.startswith("✗"))
@@ -138,24 +115,6 @@ def key_detail(
 
 
 # `show` and `describe`: one entity, from the snapshot.
-
-_PARTITION_COLUMNS = (
-    Column(""),
-    Column("Partition", True),
-    Column("Leader", True),
-    Column("Replicas"),
-    Column("ISR"),
-    Column("Offline"),
-    Column(""),
-)
-_LAG_COLUMNS = (
-    Column("Topic"),
-    Column("Partition", True),
-    Column("Committed", True),
-    Column("End", True),
-    Column("Lag", True),
-    Column("Member"),
-)
 
 
 def show(statement: Show, subject: Subject, snapshot: Snapshot, plan: Plan, span: Span | None) -> Result:
@@ -228,7 +187,10 @@ def _about_topic(snapshot: Snapshot, subject: ConfigResource) -> About:
     topic = snapshot.topics.get(subject.name)
     if topic is None:
         return ("to be created by the plan",), {}, {}
-    return (topic_line(topic),), {"internal": topic.internal}, {"partitions": partitions(topic)}
+    from console.present.topics import PARTITIONS, TOPICS, TopicRow
+
+    partitions = table_of("partitions", PARTITIONS, topic.partitions)
+    return (topic_line(topic),), TOPICS.detail(TopicRow(topic)), {"partitions": partitions}
 
 
 def topic_line(topic: Topic) -> str:
@@ -239,30 +201,10 @@ def topic_line(topic: Topic) -> str:
     return ", ".join(words + (["internal"] if topic.internal else []))
 
 
-def partitions(topic: Topic) -> Table:
-    """A topic's partitions."""
-    from console.present.topics import partition_cells
-
-    rows = tuple(
-        Row(
-            tuple(plain(cell) for cell in partition_cells(partition)),
-            {
-                "partition": partition.number,
-                "leader": partition.leader,
-                "replicas": list(partition.replicas),
-                "isr": list(partition.isr),
-                "offline": list(partition.offline),
-            },
-        )
-        for partition in topic.partitions
-    )
-    return Table("partitions", _PARTITION_COLUMNS, rows)
-
-
 def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     if subject == CLUSTER_DEFAULT:
         return ("what every broker inherits that sets nothing of its own",), {}, {}
-    from console.present.brokers import broker_loads, broker_rows
+    from console.present.brokers import BROKERS, broker_loads, broker_rows
 
     loads = broker_loads(snapshot)
     for row in broker_rows(snapshot, Plan(), loads):
@@ -276,21 +218,11 @@ def _about_broker(snapshot: Snapshot, subject: ConfigResource) -> About:
     if row.controller or row.quorum:
         lines.append(", ".join(word for word in ("active controller" if row.controller else "", row.quorum) if word))
     lines.append(f"leads {load.leaders}, holds {plural(load.replicas, 'replica')}, {load.out_of_sync} out of sync")
-    data: dict[str, Data] = {
-        "host": broker.host,
-        "port": broker.port,
-        "rack": broker.rack,
-        "release": row.release or None,
-        "controller": row.controller,
-        "leaders": load.leaders,
-        "replicas": load.replicas,
-        "out_of_sync": load.out_of_sync,
-    }
-    return tuple(lines), data, {}
+    return tuple(lines), BROKERS.detail(row), {}
 
 
 def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
-    from console.present.groups import group_line, lag_cells
+    from console.present.groups import GROUPS, LAGS, MEMBERS, GroupRow, group_line
 
     group, lag = snapshot.groups.get(subject.name), snapshot.lags.get(subject.name)
     if group is None:
@@ -298,47 +230,12 @@ def _about_group(snapshot: Snapshot, subject: ConfigResource) -> About:
         why = failure_text(unread[0].failure) if unread else "no such group; its configs can be set all the same"
         return (why,), {"state": None}, {}
     line = "".join(text for text, _ in group_line(group, lag))
-    data: dict[str, Data] = {
-        "state": group.state,
-        "type": group.type,
-        "protocol": group.protocol,
-        "coordinator": group.coordinator,
-        "lag": lag.known_total if lag is not None else None,
-    }
     parts: dict[str, Table | tuple[Detail, ...]] = {}
     if group.members is not None:
-        rows = tuple(
-            Row(
-                (member.client_id, member.host, member.member_id, str(len(member.assignment))),
-                {
-                    "member_id": member.member_id,
-                    "client_id": member.client_id,
-                    "host": member.host,
-                    "instance_id": member.instance_id,
-                    "assignment": [{"topic": topic, "partition": number} for topic, number in member.assignment],
-                },
-            )
-            for member in group.members
-        )
-        columns = (Column("Client"), Column("Host"), Column("Member"), Column("Partitions", True))
-        parts["members"] = Table("members", columns, rows, empty="no members")
+        parts["members"] = table_of("members", MEMBERS, group.members, empty="no members")
     if lag is not None:
-        rows = tuple(
-            Row(
-                tuple(plain(cell) for cell in lag_cells(behind)),
-                {
-                    "topic": behind.topic,
-                    "partition": behind.partition,
-                    "committed": behind.committed,
-                    "end": behind.end,
-                    "lag": behind.lag,
-                    "member": behind.member or None,
-                },
-            )
-            for behind in lag.partitions
-        )
-        parts["partitions"] = Table("partitions", _LAG_COLUMNS, rows, empty="no offsets committed")
-    return (line,), data, parts
+        parts["partitions"] = table_of("partitions", LAGS, lag.partitions, empty="no offsets committed")
+    return (line,), GROUPS.detail(GroupRow(group, lag)), parts
 
 
 _ABOUT: Mapping[int, Callable[[Snapshot, ConfigResource], About]] = {

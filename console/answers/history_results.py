@@ -9,12 +9,13 @@ from itertools import islice
 from msgspec.structs import replace
 
 from console.answers.plan_results import conflict_reasons, conflict_row, side_data, with_source
-from console.answers.results import Column, Data, Row, Table
+from console.answers.results import Column, Row, Table
 from console.journal.history import Change, Due, History, State
 from console.journal.records import Entry
 from console.language.statements import Entity
 from console.model.config import ConfigEntry, ConfigSet
 from console.model.inheritance import Inheritance
+from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.conflicts import Conflict

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from console.answers.results import Column, Data, Row, Table
+from console.answers.results import Column, Row, Table
 from console.history.reader.rows import Change, Drifted, Usage
+from console.model.numbers import Data
 from console.present.lake import (
     FIRST_SEEN,
     NOTHING,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from console.admin.settings import ConnectionSettings
-from console.answers.results import Column, Data, Row, Table
+from console.answers.results import Column, Row, Table
 from console.language.quoting import shell_text
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
+from console.model.numbers import Data
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text, exact_quota, quota

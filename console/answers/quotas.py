@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from console.answers.results import Column, Data, Detail, Row, Table
+from console.answers.results import Column, Detail, Row, Table, table_of
 from console.language.statements import EffectiveQuota, Show
 from console.language.vocabulary import check_key, problems, quota_keys
+from console.model.numbers import Data
 from console.model.quota import (
     CLIENT_ID,
     CLIENT_KEYS,
@@ -19,13 +20,13 @@ from console.model.quota import (
     effective_ip,
 )
 from console.model.snapshot import Snapshot
-from console.plan.amounts import exact_quota, number, quota
+from console.plan.amounts import exact_quota, quota
 from console.plan.edits import SetQuota, UnsetQuota
 from console.plan.plan import Plan
+from console.present.kinds import SCRAM, scram_rows
 from console.present.names import NOTHING, plural, quota_entity
-from console.present.quotas import KEYS, SHORT
+from console.present.quotas import QUOTAS, QuotaRow
 
-ENTITY_COLUMNS = (Column("Entity"), *(Column(SHORT[key], True) for key in KEYS), Column("other"))
 _SHARED = {
     "user": "shared by all clients of the user",
     "client-id": "shared by everybody with this client id",
@@ -45,11 +46,12 @@ def quota_subject(statement: Show, entity: QuotaEntity, snapshot: Snapshot, plan
     if statement.full and not keys:
         below = _below(entity, snapshot.quotas)
         if below:
-            parts["clients"] = entity_table("clients", below, snapshot.quotas, "With single clients:")
+            rows = (QuotaRow(each, snapshot.quotas.get(each, {})) for each in below)
+            parts["clients"] = without_empty(table_of("clients", QUOTAS, rows, "With single clients:"))
         parts.update(_counting(entity, snapshot))
         name = entity.name_of(USER) if entity.has(USER) else None
         if name is not None and not entity.has(CLIENT_ID):
-            parts["scram"] = scram_table(snapshot, [name], "SCRAM credentials:")
+            parts["scram"] = table_of("scram", SCRAM, scram_rows(snapshot, [name]), "SCRAM credentials:")
     return Detail(quota_entity(entity), data, (), parts, problems(snapshot, "quotas", "scram"))
 
 
@@ -85,23 +87,8 @@ def sorted_entities(entities: Iterable[QuotaEntity]) -> list[QuotaEntity]:
     return sorted(entities, key=lambda e: [(part.type, part.name is not None, part.name or "") for part in e.parts])
 
 
-def entity_table(
-    name: str, entities: Iterable[QuotaEntity], quotas: Mapping[QuotaEntity, QuotaValues], title: str = ""
-) -> Table:
-    """Entities with their values, a column for each key."""
-    rows = []
-    for entity in entities:
-        values = quotas.get(entity, {})
-        others = ", ".join(f"{key}={number(value)}" for key, value in values.items() if key not in KEYS)
-        cells = (quota(key, values[key]) if key in values else NOTHING for key in KEYS)
-        data: dict[str, Data] = {"entity": entity.as_dict(), "values": {key: float(v) for key, v in values.items()}}
-        rows.append(Row((quota_entity(entity), *cells, others), data))
-    columns = tuple(column for column in ENTITY_COLUMNS)
-    return _without_empty(Table(name, columns, tuple(rows), title))
-
-
-def _without_empty(table: Table) -> Table:
-    """Without the columns that no row has a value for."""
+def without_empty(table: Table) -> Table:
+    """Without the columns that no row has a value for, the first aside."""
     kept = [
         place
         for place in range(len(table.columns))
@@ -162,16 +149,3 @@ def _effective_table(found: list[tuple[str, Effective | None]], snapshot: Snapsh
     columns = (Column("Key"), Column("Per broker", True), Column("From"), Column(""), Column("Over"))
     note = f"Each limit holds on each of the {plural(brokers, 'broker')} by itself." if brokers > 1 else ""
     return Table("effective", columns, tuple(rows), title, notes=(note,) if note else ())
-
-
-def scram_table(snapshot: Snapshot, users: Iterable[str], title: str = "") -> Table:
-    """SCRAM credentials: what a broker tells of them, never a password."""
-    rows = tuple(
-        Row(
-            (user, credential.mechanism.label, str(credential.iterations)),
-            {"user": user, "mechanism": credential.mechanism.label, "iterations": credential.iterations},
-        )
-        for user in users
-        for credential in snapshot.scram.get(user, ())
-    )
-    return Table("scram", (Column("User"), Column("Mechanism"), Column("Iterations", True)), rows, title)

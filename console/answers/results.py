@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from console.model.numbers import Data
     from console.model.snapshot import ReadFailure
-
-Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
-"""What JSON holds."""
+    from console.present.columns import Columns
 
 
 class Column(NamedTuple):
@@ -55,6 +54,18 @@ class Detail(Struct, frozen=True):
 
 
 Result = Table | Detail
+R = TypeVar("R")
+
+
+def titles(columns: Columns[R]) -> tuple[Column, ...]:
+    """The headings of a noun's columns in the text of `list`."""
+    return tuple(Column(column.title, column.type == "number") for column in columns.of("list"))
+
+
+def table_of(name: str, columns: Columns[R], rows: Iterable[R], title: str = "", empty: str = "none") -> Table:
+    """Rows of a noun under its columns."""
+    made = tuple(Row(columns.texts(row), columns.data(row)) for row in rows)
+    return Table(name, titles(columns), made, title, empty)
 
 
 def to_data(result: Result) -> dict[str, Data]:

@@ -12,6 +12,8 @@ from typing import TextIO
 from console.model.config import ConfigEntry, ConfigResource
 from console.model.numbers import json_text
 from console.model.snapshot import Snapshot
+from console.present.acls import ACLS, AclRow
+from console.present.configs import entry_data
 
 
 def write_snapshot(snapshot: Snapshot, out: TextIO, *, overrides: bool) -> None:
@@ -86,16 +88,7 @@ def _memo(text: Callable[[ConfigEntry], str]) -> Callable[[ConfigEntry], str]:
 
 
 def _tail(entry: ConfigEntry) -> str:
-    fields = {
-        "name": entry.name,
-        "value": entry.value,
-        "source": entry.source.name,
-        "read_only": entry.read_only,
-        "is_default": entry.is_default,
-        "is_sensitive": entry.sensitive,
-        "synonyms": [{"name": s.name, "value": s.value, "source": s.source.name} for s in entry.synonyms],
-    }
-    return json_text(fields)[1:]
+    return json_text(entry_data(entry))[1:]
 
 
 def _quotas(snapshot: Snapshot) -> Iterator[str]:
@@ -105,18 +98,8 @@ def _quotas(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _acls(snapshot: Snapshot) -> Iterator[str]:
-    for acl in snapshot.acls:
-        yield json_text(
-            {
-                "resource_type": acl.resource_type.name,
-                "resource_name": acl.resource_name,
-                "pattern_type": acl.pattern_type.name,
-                "principal": acl.principal,
-                "host": acl.host,
-                "operation": acl.operation.name,
-                "permission": acl.permission.name,
-            }
-        )
+    columns = ACLS["principal"]
+    return (json_text(columns.data(AclRow(acl, "", True))) for acl in snapshot.acls)
 
 
 def _errors(snapshot: Snapshot) -> Iterator[str]:

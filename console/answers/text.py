@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
-from console.answers.results import Column, Data, Detail, Result, Row, Table, to_data
-from console.model.numbers import json_text
+from console.answers.results import Column, Detail, Result, Row, Table, to_data
+from console.model.numbers import Data, json_text
 from console.present.text import clean
 from console.terminal import stdout
 from widgets.cells import cell_width

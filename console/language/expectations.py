@@ -33,7 +33,7 @@ from console.model.quota import CLIENT_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.amounts import quota
 from console.plan.values import LIST
-from console.present.columns import COLUMNS
+from console.present.kinds import filter_names
 from console.present.values import human_or_text
 
 _DEFAULT = Candidate(DEFAULT_NAME, "the default", "what holds for all that have nothing of their own", Form.BARE)
@@ -190,7 +190,7 @@ class Candidates:
                 return []
 
     def _columns(self, kind: str) -> list[Candidate]:
-        return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in COLUMNS.get(kind, ())]
+        return [Candidate(column.replace("_", "-"), "column", "", Form.KEY) for column in filter_names(kind)]
 
     def _operations(self) -> tuple[str, ...]:
         """Those of the resource that the statement names, all where it names none yet."""

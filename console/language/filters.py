@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase, translate
 from operator import eq, ge, gt, le, lt, ne
 from types import MappingProxyType
+from typing import TypeVar
 
 from console.language.errors import CommandError, did_you_mean
 from console.language.statements import FieldFilter, List
@@ -18,34 +19,22 @@ from console.model.numbers import decimal_number
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, has_unit, parse_amount, unit_of
 from console.plan.values import BOOLEAN, DOUBLE, INT, LONG, SHORT
-from console.present.quotas import KEYS
+from console.present.columns import ABSENT, Column
 from console.present.values import is_unlimited
 
 # The filters of `list`: globs over names, comparisons of columns and of configs' values.
 
 Test = Callable[[str | None], bool]
 """Whether a name passes; None is the default, which only ``<default>`` and patterns that match anything take."""
+R = TypeVar("R")
 FieldTest = Callable[[object], bool]
 """Whether a column's value passes."""
 
-NUMBERS = frozenset(
-    (
-        *("partitions", "replication", "under_replicated", "offline", "id", "port", "leaders", "replicas"),
-        *("out_of_sync", "quotas", "acls", "coordinator", "lag", "broker", "iterations", "interval_ms"),
-        *KEYS,
-    )
-)
-"""Columns that hold numbers."""
-BOOLEANS = frozenset({"internal", "controller", "fenced"})
-"""Columns that hold true or false."""
 _EQUALITY = ("=", "!=")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
     {"=": eq, "!=": ne, ">": gt, ">=": ge, "<": lt, "<=": le}
 )
 _GLOB_OF_DIGITS = re.compile(r"(?=.*[*?\[])[-0-9.*?\[\]!]+")
-
-FOLDED = frozenset({"operation", "permission", "resource_type", "pattern_type", "state", "type", "level", "mechanism"})
-"""Columns of fixed words, in any case."""
 
 
 def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
@@ -58,29 +47,30 @@ def glob_test(patterns: Collection[str | None], *, fold: bool = False) -> Test:
     return lambda text: default if text is None else any(test(text) for test in tests)
 
 
-def field_tests(statement: List, columns: Collection[str], more: str = "") -> dict[str, FieldTest]:
-    """Column -> test for the statement's filters; several on one column have to hold together.
+def row_test(statement: List, columns: Collection[Column[R]], more: str = "") -> Callable[[R], bool]:
+    """Whether a row passes the statement's filters, all of them; one that has not the column does not.
 
     more: further keys that are legal, in words for the operator. Raises CommandError for an unknown column, and for a
     comparison or a value that the column has not.
     """
-    tests: dict[str, FieldTest] = {}
+    tests: list[tuple[Callable[[R], object], FieldTest]] = []
     for field in statement.fields:
         name = field.key.replace("-", "_")
-        if name not in columns:
-            hint = did_you_mean(name, columns) or f"columns: {', '.join(columns)}{more}"
+        column = next((column for column in columns if column.name == name), None)
+        if column is None:
+            names = [column.name for column in columns]
+            hint = did_you_mean(name, names) or f"columns: {', '.join(names)}{more}"
             raise CommandError(f"{statement.kind} have no column '{field.key}'", hint, field.span)
-        test = _column_test(field, name)
-        before = tests.get(name)
-        tests[name] = test if before is None else _both(before, test)
-    return tests
+        tests.append((column.value, _column_test(field, column)))
+    return lambda row: all((value := get(row)) is not ABSENT and test(value) for get, test in tests)
 
 
-def require_names(statement: List, columns: Collection[str]) -> None:
+def require_names(statement: List, columns: Collection[Column[R]]) -> None:
     """Raises CommandError for a quoted filter, which is read as a name that nothing has."""
+    names = {column.name for column in columns}
     for glob in statement.globs:
         found = _QUOTED_FILTER.match(glob.pattern or "")
-        if found and (found[1].replace("-", "_") in columns or "." in found[1] or statement.kind in _PLAIN_NAMES):
+        if found and (found[1].replace("-", "_") in names or "." in found[1] or statement.kind in _PLAIN_NAMES):
             shown = glob.pattern or ""
             raise CommandError(
                 f"'{shown}' is read as a name, since it is quoted",
@@ -94,16 +84,12 @@ _PLAIN_NAMES = frozenset({"topics", "brokers"})
 """Kinds whose names hold no sign of a comparison."""
 
 
-def _column_test(field: FieldFilter, name: str) -> FieldTest:
-    if name in NUMBERS:
-        return _number_test(field, _quota_unit(name))
-    if name in BOOLEANS:
+def _column_test(field: FieldFilter, column: Column[R]) -> FieldTest:
+    if column.type == "number":
+        return _number_test(field, column.unit)
+    if column.type == "boolean":
         return _boolean_test(field)
-    return _text_test(field, fold=name in FOLDED)
-
-
-def _both(one: FieldTest, other: FieldTest) -> FieldTest:
-    return lambda value: one(value) and other(value)
+    return _text_test(field, fold=column.type == "word")
 
 
 def _text_test(field: FieldFilter, *, fold: bool = False) -> FieldTest:
@@ -166,15 +152,6 @@ def _as_number(value: object) -> float | None:
 
 def _write(field: FieldFilter, example: str, operator: str = "") -> str:
     return f"write for instance {field.key}{operator or field.operator}{example}"
-
-
-def _quota_unit(key: str) -> Unit:
-    return Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE
-
-
-def passes(tests: Mapping[str, FieldTest], values: Mapping[str, object]) -> bool:
-    """Whether a row passes; one that has not the column does not."""
-    return all(name in values and test(values[name]) for name, test in tests.items())
 
 
 def as_text(value: object) -> str | None:

@@ -18,6 +18,8 @@ _SHOWN = 60
 LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 """Of a Java long, the widest number that a config holds (ConfigDef.Type.LONG)."""
 N = TypeVar("N", int, float)
+Data = str | int | float | bool | None | Sequence["Data"] | Mapping[str, "Data"]
+"""A JSON value."""
 
 
 def is_natural(text: str) -> bool:

@@ -1,8 +1,8 @@
-"""Rows of the ACL table, by principal or by resource."""
+"""ACLs: their rows and columns, by principal or by resource."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import chain, repeat
 from operator import itemgetter, ne
@@ -12,7 +12,9 @@ from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.plan import Plan
-from console.present.text import Cell, clean
+from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns
+from console.present.text import clean
+from widgets.row_source import Column as ScreenColumn
 
 By = Literal["principal", "resource"]
 TOPIC_TYPE = AclResourceType(2)
@@ -90,18 +92,77 @@ def resource_text(acl: Acl) -> str:
     return f"{word} {name}…" if acl.pattern_type == PREFIXED else f"{word} {name}"
 
 
-def acl_cells(row: AclRow, by: By) -> list[Cell]:
-    """Letter, then principal and resource in the order asked for, pattern, permission, operation, host.
+def _columns(by: By) -> Columns[AclRow]:
+    """The columns, what the rows are grouped by first; the words that a row shares with the one above are muted."""
 
-    The words that a row shares with the one above are muted.
-    """
-    acl = row.acl
-    group = "" if row.first else "muted"
-    pattern = acl.pattern_type.name.lower()
-    permission: Cell = ("deny", "danger") if acl.permission == DENY else acl.permission.name.lower()
-    letter: Cell = (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else ""
-    rest: list[Cell] = [pattern, permission, acl.operation.name, clean(acl.host)]
-    principal, where = clean(acl.principal), resource_text(acl)
-    if by == "principal":
-        return [letter, (principal, group), where, *rest]
-    return [letter, (where, group), principal, *rest]
+    def grouped(what: By, row: AclRow) -> str:
+        return "muted" if by == what and not row.first else ""
+
+    principal: Column[AclRow] = Column(
+        "principal",
+        EVERYWHERE,
+        lambda row: row.acl.principal,
+        title="Principal",
+        cell=lambda row: (clean(row.acl.principal), grouped("principal", row)),
+        layout=ScreenColumn("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95),
+    )
+    resource: Column[AclRow] = Column(
+        "resource",
+        SCREEN,
+        cell=lambda row: (resource_text(row.acl), grouped("resource", row)),
+        layout=ScreenColumn("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95),
+    )
+    staged: Column[AclRow] = Column(
+        "staged",
+        SCREEN,
+        cell=lambda row: (row.staged, "danger" if row.staged == "-" else "pending") if row.staged else "",
+        layout=ScreenColumn("staged", width=2, gutter=True),
+    )
+    return Columns(
+        staged,
+        *((principal, resource) if by == "principal" else (resource, principal)),
+        Column("resource_type", LISTED, lambda row: row.acl.resource_type.name, "word", title="Resource"),
+        Column("resource_name", LISTED, lambda row: row.acl.resource_name, title="Name"),
+        Column(
+            "pattern_type",
+            EVERYWHERE,
+            lambda row: row.acl.pattern_type.name,
+            "word",
+            title="Pattern",
+            cell=lambda row: row.acl.pattern_type.name.lower(),
+            text=lambda row: row.acl.pattern_type.name,
+            layout=ScreenColumn("pattern", "Pattern", width=8, priority=40),
+        ),
+        Column(
+            "permission",
+            EVERYWHERE,
+            lambda row: row.acl.permission.name,
+            "word",
+            title="Permission",
+            cell=lambda row: ("deny", "danger") if row.acl.permission == DENY else row.acl.permission.name.lower(),
+            text=lambda row: row.acl.permission.name,
+            layout=ScreenColumn("permission", "Perm", width=5, priority=90),
+        ),
+        Column(
+            "operation",
+            EVERYWHERE,
+            lambda row: row.acl.operation.name,
+            "word",
+            title="Operation",
+            layout=ScreenColumn("operation", "Operation", min_width=9, max_width=18, priority=85),
+        ),
+        Column(
+            "host",
+            EVERYWHERE,
+            lambda row: row.acl.host,
+            title="Host",
+            cell=lambda row: clean(row.acl.host),
+            layout=ScreenColumn("host", "Host", min_width=4, max_width=18, priority=50),
+        ),
+        data_order=_DATA_ORDER,
+    )
+
+
+_DATA_ORDER = ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission")
+ACLS: Mapping[By, Columns[AclRow]] = {"principal": _columns("principal"), "resource": _columns("resource")}
+"""The columns, by what the rows are grouped by."""

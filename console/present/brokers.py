@@ -1,19 +1,33 @@
-"""Rows of the brokers table, and the line on the quorum."""
+"""Brokers: their rows and columns, the line on the quorum, the brokers that do not answer."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from console.model.cluster import Broker, LogDir
-from console.model.config import CLUSTER_DEFAULT, broker_resource
+from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
+from console.model.numbers import Data
 from console.model.snapshot import Snapshot
-from console.plan.amounts import size
+from console.plan.amounts import Unit, size
 from console.plan.plan import Plan
+from console.present.columns import (
+    ABSENT,
+    DATA,
+    DETAIL,
+    EVERYWHERE,
+    SCREEN,
+    SHOWN,
+    Absent,
+    Column,
+    Columns,
+    overrides_cell,
+)
 from console.present.header import alike, controller
 from console.present.names import DEFAULT, NOTHING
 from console.present.text import Cell, Line, clean
+from widgets.row_source import Column as ScreenColumn
 
 
 class BrokerLoad(NamedTuple):
@@ -40,6 +54,11 @@ class BrokerRow(NamedTuple):
     def key(self) -> str:
         """The config resource's name: the id, ``""`` for the default."""
         return "" if self.broker is None else str(self.broker.id)
+
+    @property
+    def resource(self) -> ConfigResource:
+        """The resource whose configs these are."""
+        return CLUSTER_DEFAULT if self.broker is None else broker_resource(self.broker.id)
 
 
 def broker_loads(snapshot: Snapshot) -> dict[int, BrokerLoad]:
@@ -115,33 +134,125 @@ def disk(dirs: tuple[LogDir, ...] | None) -> Cell:
     return [(used, ""), (f"  {full:.0f}%", "failed" if full >= 90 else "muted")]
 
 
-def broker_cells(row: BrokerRow) -> list[Cell]:
-    """Letters, id, host, rack, version, leaders, replicas, out of sync, disk, overrides, place in the quorum."""
-    edited: Cell = ("*", "pending") if row.edited else ""
-    overrides: Cell = "·" if row.overrides is None else (str(row.overrides), "override") if row.overrides else ""
+def _is_down(row: BrokerRow) -> bool:
+    return row.broker is not None and row.broker.port < 0
+
+
+def _state(row: BrokerRow) -> Cell:
     if row.broker is None:
-        what: Cell = ("what every broker inherits", "muted")
-        return ["", edited, DEFAULT, what, "", "", "", "", "", "", overrides, ""]
-    broker, load = row.broker, row.load
-    down = broker.port < 0
-    state: Cell = ("!", "failed") if down or broker.fenced or load.out_of_sync else ""
-    where: Cell = ("down, or not known", "failed") if down else f"{clean(broker.host)}:{broker.port}"
-    if broker.fenced:
-        where = [("fenced ", "failed"), (f"{clean(broker.host)}:{broker.port}", "")]
-    return [
-        state,
-        edited,
-        str(broker.id) + (" ctrl" if row.controller else ""),
-        where,
-        clean(broker.rack or ""),
-        row.release,
-        str(load.leaders),
-        str(load.replicas),
-        (str(load.out_of_sync), "failed") if load.out_of_sync else "",
-        disk(row.dirs),
-        overrides,
-        row.quorum,
-    ]
+        return ""
+    return ("!", "failed") if _is_down(row) or row.broker.fenced or row.load.out_of_sync else ""
+
+
+def _id(row: BrokerRow) -> Cell:
+    return DEFAULT if row.broker is None else str(row.broker.id) + (" ctrl" if row.controller else "")
+
+
+def _where(row: BrokerRow) -> Cell:
+    if row.broker is None:
+        return ("what every broker inherits", "muted")
+    if _is_down(row):
+        return ("down, or not known", "failed")
+    address = f"{clean(row.broker.host)}:{row.broker.port}"
+    return [("fenced ", "failed"), (address, "")] if row.broker.fenced else address
+
+
+def _of_broker(get: Callable[[Broker], Data]) -> Callable[[BrokerRow], Data | Absent]:
+    """A value that the cluster default does not have."""
+    return lambda row: ABSENT if row.broker is None else get(row.broker)
+
+
+def _of_load(get: Callable[[BrokerLoad], int]) -> Callable[[BrokerRow], Data | Absent]:
+    return lambda row: ABSENT if row.broker is None else get(row.load)
+
+
+BROKERS: Columns[BrokerRow] = Columns(
+    Column("state", SHOWN, cell=_state, layout=ScreenColumn("state", width=1, gutter=True)),
+    Column(
+        "staged",
+        SCREEN,
+        cell=lambda row: ("*", "pending") if row.edited else "",
+        layout=ScreenColumn("staged", width=1, gutter=True),
+    ),
+    Column("id", DATA, _of_broker(lambda broker: broker.id), "number"),
+    Column("broker", SHOWN, title="Broker", cell=_id, layout=ScreenColumn("id", "Id", min_width=9)),
+    Column("host", DATA | DETAIL, _of_broker(lambda broker: broker.host)),
+    Column("port", DATA | DETAIL, _of_broker(lambda broker: broker.port), "number"),
+    Column(
+        "address",
+        SHOWN,
+        title="Address",
+        cell=_where,
+        layout=ScreenColumn("where", "Host", flex=1, min_width=15, max_width=60),
+    ),
+    Column(
+        "rack",
+        EVERYWHERE | DETAIL,
+        _of_broker(lambda broker: broker.rack),
+        title="Rack",
+        cell=lambda row: clean(row.broker.rack or "") if row.broker is not None else "",
+        layout=ScreenColumn("rack", "Rack", max_width=16, priority=55),
+    ),
+    Column(
+        "release",
+        EVERYWHERE | DETAIL,
+        lambda row: ABSENT if row.broker is None else row.release or None,
+        title="Kafka",
+        layout=ScreenColumn("release", "Kafka", width=5, priority=45),
+    ),
+    Column("controller", DATA | DETAIL, lambda row: ABSENT if row.broker is None else row.controller, "boolean"),
+    Column("fenced", DATA, _of_broker(lambda broker: broker.fenced), "boolean"),
+    Column(
+        "leaders",
+        EVERYWHERE | DETAIL,
+        _of_load(lambda load: load.leaders),
+        "number",
+        title="Leaders",
+        layout=ScreenColumn("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
+    ),
+    Column(
+        "replicas",
+        EVERYWHERE | DETAIL,
+        _of_load(lambda load: load.replicas),
+        "number",
+        title="Replicas",
+        layout=ScreenColumn("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
+    ),
+    Column(
+        "out_of_sync",
+        EVERYWHERE | DETAIL,
+        _of_load(lambda load: load.out_of_sync),
+        "number",
+        title="Out of sync",
+        cell=lambda row: (str(row.load.out_of_sync), "failed") if row.load.out_of_sync else "",
+        layout=ScreenColumn("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
+    ),
+    Column(
+        "disk",
+        SCREEN,
+        lambda row: None if row.dirs is None else sum(d.size for d in row.dirs),
+        "number",
+        Unit.BYTES,
+        cell=lambda row: disk(row.dirs),
+        layout=ScreenColumn("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
+    ),
+    Column(
+        "overrides",
+        SCREEN,
+        lambda row: row.overrides,
+        "number",
+        cell=lambda row: overrides_cell(row.overrides),
+        layout=ScreenColumn("over", "Over", width=5, align="right", priority=50, sort_key="O"),
+    ),
+    Column(
+        "quorum",
+        SHOWN,
+        title="Quorum",
+        text=lambda row: row.quorum,
+        layout=ScreenColumn("quorum", "Quorum", min_width=12, max_width=22, priority=35),
+    ),
+)
+"""The cluster default has nothing of a broker but its overrides."""
 
 
 def silent_line(snapshot: Snapshot, silent: Collection[int]) -> Line:

@@ -1,38 +1,141 @@
-"""The columns by which `list` filters: what an operator may write before ``=`` for each kind."""
+"""Columns of a noun: what the screen, `list` and `describe` say of it, as text, JSON, YAML and CSV.
+
+Each noun has one table of columns (`console.present.topics.TOPICS` and so on; `console.present.kinds` has those of all
+kinds that `list` takes). A new column is one entry there: its name, value, type and unit, how it is shown, and the
+views in which it stands.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
-from console.present.quotas import KEYS
+from console.model.numbers import Data
+from console.plan.amounts import Unit
+from console.present.text import Cell, plain
 
-CONFIG_KEYS = ", or a config's key"
+if TYPE_CHECKING:
+    from widgets.row_source import Column as ScreenColumn
 
-COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "topics": ("name", "partitions", "replication", "under_replicated", "offline", "internal"),
-        "brokers": (
-            "id",
-            "host",
-            "port",
-            "rack",
-            "release",
-            "controller",
-            "fenced",
-            "leaders",
-            "replicas",
-            "out_of_sync",
-        ),
-        "users": ("user", "quotas", "scram", "acls"),
-        "clients": ("client", "quotas"),
-        "ips": ("ip", "quotas"),
-        "quotas": ("user", "client", "ip", *KEYS),
-        "acls": ("principal", "resource_type", "resource_name", "pattern_type", "permission", "operation", "host"),
-        "groups": ("name", "state", "type", "protocol", "lag", "coordinator"),
-        "loggers": ("broker", "logger", "level"),
-        "client-metrics": ("name", "metrics", "interval_ms", "match"),
-        "scram": ("user", "mechanism", "iterations"),
-    }
-)
-"""What ``KEY=VALUE`` can be asked of each kind."""
+Type = Literal["text", "word", "number", "boolean", "object"]
+"""The JSON type of a value; a word is a text of a fixed set, compared without regard to case."""
+View = Literal["filter", "data", "list", "detail", "screen"]
+"""``KEY=VALUE`` of `list`; the objects of JSON, YAML and CSV; the text of `list`; the object of `describe`; the
+screen."""
+
+SCREEN: frozenset[View] = frozenset({"screen"})
+LIST: frozenset[View] = frozenset({"list"})
+SHOWN: frozenset[View] = frozenset({"list", "screen"})
+FILTER: frozenset[View] = frozenset({"filter"})
+DATA: frozenset[View] = FILTER | {"data"}
+LISTED: frozenset[View] = DATA | {"list"}
+EVERYWHERE: frozenset[View] = LISTED | {"screen"}
+DETAIL: frozenset[View] = frozenset({"detail"})
+
+
+class Absent(Enum):
+    """The value of a column that a row does not have: it passes no filter and is left out of the data."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+R = TypeVar("R")
+
+
+def _no_value(_row: object) -> Absent:
+    return ABSENT
+
+
+class Column(NamedTuple, Generic[R]):
+    """One column of rows of a type.
+
+    name: by which `list` filters. views: where the column stands. value: of type `type`, in `unit`; None is null. key:
+    in JSON, the name where it is empty. title: above the text of `list`; numbers stand to the right. cell: on the
+    screen, cleaned; text: in `list`; where one of them is missing the other is shown, without both the value. layout:
+    the place on the screen.
+    """
+
+    name: str
+    views: frozenset[View]
+    value: Callable[[R], Data | Absent] = _no_value
+    type: Type = "text"
+    unit: Unit = Unit.NONE
+    key: str = ""
+    title: str = ""
+    cell: Callable[[R], Cell] | None = None
+    text: Callable[[R], str] | None = None
+    layout: ScreenColumn | None = None
+
+    def shown(self, row: R) -> str:
+        """The text in `list`; untrusted, not cleaned."""
+        if self.text is not None:
+            return self.text(row)
+        if self.cell is not None:
+            return plain(self.cell(row))
+        value = self.value(row)
+        return "" if value is None or value is ABSENT else str(value)
+
+    def drawn(self, row: R) -> Cell:
+        """The cell on the screen."""
+        return self.shown(row) if self.cell is None else self.cell(row)
+
+
+class Columns(Generic[R]):
+    """The columns of a noun, in the order in which they are shown. data_order, detail_order: names in the order
+    of these views, where that differs."""
+
+    def __init__(self, *columns: Column[R], data_order: Sequence[str] = (), detail_order: Sequence[str] = ()) -> None:
+        self.all = columns
+        self.layout = tuple(c.layout for c in columns if "screen" in c.views and c.layout is not None)
+        self._data = self._getters("data", data_order)
+        self._detail = self._getters("detail", detail_order)
+        self._drawn = tuple(column.drawn for column in self.of("screen"))
+        self._shown = tuple(column.shown for column in self.of("list"))
+
+    def _getters(self, view: View, order: Sequence[str]) -> tuple[tuple[str, Callable[[R], Data | Absent]], ...]:
+        columns = self.of(view)
+        if order:
+            columns = tuple(sorted(columns, key=lambda column: order.index(column.name)))
+        return tuple((column.key or column.name, column.value) for column in columns)
+
+    def of(self, view: View) -> tuple[Column[R], ...]:
+        """The columns of a view."""
+        return tuple(column for column in self.all if view in column.views)
+
+    def without(self, names: Collection[str]) -> Columns[R]:
+        """The other columns, for a table in which these hold nothing."""
+        return Columns(*(column for column in self.all if column.name not in names))
+
+    def data(self, row: R) -> dict[str, Data]:
+        """The object of a row in JSON, YAML and CSV."""
+        return {key: value for key, get in self._data if (value := get(row)) is not ABSENT}
+
+    def detail(self, row: R) -> dict[str, Data]:
+        """The fields of a row in the object of `describe`."""
+        return {key: value for key, get in self._detail if (value := get(row)) is not ABSENT}
+
+    def cells(self, row: R) -> list[Cell]:
+        """The cells of a row on the screen."""
+        return [draw(row) for draw in self._drawn]
+
+    def texts(self, row: R) -> tuple[str, ...]:
+        """The text of a row in `list`."""
+        return tuple([show(row) for show in self._shown])
+
+
+def clock(at: datetime | None) -> str:
+    """The local time of day, absolute: it never needs to be drawn again."""
+    return "" if at is None else at.astimezone().strftime("%H:%M:%S")
+
+
+def overrides_cell(count: int | None) -> Cell:
+    """How many configs an entity sets itself, blank for none; a dot where they have not been read."""
+    return "·" if count is None else (str(count), "override") if count else ""
+
+
+def changed_cell(at: datetime | None) -> Cell:
+    """When something was last seen to change."""
+    return (clock(at), "changed") if at else ""

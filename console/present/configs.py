@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from console.model.broker_keys import UpdateMode, update_mode
@@ -12,14 +12,26 @@ from console.model.changes import Outcome
 from console.model.codes import BROKER_LOGGER, DYNAMIC_BROKER_LOGGER_CONFIG
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym, is_override
 from console.model.inheritance import Inheritance, Inherited, given_as
-from console.model.numbers import long_number
+from console.model.numbers import Data, long_number
 from console.model.snapshot import Snapshot
 from console.plan.effective_values import DiffGroup, DiffLine
 from console.plan.plan import Plan
 from console.present import names
+from console.present.columns import (
+    ABSENT,
+    DATA,
+    EVERYWHERE,
+    LIST,
+    SCREEN,
+    SHOWN,
+    Absent,
+    Column,
+    Columns,
+)
 from console.present.failures import failure_text
-from console.present.text import Cell, Line, clean
+from console.present.text import Cell, Line, clean, plain
 from console.present.values import config_text, config_value, entry_spans, key_unit, side_text, with_unit
+from widgets.row_source import Column as ScreenColumn
 
 
 class ConfigRow(NamedTuple):
@@ -96,22 +108,117 @@ def flag_words(row: ConfigRow) -> str:
     return ", ".join(word for word in found if word)
 
 
-def config_cells(row: ConfigRow, broker: int | None, changed: bool) -> list[Cell]:
-    """Four letters, key, value (old → new where staged), source, flags in words. broker: see `names.source`."""
-    key: Cell = (clean(row.key), "changed" if changed else "strong" if row.override else "")
-    source: Cell = ""
+class ConfigLine(NamedTuple):
+    """A row as it is shown. broker: whose values the inherited ones are (see `described_by`); changed: seen to change
+    lately."""
+
+    row: ConfigRow
+    broker: int | None = None
+    changed: bool = False
+
+
+def _value(shown: ConfigLine) -> Cell:
+    """Old → new where an edit is staged."""
+    row = shown.row
     if row.line is not None:
-        value: Cell = staged_value(row.line)
+        return staged_value(row.line)
+    return entry_spans(row.entry) if row.entry is not None else ""
+
+
+def _source(shown: ConfigLine) -> Cell:
+    row, broker = shown.row, shown.broker
+    if row.line is not None:
         new = row.line.new.source
-        source = ("→ " + names.source(new, broker), "pending") if new is not None else ("→ nothing", "pending")
-        if new is not None and row.line.old.source == new:
-            source = names.source(new, broker)
-    else:
-        entry = row.entry
-        value = entry_spans(entry) if entry is not None else ""
-        if entry is not None:
-            source = (names.source(entry.source, broker), "" if row.override else "muted")
-    return [*flags(row), key, value, source, (flag_words(row), "muted")]
+        if new is None:
+            return ("→ nothing", "pending")
+        return (
+            names.source(new, broker) if row.line.old.source == new else (f"→ {names.source(new, broker)}", "pending")
+        )
+    return "" if row.entry is None else (names.source(row.entry.source, broker), "" if row.override else "muted")
+
+
+def _of_entry(get: Callable[[ConfigEntry], Data]) -> Callable[[ConfigLine], Data | Absent]:
+    """A value that a key has of which only the plan tells has not."""
+    return lambda shown: ABSENT if shown.row.entry is None else get(shown.row.entry)
+
+
+def _synonyms(entry: ConfigEntry) -> list[Data]:
+    return [{"name": each.name, "value": each.value, "source": each.source.name} for each in entry.synonyms]
+
+
+CONFIGS: Columns[ConfigLine] = Columns(
+    Column("letters", LIST, text=lambda shown: "".join(plain(letter) for letter in flags(shown.row))),
+    Column("own", SCREEN, cell=lambda shown: flags(shown.row)[0], layout=ScreenColumn("own", width=1, gutter=True)),
+    Column(
+        "pending",
+        DATA | SCREEN,
+        lambda shown: shown.row.line is not None,
+        "boolean",
+        cell=lambda shown: flags(shown.row)[1],
+        layout=ScreenColumn("staged", width=1, gutter=True),
+    ),
+    Column(
+        "is_sensitive",
+        DATA | SCREEN,
+        _of_entry(lambda entry: entry.sensitive),
+        "boolean",
+        cell=lambda shown: flags(shown.row)[2],
+        layout=ScreenColumn("sensitive", width=1, gutter=True),
+    ),
+    Column(
+        "read_only",
+        DATA | SCREEN,
+        _of_entry(lambda entry: entry.read_only),
+        "boolean",
+        cell=lambda shown: flags(shown.row)[3],
+        layout=ScreenColumn("read_only", width=2, gutter=True),
+    ),
+    Column(
+        "name",
+        EVERYWHERE,
+        lambda shown: shown.row.key,
+        title="Key",
+        cell=lambda shown: (
+            clean(shown.row.key),
+            "changed" if shown.changed else "strong" if shown.row.override else "",
+        ),
+        layout=ScreenColumn("key", "Key", min_width=28, max_width=60, sort_key="K"),
+    ),
+    Column(
+        "value",
+        EVERYWHERE,
+        lambda shown: shown.row.entry.value if shown.row.entry is not None else None,
+        title="Value",
+        cell=_value,
+        layout=ScreenColumn("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
+    ),
+    Column(
+        "source",
+        EVERYWHERE,
+        _of_entry(lambda entry: entry.source.name),
+        "word",
+        title="Source",
+        cell=_source,
+        layout=ScreenColumn("source", "Source", width=17, priority=90, sort_key="S"),
+    ),
+    Column("is_default", DATA, _of_entry(lambda entry: entry.is_default), "boolean"),
+    Column("synonyms", DATA, _of_entry(_synonyms), "object"),
+    Column(
+        "flags",
+        SHOWN,
+        cell=lambda shown: (flag_words(shown.row), "muted"),
+        layout=ScreenColumn("flags", "Flags", width=18, priority=20),
+    ),
+    data_order=("name", "value", "source", "read_only", "is_default", "is_sensitive", "synonyms", "pending"),
+)
+"""Four letters, key, value, source, flags in words; a hidden value is null."""
+
+
+def entry_data(entry: ConfigEntry) -> dict[str, Data]:
+    """An entry by itself as JSON output shows it."""
+    data = CONFIGS.data(ConfigLine(ConfigRow(entry.name, entry, None, None, False)))
+    del data["pending"]
+    return data
 
 
 def staged_value(line: DiffLine) -> Line:

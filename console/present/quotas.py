@@ -19,11 +19,13 @@ from console.model.quota import (
     effective,
     effective_ip,
 )
-from console.plan.amounts import quota
+from console.plan.amounts import Unit, number, quota
 from console.plan.effective_values import DiffGroup, DiffLine
+from console.present.columns import ABSENT, FILTER, SCREEN, SHOWN, Column, Columns
 from console.present.names import NOTHING, named, quota_entity
 from console.present.text import Cell, Line, clean
 from console.present.values import side_text
+from widgets.row_source import Column as ScreenColumn
 
 KEYS = (*CLIENT_KEYS, CONNECTION_CREATION_RATE)
 """The columns: produce, consume, request, controller mutations, connections."""
@@ -106,14 +108,6 @@ def search_text(entity: QuotaEntity) -> str:
     return " ".join([f"{_WORDS.get(type_, type_)} {'<default>' if name is None else name}" for type_, name in entity])
 
 
-class QuotaNode(NamedTuple):
-    """A node's letter, label and cells."""
-
-    letter: Cell
-    label: Cell
-    cells: list[Cell]
-
-
 def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, DiffLine]]:
     """Entity -> key -> staged line."""
     return {
@@ -123,34 +117,16 @@ def quota_lines(groups: Iterable[DiffGroup]) -> dict[QuotaEntity, dict[str, Diff
     }
 
 
-def quota_node(
-    entity: QuotaEntity,
-    values: QuotaValues,
-    lines: Mapping[str, DiffLine],
-    failed: bool,
-    changed: bool,
-    *,
-    child: bool,
-) -> QuotaNode:
-    """A node; of a child only the part that its parent does not say."""
-    label = _label(entity, child)
-    letter: Cell = ("!", "failed") if failed else ("*", "pending") if lines else ""
-    cells: list[Cell] = []
-    for key in KEYS:
-        if not _applies(entity, key):
-            cells.append("")
-            continue
-        line = lines.get(key)
-        if line is not None:
-            text, meaning = f"→ {side_text(entity, key, line.new)}", "pending"
-        elif key in values:
-            text, meaning = quota(key, values[key]), "override"
-        else:
-            text, meaning = NOTHING, "muted"
-        cells.append((text, meaning))
-    others = {key: value for key, value in values.items() if key not in KEYS}
-    cells.append(", ".join(f"{clean(key)}={quota(key, value)}" for key, value in others.items()))
-    return QuotaNode(letter, (label, "changed" if changed else ""), cells)
+class QuotaRow(NamedTuple):
+    """An entity with its values and its staged lines. failed: a broker refused one of these; changed: seen to change
+    lately; child: it stands below its user, which its label does not repeat."""
+
+    entity: QuotaEntity
+    values: QuotaValues
+    lines: Mapping[str, DiffLine] = {}
+    failed: bool = False
+    changed: bool = False
+    child: bool = False
 
 
 def _label(entity: QuotaEntity, child: bool) -> str:
@@ -165,6 +141,72 @@ def _word(type_: str) -> str:
 
 def _applies(entity: QuotaEntity, key: str) -> bool:
     return (key == CONNECTION_CREATION_RATE) == entity.has(IP)
+
+
+def _letter(row: QuotaRow) -> Cell:
+    return ("!", "failed") if row.failed else ("*", "pending") if row.lines else ""
+
+
+def _others(row: QuotaRow) -> dict[str, float]:
+    return {key: value for key, value in row.values.items() if key not in KEYS}
+
+
+def _part(name: str, type_: str) -> Column[QuotaRow]:
+    return Column(name, FILTER, lambda row: row.entity.name_of(type_) if row.entity.has(type_) else ABSENT)
+
+
+def _key_column(place: int, key: str) -> Column[QuotaRow]:
+    def cell(row: QuotaRow) -> Cell:
+        if key in row.lines:
+            return (f"→ {side_text(row.entity, key, row.lines[key].new)}", "pending")
+        if key in row.values:
+            return (quota(key, row.values[key]), "override")
+        return (NOTHING, "muted") if _applies(row.entity, key) else ""
+
+    return Column(
+        key,
+        FILTER | SHOWN,
+        lambda row: float(row.values[key]) if key in row.values else ABSENT,
+        "number",
+        Unit.BYTES_PER_SECOND if key.endswith("byte_rate") else Unit.NONE,
+        title=SHORT[key],
+        cell=cell,
+        text=lambda row: quota(key, row.values[key]) if key in row.values else NOTHING,
+        layout=ScreenColumn(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place),
+    )
+
+
+QUOTAS: Columns[QuotaRow] = Columns(
+    Column("staged", SCREEN, cell=_letter, layout=ScreenColumn("staged", width=1, gutter=True)),
+    Column(
+        "entity",
+        SHOWN | {"data"},
+        lambda row: row.entity.as_dict(),
+        "object",
+        title="Entity",
+        cell=lambda row: (_label(row.entity, row.child), "changed" if row.changed else ""),
+        layout=ScreenColumn("entity", "Entity", flex=1, min_width=24, max_width=60),
+    ),
+    _part("user", USER),
+    _part("client", CLIENT_ID),
+    _part("ip", IP),
+    *(_key_column(place, key) for place, key in enumerate(KEYS)),
+    Column(
+        "others",
+        SHOWN,
+        title="other",
+        cell=lambda row: ", ".join(f"{clean(key)}={quota(key, value)}" for key, value in _others(row).items()),
+        text=lambda row: ", ".join(f"{key}={number(value)}" for key, value in _others(row).items()),
+        layout=ScreenColumn("others", "", max_width=30, priority=10),
+    ),
+    Column(
+        "values",
+        frozenset({"data"}),
+        lambda row: {key: float(value) for key, value in row.values.items()},
+        "object",
+    ),
+)
+"""An entity's values stand in one object of JSON, and on the screen and in `list` in a column for each key."""
 
 
 OTHER = "\0other"

@@ -1,4 +1,4 @@
-"""Rows of the topics table, and the partitions of one topic."""
+"""Topics and their partitions: the columns of both, what the plan does to topics, what is wrong with one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,23 @@ from console.model.codes import TOPIC
 from console.model.config import ConfigResource, topic_resource
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
-from console.plan.amounts import size
+from console.plan.amounts import Unit, size
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic
 from console.plan.plan import Plan
+from console.present.columns import (
+    DETAIL,
+    EVERYWHERE,
+    LISTED,
+    SCREEN,
+    SHOWN,
+    Column,
+    Columns,
+    changed_cell,
+    overrides_cell,
+)
 from console.present.names import NOTHING
 from console.present.text import Cell, Line, clean
+from widgets.row_source import Column as ScreenColumn
 
 
 class TopicMarks(NamedTuple):
@@ -26,6 +38,9 @@ class TopicMarks(NamedTuple):
     deleted: frozenset[str]
     grown: Mapping[str, int]
     edited: frozenset[str]
+
+
+NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 
 def topic_marks(plan: Plan) -> TopicMarks:
@@ -82,11 +97,6 @@ def topic_sizes(log_dirs: Mapping[int, tuple[LogDir, ...]]) -> dict[str, int]:
     return sizes
 
 
-def clock(at: datetime | None) -> str:
-    """The local time of day, absolute: it never needs to be drawn again."""
-    return "" if at is None else at.astimezone().strftime("%H:%M:%S")
-
-
 def state_letter(topic: Topic) -> Cell:
     """``!`` for a topic with partitions that are offline or under-replicated."""
     return ("!", "failed") if topic.offline or topic.under_replicated else ""
@@ -101,23 +111,111 @@ def plan_letter(name: str, marks: TopicMarks) -> Cell:
     return ("*", "pending") if name in marks.edited or name in marks.grown else ""
 
 
-def topic_cells(topic: Topic, facts: TopicFacts, marks: TopicMarks) -> list[Cell]:
-    """Letters, name, partitions, replication, under-replicated, offline, overrides, size, changed; zeros left blank."""
-    grown = marks.grown.get(topic.name)
-    parts = str(len(topic.partitions))
-    urp, off = topic.under_replicated, topic.offline
-    return [
-        state_letter(topic),
-        plan_letter(topic.name, marks),
-        (clean(topic.name), "danger" if topic.name in marks.deleted else ""),
-        (f"{parts}→{grown}", "pending") if grown else parts,
-        str(topic.replication),
-        (str(urp), "failed") if urp else "",
-        (str(off), "failed") if off else "",
-        "·" if facts.overrides is None else (str(facts.overrides), "override") if facts.overrides else "",
-        size(facts.size) if facts.size >= 0 else "",
-        (clock(facts.changed), "changed") if facts.changed else "",
-    ]
+class TopicRow(NamedTuple):
+    """A topic, what stands beside it, and what the plan does to topics."""
+
+    topic: Topic
+    facts: TopicFacts = TopicFacts()
+    marks: TopicMarks = NO_MARKS
+
+
+def _partitions_cell(row: TopicRow) -> Cell:
+    parts, grown = str(len(row.topic.partitions)), row.marks.grown.get(row.topic.name)
+    return (f"{parts}→{grown}", "pending") if grown else parts
+
+
+def _failed_count(count: int) -> Cell:
+    return (str(count), "failed") if count else ""
+
+
+TOPICS: Columns[TopicRow] = Columns(
+    Column(
+        "state", SCREEN, cell=lambda row: state_letter(row.topic), layout=ScreenColumn("state", width=1, gutter=True)
+    ),
+    Column(
+        "staged",
+        SCREEN,
+        cell=lambda row: plan_letter(row.topic.name, row.marks),
+        layout=ScreenColumn("staged", width=1, gutter=True),
+    ),
+    Column(
+        "name",
+        EVERYWHERE,
+        lambda row: row.topic.name,
+        title="Topic",
+        cell=lambda row: (clean(row.topic.name), "danger" if row.topic.name in row.marks.deleted else ""),
+        layout=ScreenColumn("name", "Name", flex=1, min_width=20, max_width=90, sort_key="N"),
+    ),
+    Column(
+        "partitions",
+        EVERYWHERE,
+        lambda row: len(row.topic.partitions),
+        "number",
+        key="partition_count",
+        title="Partitions",
+        cell=_partitions_cell,
+        layout=ScreenColumn("parts", "Part", min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
+    ),
+    Column(
+        "replication",
+        EVERYWHERE,
+        lambda row: row.topic.replication,
+        "number",
+        key="replication_factor",
+        title="Replication",
+        layout=ScreenColumn("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
+    ),
+    Column(
+        "under_replicated",
+        EVERYWHERE,
+        lambda row: row.topic.under_replicated,
+        "number",
+        title="Under-replicated",
+        cell=lambda row: _failed_count(row.topic.under_replicated),
+        layout=ScreenColumn("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
+    ),
+    Column(
+        "offline",
+        EVERYWHERE,
+        lambda row: row.topic.offline,
+        "number",
+        title="Offline",
+        cell=lambda row: _failed_count(row.topic.offline),
+        layout=ScreenColumn("off", "Off", width=4, align="right", priority=85, sort_key="L"),
+    ),
+    Column(
+        "internal",
+        LISTED | DETAIL,
+        lambda row: row.topic.internal,
+        "boolean",
+        title="Internal",
+        text=lambda row: "internal" if row.topic.internal else "",
+    ),
+    Column(
+        "overrides",
+        SCREEN,
+        lambda row: row.facts.overrides,
+        "number",
+        cell=lambda row: overrides_cell(row.facts.overrides),
+        layout=ScreenColumn("over", "Over", width=5, align="right", priority=70, sort_key="O"),
+    ),
+    Column(
+        "size",
+        SCREEN,
+        lambda row: row.facts.size if row.facts.size >= 0 else None,
+        "number",
+        Unit.BYTES,
+        cell=lambda row: size(row.facts.size) if row.facts.size >= 0 else "",
+        layout=ScreenColumn("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
+    ),
+    Column(
+        "changed",
+        SCREEN,
+        lambda row: row.facts.changed.isoformat() if row.facts.changed else None,
+        cell=lambda row: changed_cell(row.facts.changed),
+        layout=ScreenColumn("changed", "Changed", width=8, priority=30, sort_key="C"),
+    ),
+)
 
 
 def created_topic(name: str, partitions: int) -> Topic:
@@ -171,24 +269,73 @@ def _ids(ids: Collection[int]) -> str:
     return ", ".join(str(i) for i in ids) or NOTHING
 
 
-def partition_cells(partition: Partition) -> list[Cell]:
-    """Letter, number, leader, replicas, ISR, offline replicas, what is wrong."""
-    isr = (",".join(map(str, partition.isr)), "failed" if partition.under_replicated else "")
-    preferred = bool(partition.replicas) and partition.leader == partition.replicas[0]
-    wrong: Cell = ""
+def _partition_wrong(partition: Partition) -> Cell:
+    if partition.error:
+        return (clean(partition.error), "failed")
     if partition.leader < 0:
-        wrong = ("no leader", "failed")
-    elif partition.under_replicated:
+        return ("no leader", "failed")
+    if partition.under_replicated:
         missing = [r for r in partition.replicas if r not in partition.isr]
-        wrong = (f"missing {_ids(missing)}", "failed")
-    elif not preferred:
-        wrong = (f"preferred {partition.replicas[0]}", "muted")
-    return [
-        ("!", "failed") if partition.leader < 0 or partition.under_replicated else "",
-        str(partition.number),
-        (NOTHING, "failed") if partition.leader < 0 else str(partition.leader),
-        ",".join(map(str, partition.replicas)),
-        isr,
-        ",".join(map(str, partition.offline)),
-        (clean(partition.error), "failed") if partition.error else wrong,
-    ]
+        return (f"missing {_ids(missing)}", "failed")
+    is_preferred = not partition.replicas or partition.leader == partition.replicas[0]
+    return "" if is_preferred else (f"preferred {partition.replicas[0]}", "muted")
+
+
+def _commas(ids: Collection[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+PARTITIONS: Columns[Partition] = Columns(
+    Column(
+        "state",
+        SHOWN,
+        cell=lambda row: ("!", "failed") if row.leader < 0 or row.under_replicated else "",
+        layout=ScreenColumn("state", width=2, gutter=True),
+    ),
+    Column(
+        "partition",
+        EVERYWHERE,
+        lambda row: row.number,
+        "number",
+        title="Partition",
+        layout=ScreenColumn("number", "Partition", width=9, align="right"),
+    ),
+    Column(
+        "leader",
+        EVERYWHERE,
+        lambda row: row.leader,
+        "number",
+        title="Leader",
+        cell=lambda row: (NOTHING, "failed") if row.leader < 0 else str(row.leader),
+        layout=ScreenColumn("leader", "Leader", width=6, align="right", priority=95),
+    ),
+    Column(
+        "replicas",
+        EVERYWHERE,
+        lambda row: list(row.replicas),
+        "object",
+        title="Replicas",
+        text=lambda row: _commas(row.replicas),
+        layout=ScreenColumn("replicas", "Replicas", min_width=8, max_width=30, priority=90),
+    ),
+    Column(
+        "isr",
+        EVERYWHERE,
+        lambda row: list(row.isr),
+        "object",
+        title="ISR",
+        cell=lambda row: (_commas(row.isr), "failed" if row.under_replicated else ""),
+        layout=ScreenColumn("isr", "ISR", min_width=5, max_width=30, priority=92),
+    ),
+    Column(
+        "offline",
+        EVERYWHERE,
+        lambda row: list(row.offline),
+        "object",
+        title="Offline",
+        text=lambda row: _commas(row.offline),
+        layout=ScreenColumn("offline", "Offline", min_width=7, max_width=20, priority=40),
+    ),
+    Column("note", SHOWN, cell=_partition_wrong, layout=ScreenColumn("note", "", flex=1, min_width=10, priority=60)),
+)
+"""The partitions of one topic."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from console.answers.history_results import local
 from console.answers.plan_results import conflict_tables, report_table, with_source
-from console.answers.results import Column, Data, Result, Row, Table
+from console.answers.results import Column, Result, Row, Table
 from console.journal.history import Change, Due, History
 from console.model.inheritance import Inheritance
+from console.model.numbers import Data
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.diff import after

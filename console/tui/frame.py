@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from textual.color import Color, ColorParseError
 
 from console.present.brokers import silent_line
+from console.present.columns import clock
 from console.present.failures import failure_text
 from console.present.header import Facts, State, Who, facts, header
 from console.present.text import Line
-from console.present.topics import clock
 from console.tui.keymap import Key, KeyState, reason
 from console.tui.places import SHORT_TITLES, SHORTEST_TITLES, TITLES, Place
 from console.tui.text_lines import TextLines, wrap

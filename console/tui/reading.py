@@ -19,7 +19,7 @@ from textual.message import Message
 from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
-from console.present.topics import clock
+from console.present.columns import clock
 from console.tui.places import Place
 
 if TYPE_CHECKING:

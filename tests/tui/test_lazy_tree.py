@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from textual.geometry import Offset
 
 from tests.tui.stage import Stage
-from widgets.columns import Column
 from widgets.lazy_tree import Branch, FlatTree, LazyTree, ListBranch, Node, Waiting
 from widgets.line_view import LineView
+from widgets.row_source import Column
 
 COLUMNS = [
     Column("state", width=2, gutter=True),

@@ -14,10 +14,10 @@ from textual.strip import Strip
 from tests.tui.stage import Stage
 from themes import ANSI
 from widgets.cells import ELLIPSIS, cell_width, clean, fit, fit_number, truncate
-from widgets.columns import GAP, Column, ColumnView, lay_out
+from widgets.columns import GAP, ColumnView, lay_out
 from widgets.cursor_anchor import NEIGHBOURS, find_again, hold
 from widgets.line_view import LineView
-from widgets.row_source import Cell, ListRows
+from widgets.row_source import Cell, Column, ListRows
 from widgets.row_table import BadQuery, RowTable, RowView, TextSearch, in_order
 
 COLUMNS = [

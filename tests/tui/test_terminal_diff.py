@@ -243,7 +243,7 @@ APP = """
 from textual.app import App
 from textual.binding import Binding
 from themes import DARK, DEFAULTS
-from widgets.columns import Column
+from widgets.row_source import Column
 from widgets.lean_driver import LeanDriver
 from widgets.row_source import ListRows
 from widgets.row_table import RowTable

@@ -11,7 +11,7 @@ from console.answers.queries import answer
 from console.answers.results import Column, Row, Table, to_data
 from console.answers.text import render
 from console.language.errors import CommandError
-from console.language.filters import BOOLEANS, NUMBERS, glob_test
+from console.language.filters import glob_test
 from console.language.grammar import parse
 from console.language.needs import NOTHING, Needs, needs, needs_of_script
 from console.language.verbs import KINDS
@@ -22,7 +22,7 @@ from console.model.quota import QuotaEntity, filter_for_entity, filter_for_name,
 from console.model.snapshot import with_failures
 from console.plan.edits import SetConfig
 from console.plan.plan import EMPTY, stage
-from console.present.columns import COLUMNS
+from console.present.kinds import KINDS as COLUMNS
 from tests.unit.command_cluster import BROKER_SET, LONG, SNAPSHOT, entry, topic
 
 ORDERS = topic_resource("orders")
@@ -315,14 +315,15 @@ def test_every_column_of_a_list_can_be_filtered_by(kind):
     snapshot = structs.replace(SNAPSHOT, configs=SNAPSHOT.configs | metrics)
     table = ask(f"list {kind}", snapshot)
     assert table.rows
-    for column in COLUMNS[kind]:
-        assert isinstance(ask(f"list {kind} {column}=*", snapshot), Table)
-        coded = kind == "acls" and column in ("resource_type", "pattern_type", "operation", "permission")
-        if coded or column in NUMBERS or column in BOOLEANS:  # an error, where no value can be so
+    for column in COLUMNS[kind].of("filter"):
+        name = column.name
+        assert isinstance(ask(f"list {kind} {name}=*", snapshot), Table)
+        coded = kind == "acls" and name in ("resource_type", "pattern_type", "operation", "permission")
+        if coded or column.type in ("number", "boolean"):  # an error, where no value can be so
             with pytest.raises(CommandError):
-                ask(f"list {kind} {column}=nothing-is-so", snapshot)
+                ask(f"list {kind} {name}=nothing-is-so", snapshot)
         else:
-            assert not ask(f"list {kind} {column}=nothing-is-so", snapshot).rows
+            assert not ask(f"list {kind} {name}=nothing-is-so", snapshot).rows
 
 
 @given(st.text(max_size=6), st.text(max_size=6))

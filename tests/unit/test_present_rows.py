@@ -49,14 +49,15 @@ from console.plan.diff import diff
 from console.plan.edits import AddAcl, CreateTopic, DeleteTopic, GrowTopic, RemoveAcl, SetConfig, UnsetConfig
 from console.plan.effective_values import EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage
-from console.present.acls import acl_cells, acl_rows, search_text, touches_topic
-from console.present.brokers import broker_cells, broker_loads, broker_rows, disk
+from console.present.acls import ACLS, acl_rows, search_text, touches_topic
+from console.present.brokers import BROKERS, broker_loads, broker_rows, disk
 from console.present.changed import Change, Changed, changes
 from console.present.configs import (
+    CONFIGS,
+    ConfigLine,
     ConfigRow,
     beneath,
     chain,
-    config_cells,
     config_rows,
     details,
     flags,
@@ -66,13 +67,13 @@ from console.present.configs import (
     plain_text,
 )
 from console.present.failures import unread
-from console.present.groups import group_cells, group_line, lag_total
+from console.present.groups import GROUPS, GroupRow, group_line, lag_total
 from console.present.header import State, Who, controller, facts, header
 from console.present.names import acl as acl_text
 from console.present.names import quota_entity
 from console.present.quotas import DEFAULTS, QuotaTree, effective_lines, whose
 from console.present.text import Cell, plain
-from console.present.topics import TopicFacts, partition_cells, topic_cells, topic_marks, trouble
+from console.present.topics import PARTITIONS, TOPICS, TopicFacts, TopicRow, topic_marks, trouble
 from widgets.cells import cell_width
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -177,11 +178,22 @@ def test_the_controller_is_the_quorums_leader_and_metadatas_only_without_a_quoru
 def test_topic_rows_leave_zeros_blank_and_mark_what_is_staged() -> None:
     topic = Topic("orders", (Partition(0, 1, (1, 2), (1,)), Partition(1, -1, (1, 2), (2,))))
     marks = topic_marks(staged(GrowTopic("orders", 4), SetConfig(ORDERS, "retention.ms", "1"), known=snapshot()))
-    told = texts(topic_cells(topic, TopicFacts(2, 1 << 30, NOW), marks))
+    told = texts(TOPICS.cells(TopicRow(topic, TopicFacts(2, 1 << 30, NOW), marks)))
     assert told[:9] == ["!", "*", "orders", "2→4", "2", "2", "1", "2", "1.0 GiB"]
     healthy = Topic("t", (Partition(0, 1, (1,), (1,)),))
-    assert texts(topic_cells(healthy, TopicFacts(0), topic_marks(EMPTY))) == ["", "", "t", "1", "1", "", "", "", "", ""]
-    assert texts(topic_cells(healthy, TopicFacts(), topic_marks(EMPTY)))[7] == "·"
+    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts(0), topic_marks(EMPTY)))) == [
+        "",
+        "",
+        "t",
+        "1",
+        "1",
+        "",
+        "",
+        "",
+        "",
+        "",
+    ]
+    assert texts(TOPICS.cells(TopicRow(healthy, TopicFacts(), topic_marks(EMPTY))))[7] == "·"
 
 
 def test_topics_to_be_created_and_deleted() -> None:
@@ -202,10 +214,10 @@ def test_trouble_names_the_worst_first() -> None:
 
 
 def test_partitions_say_what_is_missing_and_which_leader_is_preferred() -> None:
-    assert texts(partition_cells(Partition(3, 1, (1, 2), (1,))))[-1] == "missing 2"
-    assert texts(partition_cells(Partition(3, 2, (1, 2), (1, 2))))[-1] == "preferred 1"
-    assert texts(partition_cells(Partition(3, 1, (1, 2), (1, 2))))[-1] == ""
-    assert texts(partition_cells(Partition(3, -1, (1, 2), ())))[-1] == "no leader"
+    assert texts(PARTITIONS.cells(Partition(3, 1, (1, 2), (1,))))[-1] == "missing 2"
+    assert texts(PARTITIONS.cells(Partition(3, 2, (1, 2), (1, 2))))[-1] == "preferred 1"
+    assert texts(PARTITIONS.cells(Partition(3, 1, (1, 2), (1, 2))))[-1] == ""
+    assert texts(PARTITIONS.cells(Partition(3, -1, (1, 2), ())))[-1] == "no leader"
 
 
 def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
@@ -213,7 +225,7 @@ def test_brokers_with_the_default_first_and_those_that_are_down() -> None:
     known = snapshot(topics=topics, quorum=Quorum(2, 7, 9, (QuorumReplica(1, 5, 4), QuorumReplica(2, 9, 0)), ()))
     rows = broker_rows(known, EMPTY, broker_loads(known))
     assert [row.key for row in rows] == ["", "1", "2", "9"]
-    cells = {row.key: texts(broker_cells(row)) for row in rows}
+    cells = {row.key: texts(BROKERS.cells(row)) for row in rows}
     assert cells["2"][2] == "2 ctrl"
     assert cells["2"][-1] == "leader, epoch 7"
     assert cells["1"][-1] == "voter, lag 4"
@@ -281,19 +293,19 @@ def test_log_levels_are_no_overrides() -> None:
 
 
 def test_a_pending_row_shows_old_and_new() -> None:
-    cells = texts(config_cells(rows_of(SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1, changed=False))
+    cells = texts(CONFIGS.cells(ConfigLine(rows_of(SetConfig(ORDERS, "retention.ms", "3600000"))[0], 1)))
     assert cells[4:] == ["retention.ms", "86400000 → 3600000  1 h", "topic", "pending"]
-    cells = texts(config_cells(rows_of(UnsetConfig(ORDERS, "retention.ms"))[0], 1, changed=False))
+    cells = texts(CONFIGS.cells(ConfigLine(rows_of(UnsetConfig(ORDERS, "retention.ms"))[0], 1)))
     assert cells[5:7] == ["86400000 → 259200000  3 d", "→ cluster <default>"]
 
 
 def test_a_hidden_value_and_a_staged_secret_are_dots() -> None:
-    assert texts(config_cells(ConfigRow("ssl.secret", HIDDEN, None, None, True), 1, changed=False))[5] == "······"
+    assert texts(CONFIGS.cells(ConfigLine(ConfigRow("ssl.secret", HIDDEN, None, None, True), 1)))[5] == "······"
     known = snapshot(configs={CLUSTER_DEFAULT: ConfigSet(())})
     plan = staged(SetConfig(CLUSTER_DEFAULT, "ssl.keystore.password", Secret("hunter2")), known=known)
     lines = lines_of(diff(plan, known), CLUSTER_DEFAULT)
     row = config_rows(CLUSTER_DEFAULT, known.configs[CLUSTER_DEFAULT], lines, plan, overrides_only=False)[0]
-    told = " ".join(texts(config_cells(row, 1, changed=False)))
+    told = " ".join(texts(CONFIGS.cells(ConfigLine(row, 1))))
     assert "······" in told
     assert "hunter2" not in told
 
@@ -302,7 +314,7 @@ def test_an_empty_value_is_not_an_absent_one() -> None:
     empty = replace(SEGMENT, value="")
     absent = replace(SEGMENT, value=None)
     shown = [
-        texts(config_cells(ConfigRow("k", entry, None, None, False), 1, changed=False))[5] for entry in (empty, absent)
+        texts(CONFIGS.cells(ConfigLine(ConfigRow("k", entry, None, None, False), 1)))[5] for entry in (empty, absent)
     ]
     assert shown == ['""', "–"]
 
@@ -439,8 +451,8 @@ def test_acls_in_groups_with_what_is_staged() -> None:
         ("User:c", "z", "+", True),
     ]
     assert [row.acl.resource_name for row in acl_rows(known.acls, plan, "resource")] == ["x", "x", "y", "z"]
-    assert texts(acl_cells(rows[0], "principal"))[:3] == ["", "User:a", "topic x"]
-    assert texts(acl_cells(rows[0], "resource"))[:3] == ["", "topic x", "User:a"]
+    assert texts(ACLS["principal"].cells(rows[0]))[:3] == ["", "User:a", "topic x"]
+    assert texts(ACLS["resource"].cells(rows[0]))[:3] == ["", "topic x", "User:a"]
 
 
 def test_which_acls_touch_a_topic() -> None:
@@ -543,13 +555,13 @@ def test_a_groups_lag_is_shown_the_same_everywhere(lags: tuple[int, ...], failed
     lag = GroupLag(tuple(PartitionLag("orders", n, 1, 1, each, "") for n, each in enumerate(lags)), failures)
     group = Group("billing", "Stable", "classic")
     assert lag_total(lag) == shown
-    cell = group_cells(group, lag)[4]
+    cell = GROUPS.cells(GroupRow(group, lag))[4]
     assert isinstance(cell, list)
     assert "".join(text for text, _ in cell) == shown
     line = "".join(text for text, _ in group_line(group, lag))
     assert line.partition("  lag ")[2].partition("  not all read")[0] == shown
     assert lag_total(None) == "–"
-    assert group_cells(group, None)[4] == "·"
+    assert GROUPS.cells(GroupRow(group, None))[4] == "·"
 
 
 @pytest.mark.parametrize(

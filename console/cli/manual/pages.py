@@ -14,7 +14,7 @@ from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.language.interpret import OPERATIONS_OF
 from console.language.verbs import ENTITY_USAGE, EVERYWHERE, KINDS, VERBS, Verb
 from console.model.quota import CLIENT_KEYS, IP_KEYS
-from console.present.columns import COLUMNS
+from console.present.kinds import filter_names
 from console.terminal import put
 
 # docs/commands.md.
@@ -65,7 +65,7 @@ def _page() -> Iterator[str]:
             yield f"## {group}\n"
         yield from _verb(verb)
     yield "## What list can be filtered by\n"
-    yield from (f"- `{kind}`: {_codes(COLUMNS[kind])}" for kind in KINDS)
+    yield from (f"- `{kind}`: {_codes(filter_names(kind))}" for kind in KINDS)
     yield "\n## Quotas\n"
     yield f"- users and clients: {_codes(CLIENT_KEYS)}"
     yield f"- ips: {_codes(IP_KEYS)}"

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from console.tui.panes.view import PaneHost, View
-    from widgets.columns import Column
+    from widgets.row_source import Column
 
 
 def make_view(name: str, host: PaneHost) -> View:

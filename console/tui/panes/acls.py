@@ -8,29 +8,13 @@ from console.model.acl import Acl
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.plan.edits import RemoveAcl
-from console.present.acls import AclRow, By, acl_cells, acl_rows, search_text, touches_topic
+from console.present.acls import ACLS, AclRow, By, acl_rows, search_text, touches_topic
 from console.present.failures import left_out_text
 from console.present.names import acl as acl_text
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from widgets.columns import Column
-
-_REST = (
-    Column("pattern", "Pattern", width=8, priority=40),
-    Column("permission", "Perm", width=5, priority=90),
-    Column("operation", "Operation", min_width=9, max_width=18, priority=85),
-    Column("host", "Host", min_width=4, max_width=18, priority=50),
-)
-_LETTER = (Column("staged", width=2, gutter=True),)
-
-
-def _columns(by: By) -> tuple[Column, ...]:
-    principal = Column("principal", "Principal", flex=1, min_width=14, max_width=44, priority=95)
-    resource = Column("resource", "Resource", flex=1, min_width=14, max_width=60, priority=95)
-    first = (principal, resource) if by == "principal" else (resource, principal)
-    return (*_LETTER, *first, *_REST)
 
 
 class AclsView(TableView[AclRow]):
@@ -40,7 +24,7 @@ class AclsView(TableView[AclRow]):
     PARTS = frozenset({"acls"})
     NEEDS = "acls"
     BINDINGS = bindings(keymap.ACLS)
-    COLUMNS = _columns("principal")
+    COLUMNS = ACLS["principal"].layout
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)
@@ -86,7 +70,7 @@ class AclsView(TableView[AclRow]):
 
     def cells(self, row: AclRow) -> list[Cell]:
         """A row."""
-        return acl_cells(row, self._by)
+        return ACLS[self._by].cells(row)
 
     def status(self) -> Line:
         """In which order, and how many."""
@@ -110,7 +94,7 @@ class AclsView(TableView[AclRow]):
     def do_grouping(self) -> None:
         """By principal, or by resource."""
         self._by = "resource" if self._by == "principal" else "principal"
-        self.table.set_columns(_columns(self._by), self.table.rows)
+        self.table.set_columns(ACLS[self._by].layout, self.table.rows)
         self.redraw()
 
     def do_add(self) -> None:

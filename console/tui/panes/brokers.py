@@ -7,12 +7,11 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource
-from console.present.brokers import BrokerLoad, BrokerRow, broker_cells, broker_loads, broker_rows, quorum_line
+from console.present.brokers import BROKERS, BrokerLoad, BrokerRow, broker_loads, broker_rows, quorum_line
 from console.present.names import DEFAULT
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from widgets.columns import Column
 from widgets.row_table import RowTable
 
 
@@ -24,20 +23,7 @@ class BrokersView(TableView[BrokerRow]):
     NEEDS = "cluster"
     ENTER = "configs"
     BINDINGS = bindings(keymap.BROKERS)
-    COLUMNS = (
-        Column("state", width=1, gutter=True),
-        Column("staged", width=1, gutter=True),
-        Column("id", "Id", min_width=9),
-        Column("where", "Host", flex=1, min_width=15, max_width=60),
-        Column("rack", "Rack", max_width=16, priority=55),
-        Column("release", "Kafka", width=5, priority=45),
-        Column("leaders", "Leads", width=6, align="right", priority=70, sort_key="L"),
-        Column("replicas", "Repl", width=5, align="right", priority=60, sort_key="P"),
-        Column("behind", "URP", width=4, align="right", priority=90, sort_key="R"),
-        Column("disk", "Disk", min_width=11, max_width=16, priority=65, sort_key="Z"),
-        Column("over", "Over", width=5, align="right", priority=50, sort_key="O"),
-        Column("quorum", "Quorum", min_width=12, max_width=22, priority=35),
-    )
+    COLUMNS = BROKERS.layout
     EMPTY = "no brokers"
 
     def __init__(self, host: PaneHost) -> None:
@@ -90,7 +76,7 @@ class BrokersView(TableView[BrokerRow]):
 
     def cells(self, row: BrokerRow) -> list[Cell]:
         """A row."""
-        return broker_cells(row)
+        return BROKERS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[BrokerRow], Any]:
         """Most first; the cluster default stays on top."""
@@ -109,7 +95,7 @@ class BrokersView(TableView[BrokerRow]):
 
     def target_of(self, row: BrokerRow) -> ConfigResource:
         """The broker's configs, or the cluster default."""
-        return broker_resource(row.broker.id) if row.broker else CLUSTER_DEFAULT
+        return row.resource
 
     def copied(self) -> str:
         """Host and port."""

@@ -16,7 +16,16 @@ from console.model.inheritance import Inherited, differing
 from console.model.quota import QuotaEntity
 from console.plan.diff import diff
 from console.plan.edits import UnsetConfig
-from console.present.configs import ConfigRow, config_cells, config_rows, described_by, details, lines_of, own_count
+from console.present.configs import (
+    CONFIGS,
+    ConfigLine,
+    ConfigRow,
+    config_rows,
+    described_by,
+    details,
+    lines_of,
+    own_count,
+)
 from console.present.failures import left_out_text
 from console.present.names import HIDDEN, plural
 from console.present.text import Cell, Line, clean
@@ -24,7 +33,6 @@ from console.present.topics import topic_marks
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
 from console.tui.text_lines import TextLines, clipped, rule, wrap
-from widgets.columns import Column
 from widgets.line_view import LineView
 
 DETAILS_AFTER = 0.12
@@ -38,16 +46,7 @@ class ConfigsView(TableView[ConfigRow]):
     PARTS = frozenset({"configs"})
     BINDINGS = bindings(keymap.CONFIGS)
     ENTER = "details"
-    COLUMNS = (
-        Column("own", width=1, gutter=True),
-        Column("staged", width=1, gutter=True),
-        Column("sensitive", width=1, gutter=True),
-        Column("read_only", width=2, gutter=True),
-        Column("key", "Key", min_width=28, max_width=60, sort_key="K"),
-        Column("value", "Value", flex=1, min_width=20, max_width=80, priority=95),
-        Column("source", "Source", width=17, priority=90, sort_key="S"),
-        Column("flags", "Flags", width=18, priority=20),
-    )
+    COLUMNS = CONFIGS.layout
     EMPTY = "nothing is set here: `o` shows all keys"
 
     def __init__(self, host: PaneHost) -> None:
@@ -128,7 +127,7 @@ class ConfigsView(TableView[ConfigRow]):
     def cells(self, row: ConfigRow) -> list[Cell]:
         """A row."""
         changed = self.host.changed.when(self.resource, row.key) is not None
-        return config_cells(row, described_by(self.resource, self.snapshot), changed)
+        return CONFIGS.cells(ConfigLine(row, described_by(self.resource, self.snapshot), changed))
 
     def sort_key(self, column: str) -> Callable[[ConfigRow], Any]:
         """By key, or by source."""

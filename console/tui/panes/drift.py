@@ -16,7 +16,7 @@ from console.session.lake_staging import CONFIG_TYPES, NoEdit, Wish, align, conf
 from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import PaneHost, bindings
-from widgets.columns import Column
+from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:

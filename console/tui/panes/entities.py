@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from console.model.codes import BROKER_LOGGER, CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
+from console.present.columns import changed_cell, overrides_cell
 from console.present.configs import own_count
 from console.present.names import DEFAULT, resource, resource_word
 from console.present.text import Cell, Line, clean
-from console.present.topics import clock
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from widgets.columns import Column
+from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class EntitiesView(TableView[ConfigResource]):
             ("*", "pending") if row in self._staged else "",
             (resource_word(row.type), "muted"),
             DEFAULT if row.is_cluster_default else clean(row.name),
-            "·" if overrides is None else (str(overrides), "override") if overrides else "",
-            (clock(changed), "changed") if changed else "",
+            overrides_cell(overrides),
+            changed_cell(changed),
         ]
 
     def sort_key(self, column: str) -> Callable[[ConfigResource], Any]:

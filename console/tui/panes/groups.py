@@ -11,13 +11,12 @@ from console.model.cluster import Group, GroupLag, PartitionLag
 from console.model.codes import GROUP
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
-from console.present.groups import group_cells, group_line, lag_cells
+from console.present.groups import GROUPS, LAGS, GroupRow, group_line
 from console.present.text import Cell, Line
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
 from console.tui.places import Place
 from console.tui.reading import Swept
-from widgets.columns import Column
 from widgets.row_table import RowTable
 
 # The groups.
@@ -31,14 +30,7 @@ class GroupsView(TableView[Group]):
     NEEDS = "groups"
     ENTER = "lag"
     BINDINGS = bindings(keymap.GROUPS)
-    COLUMNS = (
-        Column("name", "Group", flex=1, min_width=20, max_width=80, sort_key="N"),
-        Column("state", "State", min_width=8, max_width=20, priority=80, sort_key="S"),
-        Column("type", "Type", min_width=8, max_width=12, priority=40, sort_key="T"),
-        Column("members", "Memb", width=6, align="right", priority=60, sort_key="M"),
-        Column("lag", "Lag", min_width=8, max_width=16, align="right", priority=90, sort_key="L"),
-        Column("coordinator", "Coord", width=5, align="right", priority=30),
-    )
+    COLUMNS = GROUPS.layout
     EMPTY = "no groups"
     MORE_EVERY = 1
 
@@ -80,7 +72,7 @@ class GroupsView(TableView[Group]):
 
     def cells(self, row: Group) -> list[Cell]:
         """A row."""
-        return group_cells(row, self.snapshot.lags.get(row.name))
+        return GROUPS.cells(GroupRow(row, self.snapshot.lags.get(row.name)))
 
     def sort_key(self, column: str) -> Callable[[Group], Any]:
         """Most lag and members first; the rest by their words."""
@@ -124,14 +116,7 @@ class GroupView(TableView[PartitionLag]):
     NAME = keymap.GROUP
     MARKS = False
     BINDINGS = bindings(keymap.GROUP)
-    COLUMNS = (
-        Column("topic", "Topic", flex=1, min_width=20, max_width=80, sort_key="N"),
-        Column("partition", "Part", width=5, align="right", priority=90),
-        Column("committed", "Committed", min_width=9, max_width=20, align="right", priority=60),
-        Column("end", "End", min_width=9, max_width=20, align="right", priority=50),
-        Column("lag", "Lag", min_width=6, max_width=20, align="right", priority=95, sort_key="L"),
-        Column("member", "Member", min_width=10, max_width=40, priority=40, sort_key="M"),
-    )
+    COLUMNS = LAGS.layout
     EMPTY = "the group has committed nothing and reads nothing"
 
     @property
@@ -170,7 +155,7 @@ class GroupView(TableView[PartitionLag]):
 
     def cells(self, row: PartitionLag) -> list[Cell]:
         """A row."""
-        return lag_cells(row)
+        return LAGS.cells(row)
 
     def sort_key(self, column: str) -> Callable[[PartitionLag], Any]:
         """Most lag first; the rest by their words."""

@@ -23,7 +23,7 @@ from console.session.lake_staging import UNKNOWN, NoEdit, Wish, edit_text, undo
 from console.tui import keymap
 from console.tui.panes.lake_view import NO_ANSWER, LakeAnswer, LakeView
 from console.tui.panes.view import PaneHost, bindings
-from widgets.columns import Column
+from widgets.row_source import Column
 from widgets.row_table import RowTable, TextSearch
 
 if TYPE_CHECKING:

@@ -20,14 +20,13 @@ from console.plan.edits import UnsetQuota
 from console.plan.effective_values import DiffLine
 from console.present.names import plural, quota_entity
 from console.present.quotas import (
-    KEYS,
     OTHER,
-    SHORT,
+    QUOTAS,
+    QuotaRow,
     QuotaTree,
     effective_ip_line,
     effective_lines,
     quota_lines,
-    quota_node,
     search_text,
     who_text,
     whose,
@@ -37,17 +36,12 @@ from console.tui import keymap
 from console.tui.panes.view import PaneHost, View, bindings
 from console.tui.reading import Swept
 from console.tui.text_lines import TextLines, clipped, rule, wrap
-from widgets.columns import Column
 from widgets.lazy_tree import LazyTree, Node
 from widgets.row_table import TextSearch, parse_query
 
 LOOK_AFTER = 0.25
 """Seconds that the cursor rests on a user before its clients are read."""
 SURVEY_EVERY = timedelta(seconds=50)
-_VALUE_COLUMNS = tuple(
-    Column(key, SHORT[key], min_width=8, max_width=14, align="right", priority=90 - 5 * place)
-    for place, key in enumerate(KEYS)
-)
 
 
 class _Kept(NamedTuple):
@@ -118,16 +112,10 @@ class _Source:
         """One node."""
         lines = self._lines.get(entity, {})
         values: QuotaValues = self._quotas.get(entity, {})
-        made = quota_node(
-            entity,
-            values,
-            lines,
-            failed=self._view.failed(lines),
-            changed=self._version.when(entity) is not None,
-            child=child,
-        )
+        failed, changed = self._view.failed(lines), self._version.when(entity) is not None
+        letter, label, *cells = QUOTAS.cells(QuotaRow(entity, values, lines, failed, changed, child))
         openable = bool(self._tree.children(entity)) or not self._view.looked_at(entity)
-        return Node(made.label, made.cells, openable=openable, state=made.letter)
+        return Node(label, cells, openable=openable, state=letter)
 
 
 class _Search:
@@ -157,12 +145,7 @@ class QuotasView(View):
     NEEDS = "quotas"
     ENTER = "open"
     BINDINGS = bindings(keymap.QUOTAS)
-    COLUMNS = (
-        Column("staged", width=1, gutter=True),
-        Column("entity", "Entity", flex=1, min_width=24, max_width=60),
-        *_VALUE_COLUMNS,
-        Column("others", "", max_width=30, priority=10),
-    )
+    COLUMNS = QUOTAS.layout
 
     def __init__(self, host: PaneHost) -> None:
         super().__init__(host)

@@ -14,13 +14,14 @@ from console.plan.plan import EMPTY
 from console.present.names import plural
 from console.present.text import Cell, Line
 from console.present.topics import (
+    PARTITIONS,
     SORTS,
+    TOPICS,
     TopicFacts,
+    TopicRow,
     created_topic,
     min_isr,
     override_count,
-    partition_cells,
-    topic_cells,
     topic_marks,
     topic_sizes,
     trouble,
@@ -28,7 +29,6 @@ from console.present.topics import (
 )
 from console.tui import keymap
 from console.tui.panes.view import PaneHost, TableView, bindings
-from widgets.columns import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:
@@ -46,18 +46,7 @@ class TopicsView(TableView[Topic]):
     NEEDS = "topics"
     BINDINGS = bindings(keymap.TOPICS)
     ENTER = "open"
-    COLUMNS = (
-        Column("state", width=1, gutter=True),
-        Column("staged", width=1, gutter=True),
-        Column("name", "Name", flex=1, min_width=20, width=None, max_width=90, sort_key="N"),
-        Column("parts", "Part", width=None, min_width=5, max_width=11, align="right", priority=80, sort_key="P"),
-        Column("rf", "RF", width=3, align="right", priority=60, sort_key="F"),
-        Column("urp", "URP", width=4, align="right", priority=90, sort_key="R"),
-        Column("off", "Off", width=4, align="right", priority=85, sort_key="L"),
-        Column("over", "Over", width=5, align="right", priority=70, sort_key="O"),
-        Column("size", "Size", width=8, align="right", priority=40, sort_key="Z"),
-        Column("changed", "Changed", width=8, priority=30, sort_key="C"),
-    )
+    COLUMNS = TOPICS.layout
     EMPTY = "no topics: `n` makes one, `i` shows internal ones"
 
     def __init__(self, host: PaneHost) -> None:
@@ -132,7 +121,7 @@ class TopicsView(TableView[Topic]):
 
     def cells(self, row: Topic) -> list[Cell]:
         """A row."""
-        return topic_cells(row, self.facts(row), self._marks)
+        return TOPICS.cells(TopicRow(row, self.facts(row), self._marks))
 
     def sort_key(self, column: str) -> Callable[[Topic], Any]:
         """By the topic itself, or by what stands beside it; most first."""
@@ -217,15 +206,7 @@ class PartitionsView(TableView[Partition]):
     MARKS = False
     PARTS = frozenset({"topics"})
     BINDINGS = bindings(keymap.TOPIC)
-    COLUMNS = (
-        Column("state", width=2, gutter=True),
-        Column("number", "Partition", width=9, align="right"),
-        Column("leader", "Leader", width=6, align="right", priority=95),
-        Column("replicas", "Replicas", min_width=8, max_width=30, priority=90),
-        Column("isr", "ISR", min_width=5, max_width=30, priority=92),
-        Column("offline", "Offline", min_width=7, max_width=20, priority=40),
-        Column("note", "", flex=1, min_width=10, priority=60),
-    )
+    COLUMNS = PARTITIONS.layout
     EMPTY = "no such topic any more"
 
     @property
@@ -256,7 +237,7 @@ class PartitionsView(TableView[Partition]):
 
     def cells(self, row: Partition) -> list[Cell]:
         """A row."""
-        return partition_cells(row)
+        return PARTITIONS.cells(row)
 
     def status(self) -> Line:
         """How many, and the replication factor."""

@@ -20,7 +20,7 @@ from console.tui import keymap
 from console.tui.panes.lake_view import LakeView
 from console.tui.panes.view import PaneHost, bindings
 from console.tui.reading import start
-from widgets.columns import Column
+from widgets.row_source import Column
 from widgets.row_table import RowTable
 
 if TYPE_CHECKING:

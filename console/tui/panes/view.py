@@ -11,18 +11,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
+from console.present.columns import clock
 from console.present.failures import unread
 from console.present.text import Cell, Line, clean
-from console.present.topics import clock
 from console.tui.keymap import keys_of
 from console.tui.places import SECTION_TITLES, SECTIONS, Place
 from console.tui.places import title as title_of
 from console.tui.reading import SWEEP_EVERY
 from console.tui.text_lines import TextLines
 from widgets.cells import cell_width
-from widgets.columns import Column
 from widgets.line_view import LineView
-from widgets.row_source import ListRows, RowSource
+from widgets.row_source import Column, ListRows, RowSource
 from widgets.row_table import RowTable, RowView, TextSearch, parse_query
 
 if TYPE_CHECKING:

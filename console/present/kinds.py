@@ -1,0 +1,209 @@
+"""The kinds that `list` takes, with the columns of each; here stand those that have no table on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from console.model.cluster import ScramCredential
+from console.model.codes import BROKER_LOGGER, CLIENT_METRICS
+from console.model.config import ConfigEntry, ConfigSet
+from console.model.quota import CLIENT_ID, IP, USER
+from console.model.snapshot import Snapshot
+from console.plan.amounts import Unit
+from console.present.acls import ACLS
+from console.present.brokers import BROKERS
+from console.present.columns import LISTED, Column, Columns
+from console.present.groups import GROUPS
+from console.present.names import NOTHING, named
+from console.present.quotas import QUOTAS
+from console.present.topics import TOPICS
+
+
+def _count(value: int) -> str:
+    return str(value or "")
+
+
+class UserRow(NamedTuple):
+    """A user, None for the default, with its quotas, SCRAM mechanisms and ACLs."""
+
+    user: str | None
+    quotas: int
+    scram: str
+    acls: int
+
+
+USERS: Columns[UserRow] = Columns(
+    Column("user", LISTED, lambda row: row.user, title="User", text=lambda row: named(row.user)),
+    Column("quotas", LISTED, lambda row: row.quotas, "number", title="Quotas", text=lambda row: _count(row.quotas)),
+    Column("scram", LISTED, lambda row: row.scram, title="SCRAM"),
+    Column("acls", LISTED, lambda row: row.acls, "number", title="ACLs", text=lambda row: _count(row.acls)),
+)
+
+
+def user_rows(snapshot: Snapshot) -> Iterator[UserRow]:
+    """Every user with a quota, a credential or an ACL."""
+    quotas = _count_parts(snapshot, USER)
+    acls: dict[str | None, int] = {}
+    for acl in snapshot.acls:
+        kind, _, name = acl.principal.partition(":")
+        if kind == "User":
+            acls[name] = acls.get(name, 0) + 1
+    for user in _default_first({*quotas, *snapshot.scram, *acls}):
+        credentials = () if user is None else snapshot.scram.get(user, ())
+        scram = ",".join(credential.mechanism.label for credential in credentials)
+        yield UserRow(user, quotas.get(user, 0), scram, acls.get(user, 0))
+
+
+class QuotaOwner(NamedTuple):
+    """A client id or an address, None for the default, and how many entities with quotas name it."""
+
+    name: str | None
+    quotas: int
+
+
+def _owners(key: str, title: str) -> Columns[QuotaOwner]:
+    return Columns(
+        Column(key, LISTED, lambda row: row.name, title=title, text=lambda row: named(row.name)),
+        Column("quotas", LISTED, lambda row: row.quotas, "number", title="Quotas"),
+    )
+
+
+CLIENTS = _owners("client", "Client")
+IPS = _owners("ip", "Address")
+
+
+def client_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
+    """Every client id with a quota."""
+    return _owner_rows(snapshot, CLIENT_ID)
+
+
+def ip_rows(snapshot: Snapshot) -> Iterator[QuotaOwner]:
+    """Every address with a quota."""
+    return _owner_rows(snapshot, IP)
+
+
+def _owner_rows(snapshot: Snapshot, type_: str) -> Iterator[QuotaOwner]:
+    counts = _count_parts(snapshot, type_)
+    return (QuotaOwner(name, counts[name]) for name in _default_first(counts))
+
+
+def _count_parts(snapshot: Snapshot, type_: str) -> dict[str | None, int]:
+    counts: dict[str | None, int] = {}
+    for entity in snapshot.quotas:
+        for part in entity.parts:
+            if part.type == type_:
+                counts[part.name] = counts.get(part.name, 0) + 1
+    return counts
+
+
+def _default_first(found: Iterable[str | None]) -> list[str | None]:
+    return sorted(found, key=lambda name: (name is not None, name or ""))
+
+
+class LoggerRow(NamedTuple):
+    """A logger of a broker and its level."""
+
+    broker: int
+    entry: ConfigEntry
+
+
+LOGGERS: Columns[LoggerRow] = Columns(
+    Column("broker", LISTED, lambda row: row.broker, "number", title="Broker"),
+    Column("logger", LISTED, lambda row: row.entry.name, title="Logger"),
+    Column("level", LISTED, lambda row: row.entry.value, "word", title="Level"),
+)
+
+
+def logger_rows(snapshot: Snapshot) -> Iterator[LoggerRow]:
+    """The loggers that were read, by broker."""
+    of_brokers = [resource for resource in snapshot.configs if resource.type == BROKER_LOGGER]
+    for resource in sorted(of_brokers, key=lambda resource: int(resource.name)):
+        yield from (LoggerRow(int(resource.name), entry) for entry in snapshot.configs[resource])
+
+
+class MetricsRow(NamedTuple):
+    """A subscription of client metrics."""
+
+    name: str
+    entries: ConfigSet
+
+    def value(self, key: str) -> str | None:
+        """The value of a config, None where it is not set."""
+        entry = self.entries.get(key)
+        return None if entry is None else entry.value
+
+
+CLIENT_METRICS_COLUMNS: Columns[MetricsRow] = Columns(
+    Column("name", LISTED, lambda row: row.name, title="Name"),
+    Column(
+        "metrics",
+        LISTED,
+        lambda row: row.value("metrics"),
+        title="Metrics",
+        text=lambda row: row.value("metrics") or NOTHING,
+    ),
+    Column(
+        "interval_ms",
+        LISTED,
+        lambda row: row.value("interval.ms"),
+        "number",
+        Unit.MILLISECONDS,
+        title="Interval ms",
+        text=lambda row: row.value("interval.ms") or NOTHING,
+    ),
+    Column(
+        "match", LISTED, lambda row: row.value("match"), title="Match", text=lambda row: row.value("match") or NOTHING
+    ),
+)
+"""An interval is the text that the broker has, and compared as a number."""
+
+
+def metrics_rows(snapshot: Snapshot) -> Iterator[MetricsRow]:
+    """The subscriptions that were read, by name."""
+    of_metrics = sorted(resource for resource in snapshot.configs if resource.type == CLIENT_METRICS)
+    return (MetricsRow(resource.name, snapshot.configs[resource]) for resource in of_metrics)
+
+
+class CredentialRow(NamedTuple):
+    """A SCRAM credential: what a broker tells of it, never a password."""
+
+    user: str
+    credential: ScramCredential
+
+
+SCRAM: Columns[CredentialRow] = Columns(
+    Column("user", LISTED, lambda row: row.user, title="User"),
+    Column("mechanism", LISTED, lambda row: row.credential.mechanism.label, "word", title="Mechanism"),
+    Column("iterations", LISTED, lambda row: row.credential.iterations, "number", title="Iterations"),
+)
+
+
+def scram_rows(snapshot: Snapshot, users: Iterable[str] | None = None) -> Iterator[CredentialRow]:
+    """The credentials of these users, by default of all by name."""
+    for user in sorted(snapshot.scram) if users is None else users:
+        yield from (CredentialRow(user, credential) for credential in snapshot.scram.get(user, ()))
+
+
+KINDS: Mapping[str, Columns[Any]] = MappingProxyType(
+    {
+        "topics": TOPICS,
+        "brokers": BROKERS,
+        "users": USERS,
+        "clients": CLIENTS,
+        "ips": IPS,
+        "quotas": QUOTAS,
+        "acls": ACLS["principal"],
+        "groups": GROUPS,
+        "loggers": LOGGERS,
+        "client-metrics": CLIENT_METRICS_COLUMNS,
+        "scram": SCRAM,
+    }
+)
+
+
+def filter_names(kind: str) -> tuple[str, ...]:
+    """What ``KEY=VALUE`` of `list` takes for a kind, configs aside; nothing for an unknown kind."""
+    columns = KINDS.get(kind)
+    return () if columns is None else tuple(column.name for column in columns.of("filter"))

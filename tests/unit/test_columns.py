@@ -1,0 +1,243 @@
+"""One table of columns for each noun: the screen's rows say what ``list --output json`` says of the same snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.answers.queries import answer
+from console.answers.results import to_data
+from console.language.grammar import parse
+from console.language.statements import QueryStatement
+from console.model.acl import Acl
+from console.model.cluster import (
+    Broker,
+    BrokerVersion,
+    ClusterInfo,
+    Group,
+    GroupLag,
+    GroupMember,
+    Partition,
+    PartitionLag,
+    Topic,
+)
+from console.model.codes import (
+    DEFAULT_CONFIG,
+    DYNAMIC_TOPIC_CONFIG,
+    AclOperation,
+    AclResourceType,
+    ConfigType,
+    PatternType,
+    Permission,
+)
+from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.snapshot import Snapshot
+from console.plan.plan import EMPTY
+from console.present.acls import ACLS, acl_rows
+from console.present.brokers import broker_loads, broker_rows
+from console.present.columns import Column, Columns, Type
+from console.present.configs import CONFIGS, ConfigLine, config_rows
+from console.present.groups import LAGS, MEMBERS, GroupRow
+from console.present.kinds import KINDS
+from console.present.quotas import KEYS, QuotaRow, QuotaTree
+from console.present.text import plain
+from console.present.topics import PARTITIONS, TopicFacts, TopicRow, topic_marks
+from tests.support.shown_values import says
+
+IDS = st.integers(0, 4)
+NAMES = st.text("abz.-_é", min_size=1, max_size=8)
+NUMBERS = st.integers(0, 10**7)
+SOURCES = st.sampled_from([DYNAMIC_TOPIC_CONFIG, DEFAULT_CONFIG])
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> tuple[Partition, ...]:
+    made = []
+    for number in range(draw(st.integers(1, 4))):
+        replicas = tuple(draw(st.lists(IDS, min_size=1, max_size=3, unique=True)))
+        in_sync = tuple(each for each in replicas if draw(st.booleans()))
+        made.append(Partition(number, draw(st.sampled_from([-1, *in_sync])), replicas, in_sync))
+    return tuple(made)
+
+
+@st.composite
+def entries(draw: st.DrawFn) -> ConfigSet:
+    made = []
+    for name in draw(st.lists(st.sampled_from(["retention.ms", "cleanup.policy", "ssl.key"]), unique=True)):
+        sensitive = name == "ssl.key"
+        value = None if sensitive else draw(st.sampled_from(["604800000", "-1", "delete", "", "1"]))
+        source = draw(SOURCES)
+        synonyms = (Synonym(name, value, source),) if draw(st.booleans()) else ()
+        made.append(
+            ConfigEntry(name, value, source, sensitive, draw(st.booleans()), synonyms=synonyms, type=ConfigType(5))
+        )
+    return ConfigSet(tuple(sorted(made, key=lambda entry: entry.name)))
+
+
+def entity(user: str | None, client: str | None, which: int) -> QuotaEntity:
+    parts = ({"user": user}, {"client-id": client}, {"user": user, "client-id": client}, {"ip": user})
+    return QuotaEntity.of(parts[which])
+
+
+ENTITIES = st.builds(entity, NAMES | st.none(), NAMES | st.none(), st.integers(0, 3))
+VALUES = st.dictionaries(st.sampled_from([*KEYS, "other_rate"]), NUMBERS.map(float), min_size=1)
+QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=4)
+ACL = st.builds(
+    Acl,
+    st.sampled_from([AclResourceType(code) for code in (2, 3, 4, 5)]),
+    NAMES,
+    st.sampled_from([PatternType(3), PatternType(4)]),
+    NAMES.map("User:{}".format),
+    NAMES | st.just("*"),
+    st.sampled_from([AclOperation(code) for code in range(2, 10)]),
+    st.sampled_from([Permission(2), Permission(3)]),
+)
+LAG = st.builds(
+    GroupLag, st.lists(st.builds(PartitionLag, NAMES, IDS, NUMBERS, NUMBERS, NUMBERS | st.just(-1), NAMES)).map(tuple)
+)
+OF_GROUP = st.none() | st.lists(st.builds(GroupMember, NAMES, NAMES, NAMES)).map(tuple)
+GROUP = st.tuples(
+    st.sampled_from(["Stable", "Empty", "Dead"]),
+    st.sampled_from(["classic", "consumer"]),
+    st.sampled_from(["", "range"]),
+    st.integers(-1, 4),
+    OF_GROUP,
+)
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    topics = draw(st.dictionaries(NAMES, partitions(), min_size=1, max_size=4))
+    ids = draw(st.lists(IDS, unique=True, max_size=4))
+    racks = NAMES | st.none()
+    brokers = tuple(Broker(number, f"host-{number}", 9092, draw(racks), draw(st.booleans())) for number in ids)
+    groups = draw(st.dictionaries(NAMES, GROUP, max_size=3))
+    return Snapshot(
+        cluster=ClusterInfo("c", ids[0] if ids else -1, brokers),
+        topics={name: Topic(name, made, draw(st.booleans())) for name, made in topics.items()},
+        configs={topic_resource(name): draw(entries()) for name in topics},
+        quotas=draw(QUOTAS),
+        acls=tuple(draw(st.lists(ACL, unique=True, max_size=4))),
+        groups={name: Group(name, *facts) for name, facts in groups.items()},
+        lags={name: draw(LAG) for name in groups if draw(st.booleans())},
+        versions={number: BrokerVersion("4.3", {}) for number in ids if draw(st.booleans())},
+    )
+
+
+def topics(snapshot: Snapshot) -> Iterable[Any]:
+    marks = topic_marks(EMPTY)
+    return (TopicRow(snapshot.topics[name], TopicFacts(), marks) for name in sorted(snapshot.topics))
+
+
+def quotas(snapshot: Snapshot) -> Iterable[Any]:
+    tree = QuotaTree(snapshot.quotas)
+    for root in tree.roots:
+        yield QuotaRow(root, snapshot.quotas.get(root, {}))
+        yield from (QuotaRow(child, snapshot.quotas[child], child=True) for child in tree.children(root))
+
+
+SCREEN: dict[str, Callable[[Snapshot], Iterable[Any]]] = {
+    "topics": topics,
+    "brokers": lambda snapshot: broker_rows(snapshot, EMPTY, broker_loads(snapshot)),
+    "groups": lambda snapshot: (GroupRow(group, snapshot.lags.get(name)) for name, group in snapshot.groups.items()),
+    "quotas": quotas,
+    "acls": lambda snapshot: acl_rows(snapshot.acls, EMPTY, "resource"),
+}
+"""The rows that the panes make of a snapshot."""
+
+
+def listed(text: str, snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
+    """The objects that ``--output json`` has."""
+    (statement,) = parse(text)
+    assert isinstance(statement, QueryStatement)
+    found = json.loads(json.dumps(to_data(answer(statement, snapshot))))[name]
+    assert isinstance(found, list)
+    return found
+
+
+def agree(columns: Columns[Any], rows: Iterable[Any], found: list[dict[str, Any]]) -> None:
+    """JSON has the rows of the screen; each column of both has one value, which its cell says. The screen may have
+    words of its own, one for each of Kafka's."""
+    words: set[tuple[str, str, str]] = set()
+    shown = {json.dumps(columns.data(row)): row for row in rows}
+    assert shown.keys() == {json.dumps(each) for each in found}
+    for text, row in shown.items():
+        data = json.loads(text)
+        data |= data.get("values", {})  # of quotas, by key
+        for column, cell in zip(columns.of("screen"), columns.cells(row), strict=True):
+            if (key := column.key or column.name) in data:
+                assert column.value(row) == data[key], column.name
+                assert says(column, plain(cell), data[key]), (column.name, cell, data[key])
+                words |= {(column.name, plain(cell), data[key])} if column.type == "word" else set()
+    texts, meant = {(name, text) for name, text, _ in words}, {(name, word) for name, _, word in words}
+    assert len(words) == len(texts) == len(meant)
+
+
+@pytest.mark.parametrize("kind", SCREEN)
+@given(snapshots())
+def test_the_screen_says_what_json_says(kind: str, snapshot: Snapshot) -> None:
+    found = listed(f"list {kind}", snapshot, kind)
+    columns = ACLS["resource"] if kind == "acls" else KINDS[kind]
+    rows = SCREEN[kind](snapshot)
+    if kind == "brokers":  # the screen has the cluster default too
+        rows = [row for row in rows if row.broker is not None]
+    if kind == "quotas":  # and users and defaults that have no quota of their own
+        rows = [row for row in rows if row.values]
+    agree(columns, rows, found)
+
+
+@given(snapshots())
+def test_describe_says_what_the_screen_says_of_one(snapshot: Snapshot) -> None:
+    for name, topic in snapshot.topics.items():
+        agree(PARTITIONS, topic.partitions, listed(f"describe topic '{name}'", snapshot, "partitions"))
+        target = topic_resource(name)
+        rows = config_rows(target, snapshot.configs[target], {}, EMPTY, overrides_only=False)
+        shown = [ConfigLine(row, snapshot.configs_from) for row in rows]
+        agree(CONFIGS, shown, listed(f"describe topic '{name}'", snapshot, "configs"))
+    for name, lag in snapshot.lags.items():
+        agree(LAGS, lag.partitions, listed(f"describe group '{name}'", snapshot, "partitions"))
+
+
+@pytest.mark.parametrize("columns", [*KINDS.values(), ACLS["resource"], CONFIGS, PARTITIONS, LAGS, MEMBERS])
+def test_every_column_is_whole(columns: Columns[Any]) -> None:
+    for column in columns.all:
+        assert column.type in get_args(Type)
+        assert ("screen" in column.views) == (column.layout is not None), column.name
+        assert column.views, column.name
+    assert len({column.name for column in columns.all}) == len(columns.all)
+    assert len(columns.layout) == len(columns.of("screen"))
+
+
+def test_a_new_column_is_one_edit() -> None:
+    """It is filtered by, listed, drawn and in JSON by being in the table."""
+    added: Column[TopicRow] = Column(
+        "leaders",
+        KINDS["topics"].of("screen")[2].views,
+        lambda row: len({partition.leader for partition in row.topic.partitions}),
+        "number",
+        title="Leaders",
+        layout=KINDS["topics"].layout[3]._replace(id="leaders"),
+    )
+    columns = Columns(*KINDS["topics"].all, added)
+    row = TopicRow(Topic("t", (Partition(0, 1, (1,), (1,)), Partition(1, 2, (2,), (2,)))))
+    assert columns.data(row)["leaders"] == 2
+    assert columns.texts(row)[-1] == "2"
+    assert columns.cells(row)[-1] == "2"
+    assert columns.layout[-1].id == "leaders"
+    assert columns.of("filter")[-1] is added
+
+
+@pytest.mark.parametrize("kind", SCREEN)
+def test_the_pane_of_a_noun_draws_its_columns(kind: str) -> None:
+    view = import_module(f"console.tui.panes.{kind}")
+    (columns,) = [
+        found.COLUMNS for name, found in vars(view).items() if getattr(found, "NAME", "") == kind and name[0].isupper()
+    ]
+    assert columns == KINDS[kind].layout
