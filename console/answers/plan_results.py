@@ -192,7 +192,7 @@ def _reason(report: ApplyReport) -> str:
     if report.conflicts:
         return ": another client changed what it touches"
     if report.risks:
-        return ": there are warnings that nobody accepted"
+        return ": there are warnings that are not accepted"
     return "" if report.ok else ": the check failed"
 
 
@@ -201,13 +201,23 @@ _CONFLICT_COLUMNS = (Column("Entity"), Column("Key"), Column("Was"), Column("The
 
 def conflict_tables(report: ApplyReport) -> tuple[Table, ...]:
     """What another client changed, three ways: what was read, what is there, what the edit makes of it."""
-    go_over = "look at what is theirs; then discard the edit, or go over it"
+    go_over = "look at what is theirs; then discard the edit, or overwrite it"
     found = (
         ("conflicts", report.conflicts, "changed by another client since it was read:", go_over),
-        ("overridden", report.overridden, "what another client had changed, and this apply went over:", ""),
-        ("surprises", report.surprises, "described again, and neither as before nor as applied:", "somebody is at it"),
+        ("overridden", report.overridden, "changed by another client, and overwritten by this apply:", ""),
+        (
+            "surprises",
+            report.surprises,
+            "after the apply, neither as before nor as applied:",
+            "another client changes it",
+        ),
     )
     return tuple(conflict_table(name, some, title, note) for name, some, title, note in found if some)
+
+
+def report_tables(report: ApplyReport, verb: str, deletions: Deletions | None = None) -> tuple[Table, ...]:
+    """What a check or an apply did (verb): conflicts first, then how each target went."""
+    return (*conflict_tables(report), report_table(report, verb, deletions))
 
 
 def conflict_table(name: str, found: Iterable[Conflict], title: str, note: str = "") -> Table:

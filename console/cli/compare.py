@@ -95,7 +95,8 @@ def _side(text: str, options: argparse.Namespace) -> Wanted | int:
     from console.admin.errors import AdminError
     from console.files.wanted import wanted_of
     from console.session.reading import read_everything
-    from console.session.session import Refused, Session
+    from console.session.session import Session
+    from console.session.snapshot_reader import Refused
 
     client = client_of(context)
     session = Session(client, context, "compare")

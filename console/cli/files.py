@@ -160,7 +160,9 @@ def run_plan(options: argparse.Namespace) -> int:
     """0 told, 1 something can't be done or is refused, 2 the files or the context are no good, 3 with --exit-code."""
 
     async def check(session: Session) -> bool:
-        return not session.plan or session.context.read_only or (await session.check()).ok
+        from console.session.applying import check_plan
+
+        return not session.plan or session.context.read_only or (await check_plan(session)).ok
 
     def keep(session: Session) -> bool:
         return options.out is None or _kept(session, options.out)
@@ -225,23 +227,36 @@ def run_apply(options: argparse.Namespace) -> int:
 
 
 async def _apply(session: Session, options: argparse.Namespace) -> int:
-    from console.answers.plan_results import plan_table
+    from console.answers.plan_results import plan_table, report_tables
     from console.answers.text import Printer
-    from console.language.statements import Apply
+    from console.plan.settle import ApplyOptions, ApplyReport
+    from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
     from console.session.plan_facts import deletions, read_for_risks, read_retention
-    from console.session.script_runner import Runner
+    from console.session.terminal_front import Terminal, TerminalFront
 
     await read_retention(session)
     facts = await read_for_risks(session, session.plan.staged)
     table = plan_table(session.plan, session.snapshot, deletions=deletions(session), facts=facts)
-    Printer(options.output)(replace(table, empty=NO_CHANGES))
+    printer = Printer(options.output)
+    printer(replace(table, empty=NO_CHANGES))
     if not session.plan:
         return DONE
-    runner = Runner(session, "", Printer(options.output))
-    accept = tuple(name for name in options.accept.split(",") if name)
-    wish = Apply(yes=options.yes, valid_only=options.valid_only, force=options.force, accept=accept)
-    await runner.carry_out((wish,))
-    return FAILED if runner.failed else DONE
+
+    def show(report: ApplyReport) -> None:
+        for each in report_tables(report, "apply"):
+            printer(each)
+
+    front = TerminalFront(session, Terminal(), show, complain)
+    accept = frozenset(name for name in options.accept.split(",") if name)
+    given = ApplyOptions(options.valid_only, options.force, risks=accept)
+    try:
+        reports = await apply_flow(
+            session, front, given, Asks(silent=options.yes), Flags(force="--force overwrites them")
+        )
+    except NotApplied as refused:
+        complain(f"{refused.message}; {refused.hint}")
+        return FAILED
+    return DONE if reports[-1].ok else FAILED
 
 
 def _plan_file(names: list[str]) -> PlanFile | None:

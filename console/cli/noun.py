@@ -20,8 +20,9 @@ from console.model.secret import Secret
 from console.present.failures import failure_text
 from console.present.text import clean
 from console.session.reading import read_needs
-from console.session.session import Refused, Session
-from console.session.terminal_front import Asking, Terminal
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
+from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import stderr, stdout
 
 if TYPE_CHECKING:
@@ -136,11 +137,11 @@ DONE, FAILED, USAGE = 0, 1, 2
 
 @dataclass
 class NounCommand:
-    """One run of a noun's command. asking: who is there to be asked."""
+    """One run of a noun's command. operator: who is there to be asked."""
 
     noun: Noun
     given: argparse.Namespace
-    asking: Asking = field(default_factory=Terminal)
+    operator: Operator = field(default_factory=Terminal)
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
 
@@ -209,8 +210,10 @@ class NounCommand:
     async def _change(self, session: Session, action: str, texts: Statements, statements: Sequence[Statement]) -> int:
         from console.language.interpret import to_edits
         from console.language.secret_values import resolve_secrets
+        from console.session.applying import check_plan
+        from console.session.former_changes import former_lines
 
-        for line in await session.former_changes():
+        for line in await former_lines(session):
             self._complain(line)
         for statement in statements:
             assert isinstance(statement, EditStatement)
@@ -221,22 +224,18 @@ class NounCommand:
         if not session.plan:
             return DONE
         if self.given.validate_only:
-            return self._tell(await session.check(), "check")
+            return self._show(await check_plan(session), "check")
         return await self._apply(session, action, texts)
 
     async def _apply(self, session: Session, action: str, texts: Statements) -> int:
         """What can't be taken back asks, and so does a context that wants its name typed, unless --yes says not to."""
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
-        from console.session.terminal_front import TerminalFront
-
-        async def said() -> list[str]:
-            return [f"  {text}" for text in texts]
 
         def show(report: ApplyReport) -> None:
-            self._tell(report, "apply")
+            self._show(report, "apply")
 
-        front = TerminalFront(self.asking, clean(session.context.name, 80), show, self._complain, said)
+        front = TerminalFront(session, self.operator, show, self._complain, [f"  {text}" for text in texts])
         yes = self.given.yes
         asks = Asks(plan=action in self.noun.destructive, name=not yes, silent=yes)
         options = ApplyOptions(risks=frozenset(name for name in self.given.accept.split(",") if name))
@@ -256,18 +255,16 @@ class NounCommand:
             self._complain(f"{what}: {refused.reason}. {refused.remedy}".rstrip())
         return bool(report.refused)
 
-    def _tell(self, report: ApplyReport, verb: str) -> int:
-        from console.answers.plan_results import conflict_tables, report_table
+    def _show(self, report: ApplyReport, verb: str) -> int:
+        from console.answers.plan_results import report_tables
 
-        write((*conflict_tables(report), report_table(report, verb)), self.given.output, self.out)
-        if report.unrecorded is not None:
-            self._complain(f"the journal does not say how it went: {failure_text(report.unrecorded)}")
+        write(report_tables(report, verb), self.given.output, self.out)
         return DONE if report.ok else FAILED
 
     async def _ask(self, slot: SecretSlot) -> Secret:
-        if not self.asking.answers:
+        if not self.operator.answers:
             raise CommandError(f"{slot.prompt}: there is no terminal to ask on", "give --password-file FILE")
-        return await self.asking.secret(slot.prompt)
+        return await self.operator.secret(slot.prompt)
 
     def _complain_of(self, error: LanguageError) -> None:
         # Without its place, which is one in a text that nobody wrote.

@@ -83,7 +83,8 @@ def with_session(options: argparse.Namespace, door: str, work: Callable[[Session
     if context is None:
         return USAGE
     from console.admin.errors import AdminError
-    from console.session.session import Refused, Session
+    from console.session.session import Session
+    from console.session.snapshot_reader import Refused
 
     open_log_file()
     client = client_of(context)

@@ -200,7 +200,8 @@ async def poll_context(
     """What one cluster answers, within so many seconds."""
     from console.admin.client import AdminClient
     from console.admin.errors import AdminError
-    from console.session.session import Refused, Session
+    from console.session.session import Session
+    from console.session.snapshot_reader import Refused
 
     client = AdminClient(structs.replace(context.settings, read_only=True))
     client.start()

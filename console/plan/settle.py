@@ -118,7 +118,7 @@ class ApplyReport:
     sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
     that it was not sent, nor anything after it. overridden: the same where it was sent all the same. surprises: what
     was found afterwards that is neither as before nor as wanted. change: the number in the journal, None where none was
-    kept. unrecorded: why the journal does not say how all of it went. risks: warnings that nobody accepted, for which
+    kept. unrecorded: why the journal does not say how all of it went. risks: warnings that are not accepted, for which
     nothing was sent.
     """
 
@@ -153,9 +153,13 @@ class ApplyOptions:
     seen: tuple[Risk, ...] = ()
 
     def hindering(self, found: Iterable[Risk]) -> tuple[Risk, ...]:
-        """The warnings that nobody accepted."""
+        """The warnings that are not accepted."""
         seen = {(risk.slot, risk.name) for risk in self.seen}
         return tuple(risk for risk in found if risk.name not in self.risks and (risk.slot, risk.name) not in seen)
+
+
+DEFAULTS = ApplyOptions()
+"""Stops at everything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The one way from a plan to a cluster, for every front end: what former changes left open, what the plan means, named
-warnings, confirmation, sending, conflicts, the report.
+warnings, confirmation, sending, conflicts, the report, and leaving in the middle.
 
 A front end gives a way to ask and a way to tell (`FrontEnd`), and says which questions it leaves out (`Asks`). Where
-nobody can be asked, the flow refuses with the name of the flag that answers the question beforehand.
+there is nobody to ask, the flow refuses with the name of the flag that answers the question beforehand.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ from console.plan.edits import DeleteTopic, Slot
 from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.risk_rules import Risk
-from console.plan.settle import ApplyOptions, ApplyReport, InFlight, Interrupted
-from console.session.plan_facts import Reads, judge
+from console.plan.settle import ApplyOptions, ApplyReport, Interrupted
+from console.session.applying import apply_plan
+from console.session.former_changes import former_lines
+from console.session.plan_facts import judge
+from console.session.session import Session
 
 ACCEPT = "accept"
-"""What is typed to go on in spite of warnings."""
+"""What is typed to accept warnings."""
+NOTHING_SENT = "nothing was sent"
 
 
 class Flags(Struct, frozen=True):
-    """How a front end's own flags are written, for what it says where nobody can be asked.
+    """How a front end writes its flags, for the hints where there is nobody to ask.
 
-    yes: does not ask. accept: takes names of warnings. force: what to do to go over what another client changed.
+    yes: does not ask. accept: takes names of warnings. force: what to do to overwrite another client's changes.
     confirm: what stands in for typing the context's name, or what to do instead.
     """
 
@@ -45,9 +49,9 @@ class Asks(Struct, frozen=True):
     """Which questions an apply asks.
 
     plan: whether the plan is to be sent at all. name: the context's name, where the context wants it typed. topics: the
-    names of the topics to delete. over: whether to go over what another client changed. risks: False for a drop-in,
-    which says the warnings and goes on, as the tool that it stands in for. silent: answered beforehand, so that nothing
-    but a name is asked. signals: whether Ctrl-C, SIGTERM and SIGHUP are heard here, not by the front end.
+    names of the topics to delete. over: whether to overwrite another client's changes. risks: False for a drop-in,
+    which shows warnings and goes on, as the tool that it replaces. silent: answered beforehand, so that nothing but a
+    name is asked. signals: whether the flow handles Ctrl-C, SIGTERM and SIGHUP, not the front end.
     """
 
     plan: bool = True
@@ -70,7 +74,7 @@ class Question(Struct, frozen=True):
     """What is about to be sent.
 
     effects: who else is changed. risks: warnings to accept. yes: whether a plain yes is asked for. typed: what has to
-    be typed besides, in this order. force: it goes over what another client changed meanwhile.
+    be typed besides, in this order. force: another client's changes are overwritten.
     """
 
     plan: Plan
@@ -86,7 +90,7 @@ class FrontEnd(Protocol):
 
     @property
     def can_ask(self) -> bool:
-        """Whether anybody is there to answer."""
+        """Whether there is an operator to answer."""
         ...
 
     async def confirm(self, question: Question) -> str:
@@ -94,11 +98,11 @@ class FrontEnd(Protocol):
         ...
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """Show what another client changed, and ask whether to go over exactly that."""
+        """Show another client's changes, and ask whether to overwrite exactly these."""
         ...
 
     def tell(self, line: str) -> None:
-        """A line for the operator; text from the cluster in it is not made harmless yet."""
+        """Show a line; text from the cluster in it is not made harmless yet."""
         ...
 
     def warn(self, found: tuple[Risk, ...]) -> None:
@@ -110,43 +114,35 @@ class FrontEnd(Protocol):
         ...
 
 
-class Applies(Reads, Protocol):
-    """What the flow takes of a session."""
+class Unattended:
+    """A front end without an operator: keeps the reports, and shows nothing."""
 
-    in_flight: InFlight | None
+    can_ask = False
 
-    @property
-    def plan(self) -> Plan:
-        """What is staged."""
-        ...
+    def __init__(self) -> None:
+        self.reports: list[ApplyReport] = []
 
-    @property
-    def applying(self) -> bool:
-        """Whether the plan is being checked or applied."""
-        ...
+    async def confirm(self, question: Question) -> str:
+        """Declines; the flow asks only where it can."""
+        return f"{len(question.plan)} edits are not confirmed"
 
-    async def former_changes(self) -> tuple[str, ...]:
-        """What former changes left open, told once."""
-        ...
+    async def go_over(self, found: tuple[Conflict, ...]) -> bool:
+        """Declines, whatever was found."""
+        return not found
 
-    async def apply(
-        self,
-        valid_only: bool = False,
-        force: bool = False,
-        accepted: Iterable[Conflict] = (),
-        risks: Iterable[str] = (),
-        seen: Iterable[Risk] = (),
-    ) -> ApplyReport:
-        """Check and send the plan."""
-        ...
+    def tell(self, line: str) -> None:
+        """Shows nothing."""
 
-    def stop(self) -> None:
-        """Send nothing more."""
-        ...
+    def warn(self, found: tuple[Risk, ...]) -> None:
+        """Shows nothing."""
+
+    def report(self, report: ApplyReport) -> None:
+        """Keep it."""
+        self.reports.append(report)
 
 
 class NotApplied(Exception):
-    """Nothing was sent: nobody could be asked, or the answer was no. hint: what to do, with the name of the flag."""
+    """Nothing was sent: there was nobody to ask, or the answer was no. hint: what to do, with the name of the flag."""
 
     def __init__(self, message: str, hint: str = "", risks: tuple[Risk, ...] = ()) -> None:
         super().__init__(message)
@@ -156,20 +152,22 @@ class NotApplied(Exception):
 
 
 async def apply_flow(
-    session: Applies, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags
+    session: Session, front: FrontEnd, options: ApplyOptions, asks: Asks, flags: Flags
 ) -> tuple[ApplyReport, ...]:
-    """Apply the plan of a session; the reports, which the front end has shown, the last one last.
+    """Apply the plan of a session. Returns the reports, all of which the front end has shown; the last one is last.
 
-    Raises NotApplied, Ended, and what `Session.apply` raises: Refused, AdminError, Interrupted (its report was shown).
+    Raises NotApplied, Ended, and what `console.session.applying.apply_plan` raises: Refused, AdminError, Interrupted
+    (its report was shown).
     """
-    for line in await session.former_changes():
+    for line in await former_lines(session):
         front.tell(line)
     found = options.hindering(await judge(session, session.plan.staged))
     seen = list(await _ask(session, front, _question(session, options, asks, found), asks, flags))
     accepted = list(options.accepted)
     reports: list[ApplyReport] = []
     while True:
-        report = await _apply(session, front, options, accepted, seen, listens=asks.signals)
+        given = ApplyOptions(options.valid_only, options.force, tuple(accepted), options.risks, tuple(seen))
+        report = await _apply(session, front, given, listens=asks.signals)
         if report.risks:  # what came up since they were asked about
             await _ask_again(front, report.risks, options, asks, flags)
             seen += report.risks
@@ -178,23 +176,15 @@ async def apply_flow(
         front.report(report)
         if not (report.conflicts and asks.over and not asks.silent and front.can_ask):
             if report.conflicts:
-                front.tell(f"what another client changed was not gone over; {flags.force}")
+                front.tell(f"another client's changes were not overwritten; {flags.force}")
             return tuple(reports)
         if not await front.go_over(report.conflicts):
             return tuple(reports)
         accepted += report.conflicts
 
 
-async def _apply(
-    session: Applies,
-    front: FrontEnd,
-    options: ApplyOptions,
-    accepted: list[Conflict],
-    seen: list[Risk],
-    *,
-    listens: bool,
-) -> ApplyReport:
-    task = asyncio.ensure_future(_applying(session, options, accepted, seen))
+async def _apply(session: Session, front: FrontEnd, options: ApplyOptions, *, listens: bool) -> ApplyReport:
+    task = asyncio.ensure_future(apply_plan(session, options))
     signals = _Signals(session, front, task)
     try:
         with _listening(signals) if listens else nullcontext():
@@ -205,7 +195,7 @@ async def _apply(
     except asyncio.CancelledError:
         if signals.ended is None:
             raise
-        front.tell(signals.unknown or "nothing was sent")
+        front.tell(signals.unfinished)
         raise signals.ended from None
     if signals.ended is not None:
         with suppress(OSError):  # the terminal may be gone
@@ -214,11 +204,10 @@ async def _apply(
     return report
 
 
-async def _applying(session: Applies, options: ApplyOptions, accepted: list[Conflict], seen: list[Risk]) -> ApplyReport:
-    return await session.apply(options.valid_only, options.force, accepted, options.risks, seen)
+# -- questions -------------------------------------------------------------------------------------------------------
 
 
-def names_to_type(session: Applies, asks: Asks) -> list[Typed]:
+def names_to_type(session: Session, asks: Asks) -> list[Typed]:
     """The names that have to be typed for the plan, whatever warnings there are."""
     plan, context = session.plan, session.context
     typed = []
@@ -230,7 +219,7 @@ def names_to_type(session: Applies, asks: Asks) -> list[Typed]:
     return typed
 
 
-def _question(session: Applies, options: ApplyOptions, asks: Asks, found: tuple[Risk, ...]) -> Question:
+def _question(session: Session, options: ApplyOptions, asks: Asks, found: tuple[Risk, ...]) -> Question:
     typed = names_to_type(session, asks)
     if found and asks.risks:
         typed.append(_accepting(found))
@@ -244,10 +233,9 @@ def _accepting(found: tuple[Risk, ...]) -> Typed:
     return Typed(f"accept, for {count}", ACCEPT)
 
 
-async def _ask(session: Applies, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
-    """The warnings that are no hindrance any more. Where nobody can be asked about them, they hinder once the brokers
-    have checked the plan: what they refuse is said first. Raises NotApplied where the answer is no, or nobody can give
-    one to another question."""
+async def _ask(session: Session, front: FrontEnd, question: Question, asks: Asks, flags: Flags) -> tuple[Risk, ...]:
+    """Ask the question. Returns the warnings that no longer stop the apply. Where there is nobody to ask about them,
+    they stop it once the brokers have checked the plan: what brokers refuse is reported first. Raises NotApplied."""
     name = session.context.name
     named = [each for each in question.typed if each.text != ACCEPT or not question.risks]
     if not front.can_ask:
@@ -284,14 +272,30 @@ async def _ask_again(front: FrontEnd, found: tuple[Risk, ...], options: ApplyOpt
 
 
 def refusal(found: Iterable[Risk], accepted: Iterable[str], flags: Flags) -> NotApplied:
-    """Nothing is sent for warnings that nobody accepted; the flag and all names that it takes."""
+    """Why nothing is sent where warnings are not accepted: with the flag, and all names that it takes."""
     risks = tuple(found)
     names = ",".join(dict.fromkeys((*sorted(accepted), *(risk.name for risk in risks))))
     hint = f"if it is meant, write {flags.accept} {names}"
-    return NotApplied("nothing was sent: there are warnings that nobody accepted", hint, risks)
+    return NotApplied(f"{NOTHING_SENT}: there are warnings that are not accepted", hint, risks)
 
 
-# -- ended from outside ------------------------------------------------------------------------------------------------
+# -- leaving in the middle -------------------------------------------------------------------------------------------
+
+
+def stop_applying(session: Session, again: str = "once more") -> str:
+    """Send nothing more of the plan. Returns what to tell of the request that is waited for, ``""`` if there is none.
+    again: what gives up waiting."""
+    flying = session.in_flight
+    session.stop()
+    return f"{flying.waiting(datetime.now(UTC))}; nothing more is sent; {again} gives up waiting" if flying else ""
+
+
+def unfinished_text(session: Session) -> str:
+    """What to tell of an apply that is left before it ended."""
+    if session.in_flight is not None:
+        return session.in_flight.unknown
+    return "nothing more is sent; `kac history` says how it went" if session.committed else NOTHING_SENT
+
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -301,29 +305,26 @@ class Ended(SystemExit):
 
 
 class _Signals:
-    """What comes while an apply is under way. The first signal stops it, and what is on its way is waited for; the
-    second gives up."""
+    """Signals during an apply. The first one stops it, and the request on its way is waited for; the second gives
+    up."""
 
-    def __init__(self, session: Applies, front: FrontEnd, task: asyncio.Task[ApplyReport]) -> None:
+    def __init__(self, session: Session, front: FrontEnd, task: asyncio.Task[ApplyReport]) -> None:
         self._session = session
         self._front = front
         self._task = task
         self.ended: Ended | None = None
-        self.unknown = ""
+        self.unfinished = NOTHING_SENT
 
     def came(self, number: int) -> None:
-        flying = self._session.in_flight
         if self.ended is not None:
-            self.unknown = flying.unknown if flying is not None else ""
-            self.ended = Ended(1 if self.unknown else 128 + number)
+            self.unfinished = unfinished_text(self._session)
+            self.ended = Ended(1 if self._session.in_flight is not None else 128 + number)
             self._task.cancel()
             return
         self.ended = Ended(128 + number)
-        self._session.stop()
-        if flying is None:
-            return
-        with suppress(OSError):  # the terminal may be gone
-            self._front.tell(f"{flying.waiting(datetime.now(UTC))}; nothing more is sent. Once more gives up waiting")
+        if told := stop_applying(self._session):
+            with suppress(OSError):  # the terminal may be gone
+                self._front.tell(told)
 
 
 @contextmanager
@@ -334,7 +335,7 @@ def _listening(signals: _Signals) -> Iterator[None]:
         handler = signal.getsignal(number)
         if handler is signal.SIG_IGN:  # as under nohup
             continue
-        with suppress(ValueError, RuntimeError):  # not the main thread, which alone hears signals
+        with suppress(ValueError, RuntimeError):  # not the main thread, the only one that receives signals
             loop.add_signal_handler(number, signals.came, int(number))
             before[number] = handler
     try:

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from console.model.changes import Outcome, Status, Target
 from console.model.codes import BROKER, BROKER_LOGGER
 from console.model.config import ConfigResource, ConfigSet
@@ -23,20 +21,29 @@ from console.plan.kinds.topic_creation import default_partitions
 from console.plan.plan import Plan, with_outcomes
 from console.plan.requests import Facts, Step
 from console.plan.risks import risks
-from console.plan.settle import ApplyOptions, ApplyReport, InFlight, StepResult, record_check, settle
+from console.plan.settle import (
+    DEFAULTS,
+    ApplyOptions,
+    ApplyReport,
+    InFlight,
+    Interrupted,
+    StepResult,
+    record_check,
+    settle,
+)
 from console.plan.staged import Staged
 from console.session.describe_again import describe_again, read_again
 from console.session.plan_facts import read_for_risks
 from console.session.recording import Recording, api_name, record
+from console.session.session import Applied, Session
 
 if TYPE_CHECKING:
     from console.admin.link import Link
-    from console.session.session import Session
-
-
-# One compiled request on its way, and what the requests of a plan depend on.
 
 log = logging.getLogger(__name__)
+
+
+# -- one request -----------------------------------------------------------------------------------------------------
 
 
 async def send(session: Session, step: Step, *, validate_only: bool) -> tuple[Outcome, ...]:
@@ -107,8 +114,7 @@ async def _probe(link: Link, named: frozenset[int]) -> tuple[frozenset[int], boo
     return frozenset(broker_id for broker_id, _ in found), all(version is not None for version in versions)
 
 
-# The requests of a plan, sent one after another: each written down, and what it touches looked at once more, before it
-# goes out.
+# -- the requests of a plan: each is recorded, and what it touches described once more, before it goes out ------------
 
 CONFLICT = Failure(
     "CONFLICT",
@@ -187,20 +193,36 @@ class Delivery:
         return not_sent(step, CONFLICT) if found and not self.force else None
 
 
-# Check and apply a plan: the one way by which anything changes a cluster.
-
-
-class Applied(Struct, frozen=True):
-    """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC."""
-
-    groups: tuple[DiffGroup, ...]
-    plan: Plan
-    at: datetime
+# -- a plan ----------------------------------------------------------------------------------------------------------
 
 
 async def check_plan(session: Session) -> ApplyReport:
-    """Send every request that has a validate-only twin as one; nothing changes."""
-    return await _check(session, session.plan)
+    """Let the brokers validate a session's plan: every request that has a validate-only form is sent in it.
+
+    Raises Refused, AdminError.
+    """
+    return await session.exclusively(lambda: _check(session, session.plan))
+
+
+async def apply_plan(session: Session, options: ApplyOptions = DEFAULTS) -> ApplyReport:
+    """Check a session's plan, record it in the journal, send it, and describe again what it touched.
+
+    Nothing is sent where a check fails, unless `valid_only`; where another client changed what the plan touches since
+    it was read, unless `force` or `accepted`; where there are warnings that are not accepted.
+
+    Never cancelled midway: a first cancellation waits for the request that is on its way, sends nothing more and raises
+    Interrupted with the report. A second one gives up: the outcome is unknown.
+
+    Raises Refused, AdminError: nothing was sent.
+    """
+    applying = asyncio.ensure_future(session.exclusively(lambda: _apply(session, options)))
+    try:
+        return await asyncio.shield(applying)
+    except asyncio.CancelledError:
+        if applying.cancelled() or session.stopping:
+            raise
+        session.stop()
+        raise Interrupted(await asyncio.shield(applying)) from None
 
 
 async def _check(session: Session, plan: Plan) -> ApplyReport:
@@ -211,15 +233,9 @@ async def _check(session: Session, plan: Plan) -> ApplyReport:
     return ApplyReport(results, sent=False)
 
 
-async def apply_plan(session: Session, options: ApplyOptions) -> ApplyReport:
-    """Check; read what warnings need, and describe again what the plan touches; write it into the journal; send, settle
-    and describe again.
-
-    Where a check fails nothing is sent, or with `valid_only` the rest; where something moved or a warning is not
-    accepted, nothing. Between the last look at what a request touches and its arrival the protocol leaves a gap of one
-    way there and one back: it has no conditional change. Raises JournalError where the journal can't be written, and
-    AdminError where the cluster is lost before anything was sent.
-    """
+async def _apply(session: Session, options: ApplyOptions) -> ApplyReport:
+    """Between the last description of what a request touches and its arrival the protocol leaves a gap of one round
+    trip: it has no conditional change. Raises JournalError where the journal can't be written."""
     checked = await _check(session, session.plan)
     if not checked.ok and not options.valid_only:
         return checked

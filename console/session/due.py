@@ -10,20 +10,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from console.answers.history_results import local
-from console.answers.plan_results import conflict_tables, report_table, with_source
+from console.answers.plan_results import report_tables, with_source
 from console.answers.results import Column, Result, Row, Table
 from console.journal.history import Change, Due, History
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.diff import after
 from console.plan.settle import ApplyOptions, ApplyReport
 from console.present import names
-from console.present.text import clean
-from console.session.apply_flow import Asks, Flags, NotApplied, apply_flow
+from console.session.apply_flow import Asks, Flags, NotApplied, Unattended, apply_flow
 from console.session.journal_changes import RevertReport, close, opposites, read_open, stage_opposites
-from console.session.terminal_front import Asking, TerminalFront, nothing_before
+from console.session.terminal_front import Operator, TerminalFront
 from console.terminal import complain
 
 if TYPE_CHECKING:
@@ -52,7 +50,7 @@ def due_table(expiring: Sequence[Due], now: datetime) -> Table:
 
 
 async def take_back(
-    session: Session, tell: Callable[[Result], None], asking: Asking, accept: Iterable[str] = ()
+    session: Session, tell: Callable[[Result], None], operator: Operator, accept: Iterable[str] = ()
 ) -> bool:
     """Take back everything that is due; whether all of it went well. accept: the names of warnings that are no
     hindrance.
@@ -67,27 +65,12 @@ async def take_back(
     good = True
     options = ApplyOptions(risks=frozenset(accept))
     for number, group in groupby(late, key=lambda due: due.place.change):
-        taking = _Taking(session, past, past.changes[number], tell, asking, options)
+        taking = _Taking(session, past, past.changes[number], tell, operator, options)
         some = tuple(group)
         left = await taking.whole(some) if len(some) > 1 else some
         for due in left:
             good = await taking.alone(due) and good
     return good
-
-
-class _Unasked:
-    """A terminal where nobody is: what would be asked about is not done."""
-
-    answers = False
-    keeps_secrets = False
-
-    async def line(self, prompt: str) -> str:
-        """Nothing."""
-        raise AssertionError(prompt)
-
-    async def secret(self, prompt: str) -> Secret:
-        """Nothing."""
-        raise AssertionError(prompt)
 
 
 @dataclass
@@ -98,7 +81,7 @@ class _Taking:
     past: History
     change: Change
     tell: Callable[[Result], None]
-    asking: Asking
+    operator: Operator
     options: ApplyOptions
 
     async def whole(self, some: Sequence[Due]) -> Sequence[Due]:
@@ -109,14 +92,13 @@ class _Taking:
             self.session.discard()
             return some
         staged = {each.reverts for each in report.staging.added}
-        reports: list[ApplyReport] = []
-        front = TerminalFront(_Unasked(), self.session.context.name, reports.append, _ignore, nothing_before)
+        front = Unattended()
         if self.session.plan:
             with suppress(NotApplied):
                 await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
         left = {each.reverts for each in self.session.plan.staged}
         self.session.discard()
-        for done in (each for each in reports if each.sent):
+        for done in (each for each in front.reports if each.sent):
             self._show(done)
         await self._close([due for due in some if due.place not in staged])
         return [due for due in some if due.place in left]
@@ -132,8 +114,7 @@ class _Taking:
         if not self.session.plan:
             await self._close([due])
             return True
-        name = clean(self.session.context.name, 80)
-        front = TerminalFront(self.asking, name, self._show, complain, nothing_before)
+        front = TerminalFront(self.session, self.operator, self._show, complain)
         try:
             reports = await apply_flow(self.session, front, self.options, _ASKS, _FLAGS)
         except NotApplied as refused:
@@ -152,12 +133,8 @@ class _Taking:
             await close(self.session, due, "it was as before already")
 
     def _show(self, report: ApplyReport) -> None:
-        for table in (*conflict_tables(report), report_table(report, "apply")):
+        for table in report_tables(report, "apply"):
             self.tell(table)
-
-
-def _ignore(_line: str) -> None:
-    """Said of each edit later."""
 
 
 _ASKS = Asks(plan=False, name=False, over=False)

@@ -46,6 +46,15 @@ def any_journal(environ: Mapping[str, str]) -> bool:
         return False
 
 
+async def former_lines(session: Session) -> tuple[str, ...]:
+    """The lines of `former_changes`; empty once the operator was told. Raises Refused, AdminError."""
+    if session.former_told:
+        return ()
+    lines = (await former_changes(session)).lines
+    session.former_told = True
+    return lines
+
+
 async def former_changes(session: Session) -> FormerChanges:
     """Read the journal, look what became of what is unfinished, and say so. A journal that can't be opened is a
     line of its own. Raises AdminError where the cluster is lost, Refused."""

@@ -56,7 +56,7 @@ async def read_open(session: Session) -> History:
 async def read_around(session: Session, number: int) -> History:
     """A change, and the later ones of the same places. Raises Refused for a number that no change has, and as
     `read_open` does."""
-    from console.session.session import Refused
+    from console.session.snapshot_reader import Refused
 
     past = await _in_journal(session, lambda journal: _history(journal.around(number)))
     if number not in past.changes:
@@ -89,7 +89,7 @@ def _history(contents: Contents) -> History:
 
 
 async def _in_journal(session: Session, read: Callable[[JournalFile], T]) -> T:
-    from console.session.session import Refused
+    from console.session.snapshot_reader import Refused
 
     try:
         return await asyncio.to_thread(read, await journal_of(session))
@@ -186,7 +186,7 @@ async def decide(session: Session, number: int, status: Status, why: str) -> int
 
     Raises Refused for a change that has no such edit, or where the journal can't be written; AdminError.
     """
-    from console.session.session import Refused
+    from console.session.snapshot_reader import Refused
 
     session.refuse_if_read_only()
     await settle_unfinished(session, await read_open(session))
@@ -224,7 +224,7 @@ async def _write_down(session: Session, note: Settled | Told) -> None:
 
 async def close(session: Session, due: Due, why: str) -> None:
     """An edit is not to be taken back any more. Raises Refused where that can't be written down."""
-    from console.session.session import Refused
+    from console.session.snapshot_reader import Refused
 
     try:
         await asyncio.to_thread((await journal_of(session)).note, Closed(due.place, _now(), why))
@@ -234,7 +234,7 @@ async def close(session: Session, due: Due, why: str) -> None:
 
 async def mend(session: Session) -> bool:
     """End the journal's last line where it was cut short; False where it is whole. Raises Refused, AdminError."""
-    from console.session.session import Refused
+    from console.session.snapshot_reader import Refused
 
     mended = Mended(_now(), this_operator(session.context.principal, os.environ))
     try:

@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
-
-from msgspec import Struct
 
 from console.contexts.context import Context
 from console.model.cluster import LogDir
-from console.model.config import ConfigResource, broker_resource, topic_resource
+from console.model.config import broker_resource, topic_resource
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
 from console.plan.edits import Slot
@@ -20,10 +17,7 @@ from console.plan.risk_rules import NOTHING, READ_PARTITIONS, READ_TOPICS, Risk,
 from console.plan.risks import risk_needs, risks
 from console.plan.staged import Staged
 from console.plan.topic_risks import may_inherit
-
-if TYPE_CHECKING:
-    from console.session.session import Session
-
+from console.session.session import RetentionReading, RiskReading, Session
 
 # Reads what warnings are judged by, whatever was read before: `RiskNeeds` of a plan in, `RiskFacts` out.
 #
@@ -34,48 +28,7 @@ RISKS_GOOD_FOR = 30.0
 """Seconds after which it is read again."""
 
 
-class RiskReading(Struct, frozen=True):
-    """What was read for a plan. at: by the monotonic clock."""
-
-    staged: tuple[Staged, ...]
-    facts: RiskFacts
-    at: float
-
-
-class Reads(Protocol):
-    """What the reading takes of a session."""
-
-    client: Any
-    risk_reading: RiskReading | None
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """What is known."""
-        ...
-
-    @property
-    def context(self) -> Context:
-        """Who the operator is."""
-        ...
-
-    async def read_cluster(self) -> None:
-        """Brokers."""
-        ...
-
-    async def read_topics(self, names: Sequence[str] | None = None) -> None:
-        """All topics, or some."""
-        ...
-
-    async def read_configs(self, resources: Sequence[ConfigResource]) -> None:
-        """Configs of resources."""
-        ...
-
-    async def read_acls(self) -> None:
-        """All ACLs."""
-        ...
-
-
-async def read_for_risks(session: Reads, staged: Iterable[Staged]) -> RiskFacts:
+async def read_for_risks(session: Session, staged: Iterable[Staged]) -> RiskFacts:
     """Read what the warnings about these edits need, where that was not done some seconds ago. What a broker refuses to
     show stays unknown. Raises AdminError where the cluster is lost."""
     edits = tuple(staged)
@@ -89,7 +42,7 @@ async def read_for_risks(session: Reads, staged: Iterable[Staged]) -> RiskFacts:
     return facts
 
 
-async def judge(session: Reads, staged: Iterable[Staged], snapshot: Snapshot | None = None) -> tuple[Risk, ...]:
+async def judge(session: Session, staged: Iterable[Staged], snapshot: Snapshot | None = None) -> tuple[Risk, ...]:
     """The warnings about these edits, after reading what they need. snapshot: what is there, where that is not what the
     session knows. Raises AdminError where the cluster is lost."""
     edits = tuple(staged)
@@ -97,7 +50,7 @@ async def judge(session: Reads, staged: Iterable[Staged], snapshot: Snapshot | N
     return await asyncio.to_thread(risks, edits, snapshot or session.snapshot, facts)
 
 
-def facts_so_far(session: Reads) -> RiskFacts:
+def facts_so_far(session: Session) -> RiskFacts:
     """What is known without reading: for what is shown while a plan is made."""
     known = session.risk_reading
     return known.facts if known is not None else RiskFacts(principal=principal_of(session.context))
@@ -111,7 +64,7 @@ def principal_of(context: Context) -> str:
     return "" if tls is not None and tls.key_store is not None else "User:ANONYMOUS"
 
 
-async def _read_needs(session: Reads, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
+async def _read_needs(session: Session, needs: RiskNeeds, staged: Sequence[Staged]) -> Mapping[str, int]:
     first = []
     if needs.a_broker:
         first.append(session.read_cluster())
@@ -134,7 +87,7 @@ async def _read_needs(session: Reads, needs: RiskNeeds, staged: Sequence[Staged]
     return await _topic_sizes(session, topics) if needs.sizes else {}
 
 
-async def _topic_sizes(session: Reads, topics: Iterable[str]) -> dict[str, int]:
+async def _topic_sizes(session: Session, topics: Iterable[str]) -> dict[str, int]:
     """Bytes on all replicas of each topic of which every partition was found."""
     from console.admin.cluster import describe_log_dirs
 
@@ -176,14 +129,6 @@ RETENTION_GOOD_FOR = 30.0
 """Seconds after which it is looked at again."""
 
 Place = tuple[str, int]
-
-
-class RetentionReading(Struct, frozen=True):
-    """What was found of each cut, for these edits. at: by the monotonic clock."""
-
-    staged: tuple[Staged, ...]
-    found: Mapping[RetentionCut, Deletion]
-    at: float
 
 
 def deletions(session: Session) -> dict[Slot, Deletion]:

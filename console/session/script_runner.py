@@ -37,8 +37,9 @@ from console.present.text import clean
 from console.safe_files import read_stdin, read_text
 from console.session.apply_flow import Asks, Flags
 from console.session.reading import read_needs
-from console.session.session import Client, Refused, Session
-from console.session.terminal_front import Asking, Terminal
+from console.session.session import Session
+from console.session.snapshot_reader import Client, Refused
+from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import complain, stderr
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from console.plan.retention import Deletion
     from console.plan.settle import ApplyReport
 
-FLAGS = Flags("apply --yes", "apply --accept", "apply --force does")
+FLAGS = Flags("apply --yes", "apply --accept", "apply --force overwrites them")
 DONE, FAILED, USAGE, UNAPPLIED = 0, 1, 2, 3
 LARGEST_SCRIPT = 64 << 20
 """Bytes of a script."""
@@ -106,14 +107,14 @@ def run_script(
 class Runner:
     """Carries out statements one after another; an edit that fails keeps the next apply from sending anything.
 
-    printer: where results go; asking: who confirms an apply and knows the secrets; hears_signals: whether an apply
+    printer: where results go; operator: who confirms an apply and knows the secrets; hears_signals: whether an apply
     itself hears Ctrl-C, SIGTERM and SIGHUP.
     """
 
     session: Session
     text: str
     printer: Printer = field(default_factory=Printer)
-    asking: Asking = field(default_factory=Terminal)
+    operator: Operator = field(default_factory=Terminal)
     failed: int = 0
     hears_signals: bool = True
     _read_up_to: int = 0
@@ -145,9 +146,10 @@ class Runner:
     async def _tell_outstanding(self) -> None:
         """What a former change left open. Where the cluster does not answer, the statements say so."""
         from console.admin.errors import AdminError
+        from console.session.former_changes import former_lines
 
         try:
-            lines = await self.session.former_changes()
+            lines = await former_lines(self.session)
         except (AdminError, Refused) as error:
             complain(f"the journal was not looked at: {error.failure}")
             return
@@ -192,7 +194,9 @@ class Runner:
                 deletions = await self._deletions()
                 self.printer(plan_table(session.plan, session.snapshot, deletions=deletions, facts=facts))
             case Check():
-                report = await session.check()
+                from console.session.applying import check_plan
+
+                report = await check_plan(session)
                 self.failed += not report.ok
                 self.printer(report_table(report, "check", await self._deletions()))
             case Apply():
@@ -228,9 +232,9 @@ class Runner:
     async def _ask_secret(self, slot: SecretSlot) -> Secret:
         from console.language.secret_values import nobody_to_ask
 
-        if not self.asking.keeps_secrets:
+        if not self.operator.keeps_secrets:
             raise nobody_to_ask(slot)
-        return await self.asking.secret(slot.prompt)
+        return await self.operator.secret(slot.prompt)
 
     async def _deletions(self) -> dict[Slot, Deletion]:
         """What the plan's edits of retention delete."""
@@ -250,7 +254,6 @@ class Runner:
     async def _apply(self, statement: Apply) -> None:
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import NotApplied, apply_flow
-        from console.session.terminal_front import TerminalFront
 
         if not self.session.plan:
             self.printer.note("nothing is staged", {"outcomes": []})
@@ -259,8 +262,7 @@ class Runner:
             raise CommandError(
                 "nothing was sent: something above failed", "mend it, or apply --valid-only", statement.span
             )
-        context = clean(self.session.context.name, 80)
-        front = TerminalFront(self.asking, context, self._show, complain, self._deletion_lines)
+        front = TerminalFront(self.session, self.operator, self._show, complain)
         options = ApplyOptions(statement.valid_only, statement.force, risks=frozenset(statement.accept))
         try:
             reports = await apply_flow(self.session, front, options, self._asks(statement), FLAGS)
@@ -271,18 +273,11 @@ class Runner:
     def _asks(self, statement: Apply) -> Asks:
         return Asks(silent=statement.yes, signals=self.hears_signals)
 
-    async def _deletion_lines(self) -> list[str]:
-        from console.answers.plan_results import deletion_lines
-
-        return deletion_lines(await self._deletions())
-
     def _show(self, report: ApplyReport) -> None:
-        from console.answers.plan_results import conflict_tables, report_table
+        from console.answers.plan_results import report_tables
 
-        for table in (*conflict_tables(report), report_table(report, "apply")):
+        for table in report_tables(report, "apply"):
             self.printer(table)
-        if report.unrecorded is not None:
-            complain(f"the journal does not say how it went: {report.unrecorded}. {report.unrecorded.remedy}")
 
     async def _revert(self, change: str, statement: Revert) -> None:
         from console.answers.history_results import revert_tables

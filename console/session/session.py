@@ -1,106 +1,69 @@
-"""What a session tells whoever watches it."""
+"""The session that all front ends share: a client, what is known of its cluster, and a plan.
+
+Nothing else changes a cluster: `console.session.applying` sends the plan of a session.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from console.model import snapshot as refresh
-from console.model.acl import AclFilter
 from console.model.changes import Target
-from console.model.cluster import Group
-from console.model.config import ConfigListing, ConfigResource
 from console.model.failure import Failure
-from console.model.quota import CLIENT_ID, IP, USER, Match, QuotaFilter, QuotaMatch
-from console.model.snapshot import Snapshot
 from console.plan import plan as planning
 from console.plan.edits import Edit
 from console.plan.plan import EMPTY, Plan, StageReport
+from console.session.snapshot_reader import Client, PlanChanged, Progress, Refused, SnapshotReader
 
 if TYPE_CHECKING:
     from console.contexts import Context
-    from console.plan.conflicts import Conflict
-    from console.plan.risk_rules import Risk
+    from console.plan.effective_values import DiffGroup
+    from console.plan.retention import Deletion, RetentionCut
+    from console.plan.risk_rules import RiskFacts
     from console.plan.settle import ApplyReport, InFlight
-    from console.session.applying import Applied
-    from console.session.plan_facts import RetentionReading, RiskReading
+    from console.plan.staged import Staged
 
 
-class SnapshotChanged(Struct, frozen=True):
-    """The session knows more, or something else, than before. parts: which ("topics", "configs", …)."""
+class Applied(Struct, frozen=True):
+    """What the last apply changed: its lines as they stood before, the outcomes (in `plan`), and when it was, UTC."""
 
-    parts: frozenset[str]
-    old: Snapshot
-    new: Snapshot
-
-
-class PlanChanged(Struct, frozen=True):
-    """Edits were staged, taken back, checked or settled."""
-
-    old: Plan
-    new: Plan
+    groups: tuple[DiffGroup, ...]
+    plan: Plan
+    at: datetime
 
 
-class Progress(Struct, frozen=True):
-    """Long work goes on: `done` of `total` (0 where it is not known) of what `what` says."""
+class RiskReading(Struct, frozen=True):
+    """What was read for the warnings of a plan. at: by the monotonic clock."""
 
-    what: str
-    done: int
-    total: int
-
-
-SessionEvent = SnapshotChanged | PlanChanged | Progress
+    staged: tuple[Staged, ...]
+    facts: RiskFacts
+    at: float
 
 
-# The session that the console, `kac run` and the shell share: a client, what is known of its cluster, and a plan.
-#
-# Snapshot and plan are replaced, never changed; whoever watches is told. All methods belong to the caller's own loop or
-# thread: the client does its work in another (console.admin.client).
+class RetentionReading(Struct, frozen=True):
+    """What each cut of a plan deletes. at: by the monotonic clock."""
 
-T = TypeVar("T")
-
-PUBLISH_EVERY = 0.25
-"""Seconds between snapshots while a long read comes in, so that a sweep of 100,000 topics is not copied 1,000 times."""
+    staged: tuple[Staged, ...]
+    found: Mapping[RetentionCut, Deletion]
+    at: float
 
 
-MANY = 5_000
-"""Topics that are compared with those known on another thread."""
+class Session(SnapshotReader):
+    """One operator's work on one cluster.
 
-
-SINGLE_QUOTAS = tuple(QuotaFilter((QuotaMatch(type_, Match.ANY_NAME),), strict=True) for type_ in (USER, CLIENT_ID, IP))
-"""What finds users, clients and addresses by themselves."""
-
-
-class Client(Protocol):
-    """What a session needs of a client: run an operation of `console.admin` and give its result."""
-
-    def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Awaitable[T]:
-        """Run `operation(link, *args, **options)` on the client's loop; cancelling cancels a read."""
-        ...
-
-
-class Refused(Exception):
-    """The session will not do this: the failure says why and what to do instead."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(str(failure))
-        self.failure = failure
-
-
-class Session:
-    """One operator's work on one cluster."""
+    door: by which way changes come, for the journal: console, run, shell, …
+    applied: what the last apply changed. retention, risk_reading: what was read for the plan (see `plan_facts`).
+    in_flight: the request that has no answer yet. stopping: nothing more is sent. committed: something was sent.
+    former_told: the operator was told what former changes left open.
+    """
 
     def __init__(self, client: Client, context: Context, door: str = "console") -> None:
-        """door: by which way changes come, for the journal: console, run, shell, …"""
-        self.client = client
-        self.context = context
+        super().__init__(client, context)
         self.door = door
-        self.snapshot = Snapshot()
         self._plan: Plan = EMPTY
         self._staging: planning.Staging | None = None
         self._made = 0  # steps of the staging that are in the plan
@@ -111,33 +74,9 @@ class Session:
         self.stopping = False
         self.committed = False
         self.former_told = False
-        self._listeners: list[Callable[[SessionEvent], None]] = []
         self._work: asyncio.Task[ApplyReport] | None = None
 
-    @property
-    def applying(self) -> bool:
-        """Whether the plan is being checked or applied."""
-        return self._work is not None
-
-    # -- telling ---------------------------------------------------------------------------------------------------
-
-    def subscribe(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """Call `listener` for each event, on the caller's thread; the result ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            self._listeners.remove(listener)
-
-        return unsubscribe
-
-    def _tell(self, event: SessionEvent) -> None:
-        for listener in tuple(self._listeners):
-            listener(event)
-
-    def _know(self, snapshot: Snapshot, *parts: str) -> None:
-        if snapshot is not self.snapshot:
-            old, self.snapshot = self.snapshot, snapshot
-            self._tell(SnapshotChanged(frozenset(parts), old, snapshot))
+    # -- the plan --------------------------------------------------------------------------------------------------
 
     @property
     def plan(self) -> Plan:
@@ -152,269 +91,11 @@ class Session:
             self._staging, self._made = planning.Staging(self.plan, self.snapshot), 0
         return self._staging
 
-    def _replan(self, plan: Plan) -> None:
+    def replan(self, plan: Plan) -> None:
+        """Replace the plan."""
         if plan is not self.plan:
             old, self._plan, self._staging = self.plan, plan, None
-            self._tell(PlanChanged(old, plan))
-
-    # -- reading ---------------------------------------------------------------------------------------------------
-
-    async def read_cluster(self) -> None:
-        """Brokers and identity. Raises Refused where the context expects another cluster id."""
-        from console.admin import cluster
-
-        info = await self.client.run(cluster.describe_cluster)
-        wanted = self.context.cluster_id
-        if wanted and info.cluster_id != wanted:
-            raise Refused(
-                Failure(
-                    "WRONG_CLUSTER",
-                    f"context {self.context.name} is for cluster {wanted}, but {info.cluster_id} answered",
-                    "Check bootstrap.servers of the context, or correct its cluster_id.",
-                )
-            )
-        self._know(refresh.with_cluster(self.snapshot, info, _now()), "cluster")
-
-    async def read_quorum(self) -> None:
-        """The real controller in KRaft. Only a cluster that lacks the API has no quorum; one that refuses to describe
-        it has an unknown one, and where no answer comes, what was known stays."""
-        from console.admin import cluster
-        from console.admin.errors import AdminError, BrokerError, Unsupported
-
-        try:
-            quorum = await self.client.run(cluster.describe_quorum)
-        except AdminError as error:
-            self._fail("quorum", [("quorum", error.failure)])
-            if isinstance(error, Unsupported):
-                self._know(refresh.with_quorum(self.snapshot, None, _now()), "quorum")
-            elif isinstance(error, BrokerError):
-                self._know(refresh.without_quorum(self.snapshot), "quorum")
-        else:
-            self._fail("quorum", [])
-            self._know(refresh.with_quorum(self.snapshot, quorum, _now()), "quorum")
-
-    async def silent_brokers(self, within: float) -> frozenset[int]:
-        """The brokers that do not answer within so many seconds. Raises AdminError if none does."""
-        from console.admin import cluster
-
-        return await self.client.run(cluster.silent_brokers, within)
-
-    async def begin_anew(self) -> None:
-        """Use new connections from here on."""
-        from console.admin import cluster
-
-        await self.client.run(cluster.begin_anew)
-
-    async def read_versions(self) -> None:
-        """What each broker speaks; one that does not answer is missing."""
-        from console.admin import cluster
-
-        versions = await self.client.run(cluster.describe_versions)
-        self._know(refresh.with_versions(self.snapshot, versions, _now()), "versions")
-
-    async def read_topics(self, names: Sequence[str] | None = None) -> None:
-        """All topics, or some."""
-        from console.admin import topics
-
-        listing = await self.client.run(topics.describe_topics, names)
-        if len(listing.topics) > MANY:
-            # Comparing 100,000 topics would keep this loop for as long.
-            shared = await asyncio.to_thread(refresh.share, self.snapshot.topics, listing.topics)
-            listing = replace(listing, topics=shared)
-        self._know(refresh.with_topics(self.snapshot, listing, whole=names is None, at=_now()), "topics")
-
-    async def read_configs(
-        self, resources: Sequence[ConfigResource], documentation: bool = False, *, at_once: bool = False
-    ) -> None:
-        """Configs of resources, published as they come, or at_once."""
-        from console.admin import configs
-
-        if not resources:
-            return
-        loop = asyncio.get_running_loop()
-        pending: list[ConfigListing] = []
-        state = {"done": 0, "last": loop.time()}
-
-        def publish() -> None:
-            if not pending:
-                return
-            listing = ConfigListing(
-                {r: s for part in pending for r, s in part.sets.items()},
-                {r: f for part in pending for r, f in part.failures.items()},
-                described_by=pending[-1].described_by,
-            )
-            pending.clear()
-            at = _now()
-            known = refresh.with_configs(self.snapshot, listing, at, described_by=listing.described_by)
-            self._know(known, "configs")
-            self._tell(Progress("configs", int(state["done"]), len(resources)))
-
-        def arrived(part: ConfigListing) -> None:
-            pending.append(part)
-            state["done"] += len(part.sets) + len(part.failures)
-            if not at_once and loop.time() - state["last"] >= PUBLISH_EVERY:
-                state["last"] = loop.time()
-                publish()
-
-        await self.client.run(
-            configs.describe_configs,
-            resources,
-            documentation=documentation,
-            on_chunk=lambda part: loop.call_soon_threadsafe(arrived, part),
-        )
-        # The chunks were queued on this loop before the result was; one turn lets the last of them arrive.
-        await asyncio.sleep(0)
-        publish()
-
-    async def read_quotas(self) -> None:
-        """All quotas."""
-        from console.admin import quotas
-
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas))
-        if found is not None:
-            self._know(refresh.with_quotas(self.snapshot, found, _now()), "quotas")
-
-    async def look_at_quotas(self, filters: Sequence[QuotaFilter] = ()) -> None:
-        """For a screen. Where there are few, all quotas; where there are many, what the filters find, and when nothing
-        is known yet the users, clients and addresses by themselves."""
-        if "quotas" not in self.snapshot.read_at and not await self.survey_quotas():
-            return
-        if not self.snapshot.quotas_sparse:
-            await self.read_quotas()
-        elif filters:
-            await self.read_quotas_of(filters)
-
-    async def survey_quotas(self) -> bool:
-        """The quotas of all users, clients and addresses by themselves, and whether they are known: where there are
-        few, these alone tell nothing new."""
-        from console.admin import quotas
-
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, SINGLE_QUOTAS, batched=False))
-        if found is None:
-            return False
-        entities = {e: values for part in found if not isinstance(part, Failure) for e, values in part.items()}
-        if len(entities) > refresh.MANY_QUOTAS:
-            known = await asyncio.to_thread(refresh.with_quota_survey, self.snapshot, entities, _now())
-            self._know(replace(self.snapshot, quotas=known.quotas, quotas_sparse=True, read_at=known.read_at), "quotas")
-        return True
-
-    async def read_quotas_of(self, filters: Sequence[QuotaFilter]) -> None:
-        """The quotas that these filters find: one request, or one for each, as the brokers have it."""
-        from console.admin import quotas
-
-        found = await self._part("quotas", self.client.run(quotas.describe_quotas_of, filters))
-        if found is None:
-            return
-        answered = [
-            (wanted, part) for wanted, part in zip(filters, found, strict=True) if not isinstance(part, Failure)
-        ]
-        entities = {entity: values for _, part in answered for entity, values in part.items()}
-        self._know(refresh.with_quotas_of(self.snapshot, [wanted for wanted, _ in answered], entities), "quotas")
-        self._fail("quotas", _once(found))
-
-    async def read_acls_of(self, principals: Sequence[str]) -> None:
-        """The ACLs of these principals: one request, or one for each, as the brokers have it."""
-        from console.admin import acls
-
-        filters = [AclFilter(principal=principal) for principal in principals]
-        found = await self._part("acls", self.client.run(acls.describe_acls_of, filters))
-        if found is None:
-            return
-        answered = [(who, part) for who, part in zip(principals, found, strict=True) if not isinstance(part, Failure)]
-        bindings = [acl for _, part in answered for acl in part]
-        self._know(refresh.with_acls_of(self.snapshot, {who for who, _ in answered}, bindings), "acls")
-        self._fail("acls", _once(found))
-
-    async def read_acls(self) -> None:
-        """All ACLs."""
-        from console.admin import acls
-
-        found = await self._part("acls", self.client.run(acls.describe_acls))
-        if found is not None:
-            if len(found) > MANY and self.snapshot.acls:
-                same = await asyncio.to_thread(self.snapshot.acls.__eq__, found)
-                found = self.snapshot.acls if same is True else found
-            self._know(refresh.with_acls(self.snapshot, found, _now()), "acls")
-
-    async def read_scram(self) -> None:
-        """All SCRAM users, without their secrets."""
-        from console.admin import scram
-
-        found = await self._part("scram", self.client.run(scram.describe_scram))
-        if found is not None:
-            self._know(refresh.with_scram(self.snapshot, found, _now()), "scram")
-
-    async def read_groups(self) -> None:
-        """All groups by name and state."""
-        from console.admin import groups
-
-        listing = await self._part("groups", self.client.run(groups.list_groups))
-        if listing is not None:
-            found = {**_of_silent(self.snapshot.groups, listing.failures), **listing.groups}
-            known = refresh.with_groups(self.snapshot, found, whole=True, at=_now())
-            known = refresh.with_failures(known, "groups", listing.failures.items())
-            self._know(known, "groups")
-
-    async def read_group(self, name: str) -> None:
-        """Members and lag of one group."""
-        from console.admin import groups
-
-        listing = await self.client.run(groups.describe_groups, [name])
-        known = refresh.with_groups(self.snapshot, listing.groups, whole=False, at=_now())
-        self._know(refresh.with_failures(known, f"group {name}", listing.failures.items()), "groups")
-        await self.read_group_lag(name)
-
-    async def read_group_lag(self, name: str) -> None:
-        """How far a group is behind, by partition."""
-        from console.admin import groups
-
-        lag = await self._part(f"lag of {name}", self.client.run(groups.group_lag, name))
-        if lag is not None:
-            self._know(refresh.with_lag(self.snapshot, name, lag), "lags")
-
-    async def read_log_dirs(self) -> None:
-        """Disk use of every broker; one that does not answer is named in the failures."""
-        from console.admin import cluster as log_dirs
-
-        listing = await self._part("log_dirs", self.client.run(log_dirs.describe_log_dirs))
-        if listing is not None:
-            kept = {id_: dirs for id_, dirs in self.snapshot.log_dirs.items() if id_ in listing.failures}
-            dirs = await asyncio.to_thread(refresh.share, self.snapshot.log_dirs, {**kept, **listing.dirs})
-            known = refresh.with_log_dirs(self.snapshot, dirs, _now())
-            failures = [(f"broker {broker}", failure) for broker, failure in listing.failures.items()]
-            self._know(refresh.with_failures(known, "log_dirs", failures), "log_dirs")
-
-    async def read_reassignments(self) -> None:
-        """Partitions that are being moved."""
-        from console.admin import topics
-
-        moves = await self._part("reassignments", self.client.run(topics.list_reassignments))
-        if moves is not None:
-            self._know(refresh.with_reassignments(self.snapshot, moves, _now()), "reassignments")
-
-    async def list_resources(self, types: Iterable[int]) -> tuple[ConfigResource, ...]:
-        """Names of resources that Metadata does not list: groups and client metrics with configs."""
-        from console.admin import configs
-
-        found = await self._part("resources", self.client.run(configs.list_config_resources, tuple(types)))
-        return found or ()
-
-    async def _part(self, part: str, read: Awaitable[T]) -> T | None:
-        """A whole part, or None with its failure noted: the other panes go on. A lost cluster is raised."""
-        from console.admin.errors import BrokerError
-
-        try:
-            result = await read
-        except BrokerError as error:
-            self._fail(part, [("", error.failure)])
-            return None
-        self._fail(part, [])
-        return result
-
-    def _fail(self, part: str, failures: list[tuple[str, Failure]]) -> None:
-        self._know(refresh.with_failures(self.snapshot, part, failures), part)
-
-    # -- changing --------------------------------------------------------------------------------------------------
+            self.notify(PlanChanged(old, plan))
 
     def refuse_if_read_only(self) -> None:
         """Raises Refused in a read-only context."""
@@ -435,70 +116,50 @@ class Session:
         if not self._listeners:
             return self.staging().stage(edits, lasts_ms)
         report = planning.stage(self.plan, edits, self.snapshot, lasts_ms)
-        self._replan(report.plan)
+        self.replan(report.plan)
         return report
 
     def undo(self) -> bool:
         """Take back the last change of the plan; False where there is none."""
         before = self.plan
-        self._replan(planning.undo(self.plan))
+        self.replan(planning.undo(self.plan))
         return self.plan is not before
 
     def redo(self) -> bool:
         """Put back what was undone; False where there is nothing."""
         before = self.plan
-        self._replan(planning.redo(self.plan))
+        self.replan(planning.redo(self.plan))
         return self.plan is not before
 
     def discard(self, target: Target | None = None, key: str | None = None) -> int:
         """Drop staged edits, of one target or one key where given; how many went."""
         before = len(self.plan.staged)
-        self._replan(planning.discard(self.plan, target, key))
+        self.replan(planning.discard(self.plan, target, key))
         return before - len(self.plan.staged)
 
-    async def check(self) -> ApplyReport:
-        """Let the brokers validate the plan; nothing changes. Raises Refused, AdminError."""
-        from console.session.applying import check_plan
+    # -- checking and applying -------------------------------------------------------------------------------------
 
-        return await self._working(check_plan)
+    @property
+    def applying(self) -> bool:
+        """Whether the plan is being checked or applied."""
+        return self._work is not None
 
-    async def former_changes(self) -> tuple[str, ...]:
-        """What former changes left open, a line each; nothing once that was told. Raises Refused, AdminError."""
-        if self.former_told:
-            return ()
-        from console.session.former_changes import former_changes
+    async def exclusively(self, work: Callable[[], Coroutine[Any, Any, ApplyReport]]) -> ApplyReport:
+        """Run a check or an apply, one at a time. Raises Refused: in a read-only context, while another one runs, and
+        where the journal can't be written."""
+        self.refuse_if_read_only()
+        if self._work is not None:
+            raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
+        from console.journal.segments import JournalError
 
-        lines = (await former_changes(self)).lines
-        self.former_told = True
-        return lines
-
-    async def apply(
-        self,
-        valid_only: bool = False,
-        force: bool = False,
-        accepted: Iterable[Conflict] = (),
-        risks: Iterable[str] = (),
-        seen: Iterable[Risk] = (),
-    ) -> ApplyReport:
-        """Check, then send the plan: nothing where a check fails, unless `valid_only`; nothing where another client
-        changed what it touches since it was read, unless `force`, or the change is one of those `accepted`; nothing
-        where there are warnings but those named in `risks` or `seen`. It is written into the journal first. Settles the
-        plan and describes again what it touched. Raises Refused, AdminError: nothing was sent.
-
-        Never cancelled midway: what is on its way is waited for, nothing more is sent, and `Interrupted` says how it
-        went. Cancelled again, it gives up: the outcome is unknown."""
-        from console.plan.settle import ApplyOptions, Interrupted
-        from console.session.applying import apply_plan
-
-        options = ApplyOptions(valid_only, force, tuple(accepted), frozenset(risks), tuple(seen))
-        applying = asyncio.ensure_future(self._working(lambda session: apply_plan(session, options)))
+        self._work = asyncio.ensure_future(work())
         try:
-            return await asyncio.shield(applying)
-        except asyncio.CancelledError:
-            if applying.cancelled() or self.stopping:
-                raise
-            self.stop()
-            raise Interrupted(await asyncio.shield(applying)) from None
+            return await self._work
+        except JournalError as error:
+            raise Refused(error.failure) from error
+        finally:
+            self._work, self.in_flight = None, None
+            self.stopping = self.committed = False
 
     def stop(self) -> None:
         """Send nothing more of the plan: an apply that has sent nothing is cancelled, any other ends with the answer
@@ -519,39 +180,6 @@ class Session:
         if self._work is not None:
             self._work.cancel()
 
-    async def _working(self, work: Callable[[Session], Coroutine[Any, Any, ApplyReport]]) -> ApplyReport:
-        self.refuse_if_read_only()
-        if self._work is not None:
-            raise Refused(Failure("BUSY", "the plan is being checked or applied", "Wait for it to end."))
-        from console.journal.segments import JournalError
-
-        self._work = asyncio.ensure_future(work(self))
-        try:
-            return await self._work
-        except JournalError as error:
-            raise Refused(error.failure) from error
-        finally:
-            self._work, self.in_flight = None, None
-            self.stopping = self.committed = False
-
-    def replan(self, plan: Plan) -> None:
-        """For `console.session.applying`: the plan with its outcomes."""
-        self._replan(plan)
-
     def progress(self, what: str, done: int, total: int) -> None:
-        """For `console.session.applying`: long work goes on."""
-        self._tell(Progress(what, done, total))
-
-
-def _of_silent(groups: Mapping[str, Group], failures: Mapping[str, Failure]) -> dict[str, Group]:
-    """The known groups of brokers that could not be asked (``broker 2``): nobody said that they are gone."""
-    return {name: group for name, group in groups.items() if f"broker {group.coordinator}" in failures}
-
-
-def _once(results: Iterable[object]) -> list[tuple[str, Failure]]:
-    """The failures among the results; the same one, as of a missing right, once."""
-    return [("", failure) for failure in dict.fromkeys(each for each in results if isinstance(each, Failure))]
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
+        """Report that long work goes on."""
+        self.notify(Progress(what, done, total))

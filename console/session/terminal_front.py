@@ -5,29 +5,28 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from console.answers.plan_results import effect_lines, loss_lines, risk_lines
 from console.model.secret import Secret
-from console.plan.conflicts import Conflict
-from console.plan.risk_rules import Risk
-from console.plan.settle import ApplyReport
-from console.present.names import plural
-from console.session.apply_flow import ACCEPT, Question
 from console.terminal import ask, ask_secret
 
-# Asking the operator: a line, or a secret that nobody sees.
+if TYPE_CHECKING:
+    from console.plan.conflicts import Conflict
+    from console.plan.risk_rules import Risk
+    from console.plan.settle import ApplyReport
+    from console.session.apply_flow import Question
+    from console.session.session import Session
 
 
-class Asking(Protocol):
-    """Somebody to ask."""
+class Operator(Protocol):
+    """The operator, who may be there to answer."""
 
     @property
     def answers(self) -> bool:
-        """Whether anybody is there."""
+        """Whether questions are answered."""
         ...
 
     @property
@@ -36,16 +35,16 @@ class Asking(Protocol):
         ...
 
     async def line(self, prompt: str) -> str:
-        """One line, without blanks around it; ``""`` where nothing comes."""
+        """One line, stripped; ``""`` at the end of the input."""
         ...
 
     async def secret(self, prompt: str) -> Secret:
-        """A secret, typed unseen."""
+        """A secret; what is typed is not shown."""
         ...
 
 
 class Terminal:
-    """Whoever sits at this process's terminal."""
+    """The operator at this process's terminal."""
 
     @property
     def answers(self) -> bool:
@@ -64,7 +63,7 @@ class Terminal:
             return sys.stdin.readline().strip()
 
     async def secret(self, prompt: str) -> Secret:
-        """A secret, typed unseen."""
+        """A secret; what is typed is not shown."""
         with _interruptible():
             return Secret(ask_secret(f"{prompt}: "))
 
@@ -82,35 +81,41 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-# A front end of the apply flow for everything that has lines and no screen.
-
 MOST_LINES = 10
 """Lines of one kind before a question."""
 
 
 @dataclass
 class TerminalFront:
-    """Asks on a terminal, if there is one.
+    """A front end of the apply flow that asks on a terminal, if there is one.
 
-    context: the name of the context. show: prints a report; say: prints a line, made harmless, apart from results.
-    before: further lines that a question begins with.
+    show: prints a report. say: prints a line, made harmless, apart from results. before: lines that a question begins
+    with.
     """
 
-    asking: Asking
-    context: str
+    session: Session
+    operator: Operator
     show: Callable[[ApplyReport], None]
     say: Callable[[str], None]
-    before: Callable[[], Awaitable[Iterable[str]]]
+    before: Sequence[str] = ()
 
     @property
     def can_ask(self) -> bool:
         """Whether there is a terminal."""
-        return self.asking.answers
+        return self.operator.answers
 
     async def confirm(self, question: Question) -> str:
-        """Say what it means, and ask for each thing to type."""
+        """Print what the plan means, and ask for each thing to type."""
+        from console.answers.plan_results import deletion_lines, effect_lines, loss_lines, risk_lines
+        from console.present.names import plural
+        from console.present.text import clean
+        from console.session.apply_flow import ACCEPT
+        from console.session.plan_facts import deletions, read_retention
+
+        await read_retention(self.session)
         lines = (
-            list(await self.before()),
+            self.before,
+            deletion_lines(deletions(self.session)),
             effect_lines(question.effects),
             loss_lines(question.plan.staged),
             risk_lines(question.risks),
@@ -120,37 +125,41 @@ class TerminalFront:
                 self.say(line)
             if len(some) > MOST_LINES:
                 self.say(f"and {len(some) - MOST_LINES:,} more")
+        context = clean(self.session.context.name, 80)
         for typed in question.typed:
             if typed.text == ACCEPT and question.risks:
-                if await self.asking.line("Type accept to go on: ") != ACCEPT:
+                if await self.operator.line("Type accept to go on: ") != ACCEPT:
                     return "the warnings were not accepted"
-            elif await self.asking.line(f"Type {typed.what} to apply to {self.context}: ") != typed.text:
+            elif await self.operator.line(f"Type {typed.what} to apply to {context}: ") != typed.text:
                 return f"that was not {typed.what}"
         if question.yes:
             edits = plural(len(question.plan), "edit")
-            if (await self.asking.line(f"Apply {edits} to {self.context}? Type yes: ")).lower() != "yes":
+            if (await self.operator.line(f"Apply {edits} to {context}? Type yes: ")).lower() != "yes":
                 return "the answer was not yes"
         return ""
 
     async def go_over(self, found: tuple[Conflict, ...]) -> bool:
-        """The report has shown what another client changed."""
+        """Ask; the report has shown what another client changed."""
+        from console.present.names import plural
+
         places = plural(len(found), "place")
-        return (await self.asking.line(f"Type over to go over what is theirs in {places}: ")) == "over"
+        return (await self.operator.line(f"Type over to overwrite another client's changes in {places}: ")) == "over"
 
     def tell(self, line: str) -> None:
-        """A line apart from results."""
+        """Print a line apart from results."""
         self.say(line)
 
     def warn(self, found: tuple[Risk, ...]) -> None:
-        """The warnings, each with its name."""
+        """Print the warnings, each with its name."""
+        from console.answers.plan_results import risk_lines
+
         for line in risk_lines(found):
             self.say(line)
 
     def report(self, report: ApplyReport) -> None:
-        """What an apply did."""
+        """Print what an apply did."""
         self.show(report)
+        if report.unrecorded is not None:
+            from console.present.failures import failure_text
 
-
-async def nothing_before() -> tuple[str, ...]:
-    """No further lines."""
-    return ()
+            self.say(f"the journal does not say how it went: {failure_text(report.unrecorded)}")

@@ -31,7 +31,8 @@ from console.language.verbs import Where
 from console.model.secret import Secret
 from console.session.command_history import CommandHistory
 from console.session.reading import read_needs
-from console.session.session import Refused, Session
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
 from console.terminal import drawn_on, harmless
 
 # Completion from the cluster, read while somebody types.

@@ -104,8 +104,6 @@ class EntryRunner(Runner):
 log = logging.getLogger(__name__)
 
 DONE, FAILED, UNAPPLIED = 0, 1, 3
-UNDER_WAY = "the change is on its way and is not taken back by Ctrl-C; its outcome follows"
-ONCE_MORE = "nothing more is sent; Ctrl-C once more gives up waiting"
 GAVE_UP = "the answer is not waited for"
 READING_ENDED = "the reading was ended"
 
@@ -189,7 +187,7 @@ class Shell:
     async def _begin(self) -> None:
         """What former changes left open."""
         from console.admin.errors import AdminError
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         try:
             self._outstanding = await former_changes(self.session)
@@ -209,7 +207,7 @@ class Shell:
             say_error(error, text)
             return False
         out = io.StringIO()
-        runner = EntryRunner(self.session, text, printer=Printer(out=out), asking=self._line, hears_signals=False)
+        runner = EntryRunner(self.session, text, printer=Printer(out=out), operator=self._line, hears_signals=False)
         self._at_work = asyncio.ensure_future(runner.carry_out(statements))
         try:
             await self._at_work
@@ -228,21 +226,20 @@ class Shell:
         return runner.leave
 
     def _interrupted(self) -> None:
-        """Ctrl-C ends a read. What is on its way of a change is waited for, until Ctrl-C comes once more: then nobody
-        knows how it ends before the journal is settled."""
-        flying = self.session.in_flight
+        """Ctrl-C ends a read. In an apply the request on its way is waited for; a second Ctrl-C gives up, and its
+        outcome is unknown until the journal settles it."""
+        from console.session.apply_flow import stop_applying, unfinished_text
+
         if self._at_work is None:
             return
         if self.session.applying and not self.session.stopping:
-            self.session.stop()
-            if flying is None:
-                return
-            with suppress(OSError):
-                complain(f"{UNDER_WAY}. {flying.waiting(datetime.now(UTC))}; {ONCE_MORE}")
+            if told := stop_applying(self.session, "Ctrl-C once more"):
+                with suppress(OSError):
+                    complain(told)
             return
-        if flying is not None:
+        if self.session.applying:
             with suppress(OSError):
-                complain(flying.unknown)
+                complain(unfinished_text(self.session))
         self._at_work.cancel()
 
     async def _may_leave(self) -> bool:

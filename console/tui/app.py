@@ -29,7 +29,7 @@ from console.present.changed import Changed, changes
 from console.present.failures import failure_text, left_out_text, staged_text
 from console.present.names import plural
 from console.present.text import Line, clean
-from console.session.session import PlanChanged, Progress, SessionEvent, SnapshotChanged
+from console.session.snapshot_reader import PlanChanged, Progress, SessionEvent, SnapshotChanged
 from console.terminal import for_clipboard
 from console.tui import frame as chrome
 from console.tui import keymap
@@ -53,9 +53,8 @@ if TYPE_CHECKING:
     from console.contexts import Context
     from console.language.errors import LanguageError
     from console.language.statements import Statement, Subject
-    from console.session.applying import Applied
     from console.session.command_history import CommandHistory
-    from console.session.session import Session
+    from console.session.session import Applied, Session
     from console.tui.applying import Applying
     from console.tui.bar import Bar
     from console.tui.execute import Executor
@@ -333,7 +332,7 @@ class Console(KeysInOrder["Context"]):
     def stage(self, edits: Sequence[Edit], lasts_ms: int | None = None, left_out: Sequence[str] = ()) -> None:
         """Put edits into the plan and say what became of them. lasts_ms: how long they are to hold once applied.
         left_out: what was marked, but is not shown, by name."""
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         try:
             report = self.session.stage(edits, lasts_ms)

@@ -20,7 +20,17 @@ from console.present.failures import failure_text, how_to_settle
 from console.present.names import plural, target
 from console.present.plan_rows import request_lines
 from console.present.text import Line, clean
-from console.session.apply_flow import ACCEPT, Asks, Flags, NotApplied, Question, apply_flow, names_to_type
+from console.session.apply_flow import (
+    ACCEPT,
+    NOTHING_SENT,
+    Asks,
+    Flags,
+    NotApplied,
+    Question,
+    apply_flow,
+    names_to_type,
+    unfinished_text,
+)
 from console.tui.reading import StatusMessage
 
 if TYPE_CHECKING:
@@ -209,7 +219,7 @@ class Applying:
             lines.append([(f"and {len(found) - MOST_CONFLICTS:,} more", "muted")])
         self.busy = False
         self._end_waiting(False)
-        if await self._app.push_screen_wait(Confirm(title, lines, "goes over what is theirs")):
+        if await self._app.push_screen_wait(Confirm(title, lines, "overwrites their changes")):
             self.busy = True
             self._app.say("applying…", "pending")
             return True
@@ -302,14 +312,12 @@ class Applying:
         from rich.text import Text
 
         app = self._app
-        flying = app.session.in_flight
-        if flying is not None:
+        words = unfinished_text(app.session)
+        if app.session.in_flight is not None:
             app.session.give_up()
-            app.exit(return_code=1, message=Text(f"kac: {flying.unknown}"))
+            app.exit(return_code=1, message=Text(f"kac: {words}"))
         elif self.busy or app.session.applying:
-            committed = app.session.committed
             self._stop()
-            words = "nothing more is sent; `kac history` says how it went" if committed else NOTHING_SENT
             app.exit(return_code=code or 1, message=Text(f"kac: {words}"))
         else:
             words = report_text(self.last, "applied")[0] if self.last is not None else NOTHING_SENT
@@ -340,12 +348,14 @@ class Applying:
         self._go(None, code)
 
     async def _check(self) -> None:
-        report = await self._app.session.check()
+        from console.session.applying import check_plan
+
+        report = await check_plan(self._app.session)
         self._app.post_message(StatusMessage(*report_text(report, "checked")))
 
     async def _work(self, work: Callable[[], Awaitable[None]], done: str) -> None:
         from console.admin.errors import AdminError
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         try:
             await work()
@@ -368,7 +378,6 @@ class Applying:
 
 
 _ASKS = Asks(topics=True, signals=False)
-NOTHING_SENT = "nothing was sent"
 
 
 def _danger(lines: list[str]) -> list[Line]:

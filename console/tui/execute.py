@@ -96,7 +96,7 @@ class Executor:
     async def run(self, statements: Sequence[Statement]) -> LanguageError | None:
         """Carry them out. An error of the language comes back with its place; others are said on the message line."""
         from console.admin.errors import AdminError
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         edits: list[Edit] = []
         try:

@@ -98,7 +98,7 @@ class Journal:
     async def _read(self, *, say: bool) -> None:
         from console.admin.errors import AdminError
         from console.session.former_changes import former_changes
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         self._reading = True
         try:
@@ -145,7 +145,7 @@ class Journal:
 
     async def _take_back(self, number: int) -> None:
         from console.admin.errors import AdminError
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         try:
             await self.revert(str(number), None)

@@ -20,13 +20,15 @@ from console.log_file import INTERNAL
 from console.model.config import ConfigResource
 from console.model.failure import Failure
 from console.present.columns import clock
+from console.session.snapshot_reader import SessionEvent
 from console.tui.places import Place
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
     from textual.worker import Worker
 
-    from console.session.session import Session, SessionEvent
+    from console.session.session import Session
+    from console.session.snapshot_reader import SessionEvent
 
 
 def start(
@@ -355,7 +357,7 @@ class Reading:
 
     async def _failed(self, error: BaseException) -> bool:
         from console.admin.errors import AdminError, AuthenticationFailed
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         if isinstance(error, AuthenticationFailed | Refused):
             self._lost(error.failure, final=True)

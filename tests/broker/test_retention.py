@@ -21,6 +21,8 @@ from console.model.changes import CreateTopics, NewTopic
 from console.model.config import ConfigResource, topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.plan_facts import deletions, read_retention
 from console.session.session import Session
@@ -105,7 +107,7 @@ async def test_the_estimate_is_what_is_then_deleted(quick_cluster: KafkaCluster,
         name: (count, 0) for name, count in PARTITIONS.items()
     }
     before = await sizes(client)
-    assert (await session.apply(risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     deadline = time.monotonic() + 60
     while not all(await starts(client)):
         assert time.monotonic() < deadline
@@ -230,7 +232,7 @@ async def test_of_a_hundred_random_cases_the_range_holds_what_goes(
     assert set(expected) == {case.topic for case in cases}
     assert {(each.partitions, each.unknown) for each in expected.values()} == {(1, 0)}
     before = await all_sizes(client)
-    assert (await session.apply(risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     await cleaned_once(quick_cluster.bootstrap, client, now)
     after = await all_sizes(client)
 

@@ -23,6 +23,8 @@ from console.plan.diff import diff
 from console.plan.kafka_tools import SECRETS, STDIN, Command
 from console.plan.risk_rules import NAMES
 from console.plan.runbook import runbook
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan
 from console.session.reading import read_needs
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
@@ -160,5 +162,5 @@ async def test_the_commands_leave_what_the_plan_leaves(plain_cluster: KafkaClust
 
 
 async def applied(client: AdminClient, script: str) -> None:
-    report = await (await planned(client, script)).apply(risks=NAMES)
+    report = await apply_plan(await planned(client, script), ApplyOptions(risks=frozenset(NAMES)))
     assert report.ok, [outcome for result in report.results for outcome in result.failed]

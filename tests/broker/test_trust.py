@@ -27,8 +27,10 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity, filter_for_entity
 from console.plan.edits import CreateTopic, DeleteTopic, SetConfig, SetQuota, UnsetConfig
 from console.plan.risk_rules import NAMES
+from console.plan.settle import ApplyOptions
 from console.plan.stale_throttles import LISTS
 from console.session import journal_changes as past
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.due import take_back
 from console.session.journal_changes import settle_unfinished, stage_revert
@@ -88,11 +90,13 @@ async def test_a_second_client_is_never_gone_over_unseen(client: AdminClient, li
         )
         # Both at once in one round of three: the network decides who comes first.
         if rng.randrange(3) == 0:
-            report, _ = await asyncio.gather(session.apply(risks=NAMES), applied(link, change))
+            report, _ = await asyncio.gather(
+                apply_plan(session, ApplyOptions(risks=frozenset(NAMES))), applied(link, change)
+            )
             seen["at once"] += 1
         else:
             assert await applied(link, change)
-            report = await session.apply(risks=NAMES)
+            report = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
             assert len(report.conflicts) == 1, report
             assert not report.sent
         now = (await overrides(link, topic))["retention.ms"] if isinstance(change, AlterConfigs) else None
@@ -102,7 +106,7 @@ async def test_a_second_client_is_never_gone_over_unseen(client: AdminClient, li
         if report.conflicts:
             assert now == theirs
             seen["stopped"] += 1
-            forced = await session.apply(force=True, risks=NAMES)
+            forced = await apply_plan(session, ApplyOptions(force=True, risks=frozenset(NAMES)))
             assert forced.ok
             assert forced.overridden
     assert seen["stopped"] >= ROUNDS // 2, seen
@@ -116,7 +120,7 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
     edits = [SetConfig(topic, "retention.ms", "6000"), SetConfig(topic, "cleanup.policy", "compact")]
     await read_again(session, edits)
     session.stage(edits)
-    first = await session.apply(risks=NAMES)
+    first = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert first.ok
     assert first.change is not None
     report = await stage_revert(session, first.change)
@@ -124,18 +128,18 @@ async def test_a_change_and_its_way_back(client: AdminClient, link: Link, name: 
         SetConfig(topic, "retention.ms", "5000"),
         UnsetConfig(topic, "cleanup.policy"),
     }
-    assert (await session.apply(risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
     await read_again(session, [DeleteTopic(name)])
     session.stage([DeleteTopic(name)])
-    deleted = await session.apply(risks=NAMES)
+    deleted = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert deleted.ok
     assert deleted.change is not None
     back = await stage_revert(session, deleted.change)
     assert "the records are gone" in back.notes[0]
     (staged,) = back.staging.added
     assert staged.edit == CreateTopic(NewTopic(name, 3, 1, configs={"retention.ms": "5000"}))
-    assert (await session.apply(risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     assert dict(await overrides(link, topic)) == {"retention.ms": "5000"}
     assert (await read_history(session)).changes[deleted.change].undone
 
@@ -149,7 +153,7 @@ async def test_what_was_set_for_a_time_is_taken_back_unless_somebody_was_there(
     edits = [SetConfig(topic, "retention.ms", "6000"), SetQuota(user, "producer_byte_rate", 1000.0)]
     await read_again(session, edits)
     session.stage(edits, lasts_ms=1)
-    assert (await session.apply(risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))).ok
     assert len((await read_history(session)).expiring()) == 2
     assert await applied(link, AlterConfigs({topic: (ConfigOp("retention.ms", SET, "7000"),)}))
     told: list[Result] = []
@@ -184,7 +188,7 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     edit = UpsertScram(ScramUser(name, ScramMechanism(1)), 4096, Secret("h1dden-pass"))
     await read_again(session, [edit])
     session.stage([edit])
-    report = await session.apply(risks=NAMES)
+    report = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert report.ok
     written = json.dumps(journal())
     assert "h1dden-pass" not in written
@@ -192,9 +196,9 @@ async def test_secrets_are_in_no_journal(client: AdminClient, kafka: KafkaCluste
     assert report.change is not None
     back = await stage_revert(session, report.change)
     assert len(back.staging.added) == 1
-    stopped = await session.apply(risks=NAMES)
+    stopped = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert not stopped.sent, "that the password is still the same can't be seen"
-    assert (await session.apply(accepted=stopped.conflicts, risks=NAMES)).ok
+    assert (await apply_plan(session, ApplyOptions(accepted=stopped.conflicts, risks=frozenset(NAMES)))).ok
 
 
 @pytest.mark.slow

@@ -55,6 +55,8 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.risk_rules import NAMES
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan, check_plan
 from console.session.session import Session
 from console.wire import connection
 from console.wire.schemas import version_range
@@ -96,7 +98,7 @@ async def apply(session: Session, *edits: Edit) -> None:
     """Stage and apply; nothing may fail."""
     staged = session.stage(edits)
     assert not staged.refused, staged
-    report = await session.apply(risks=NAMES)
+    report = await apply_plan(session, ApplyOptions(risks=frozenset(NAMES)))
     assert report.ok, [str(result) for result in report.results]
     await read(session)
 
@@ -173,7 +175,7 @@ async def test_what_brokers_refuse_is_told_in_their_words(session: Session, name
     await apply(session, CreateTopic(NewTopic(name, 1, 1)))
     topic = topic_resource(name)
     session.stage([SetConfig(topic, "min.insync.replicas", "0"), SetConfig(broker_resource(1), "log.dirs", "x")])
-    report = await session.check()
+    report = await check_plan(session)
     assert not report.ok
     said = " ".join(str(outcome.failure) for result in report.results for outcome in result.outcomes)
     assert "Value must be at least 1" in said

@@ -34,6 +34,7 @@ from console.embedded.state import ClusterState
 from console.model.config import topic_resource
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES
+from console.session.applying import apply_plan
 from console.session.session import Session
 from console.session.terminal_front import Terminal
 from console.shell.line import Line
@@ -93,11 +94,12 @@ def own(cluster: ThreadedCluster, key: str) -> str | None:
 
 
 class Front(NamedTuple):
-    """A front end that has a command line. words: of a change of a key; yes: that answers whether to apply at all."""
+    """A front end that has a command line. words: of a change of a key. yes: how its hint
+    writes the flag that answers whether to apply at all; ``""`` where it does not ask."""
 
     name: str
     words: Callable[[Path, str, str], list[str]]
-    yes: bool = False
+    yes: str = ""
 
 
 def by_file(folder: Path, key: str, value: str) -> list[str]:
@@ -107,13 +109,13 @@ def by_file(folder: Path, key: str, value: str) -> list[str]:
 
 
 FRONTS = [
-    Front("run", lambda _, key, value: ["run", "-e", f"set topic orders {key}={value}; apply"], yes=True),
+    Front("run", lambda _, key, value: ["run", "-e", f"set topic orders {key}={value}; apply"], yes="apply --yes"),
     Front("noun", lambda _, key, value: ["topics", "--alter", "--topic", "orders", "--config", f"{key}={value}"]),
     Front(
         "configs",
         lambda _, key, value: ["configs", "--alter", "--topic", "orders", "--add-config", f"{key}={value}"],
     ),
-    Front("file", by_file, yes=True),
+    Front("file", by_file, yes="--yes"),
 ]
 
 
@@ -195,7 +197,7 @@ def test_a_conflict_is_shown_and_not_gone_over(
     stopped = kac(*words)
     assert stopped.code == 1
     assert "4711 (≈ 4.71 s, topic)" in stopped.out + stopped.complaints
-    assert "was not gone over" in stopped.complaints
+    assert "were not overwritten" in stopped.complaints
     assert own(cluster, RETENTION) == "4711"
 
 
@@ -205,7 +207,7 @@ def test_an_apply_that_asks_is_refused_with_the_flag(
 ) -> None:
     refused = kac(*front.words(tmp_path, RETENTION, DAY))
     assert refused.code == 1
-    assert "write apply --yes" in refused.complaints
+    assert f"write {front.yes}\n" in refused.complaints
     assert own(cluster, RETENTION) is None
 
 
@@ -562,7 +564,7 @@ async def test_what_applies_without_a_front_end_is_refused_all_the_same(cluster:
     async with on_screen(cluster) as it:
         session = it.app.session
         session.stage([SetConfig(ORDERS, UNCLEAN, "true")])
-        report = await session.apply()
+        report = await apply_plan(session)
         assert [risk.name for risk in report.risks] == [RISK]
         assert not report.sent
         assert RISK in NAMES

@@ -22,7 +22,8 @@ from console.model.codes import ScramMechanism
 from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, UnsetConfig, UpsertScram
-from console.plan.settle import ApplyReport
+from console.plan.settle import ApplyOptions, ApplyReport
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.journal_changes import RevertReport, stage_revert
 from console.session.session import Session
@@ -75,7 +76,7 @@ async def change(client: AdminClient, *edits: Edit) -> int:
     await session.read_topics()
     await read_again(session, edits)
     assert len(session.stage(edits).added) == len(edits)
-    report = await session.apply()
+    report = await apply_plan(session)
     assert report.ok, report
     assert report.change is not None
     return report.change
@@ -85,7 +86,7 @@ async def revert(client: AdminClient, number: int, *, force: bool = False) -> tu
     """Stage a revert and apply it."""
     session = session_of(client)
     staged = await stage_revert(session, number)
-    return staged, await session.apply(force=force)
+    return staged, await apply_plan(session, ApplyOptions(force=force))
 
 
 def reasons(report: ApplyReport) -> str:
@@ -159,8 +160,8 @@ async def test_where_no_id_is_known_it_says_so_and_asks(cluster: EmbeddedCluster
     assert topic_id(cluster) is not None
     session = session_of(client)
     await stage_revert(session, number)
-    seen = (await session.apply()).conflicts
-    assert (await session.apply(accepted=seen)).ok, "an operator who has seen it may go on"
+    seen = (await apply_plan(session)).conflicts
+    assert (await apply_plan(session, ApplyOptions(accepted=seen))).ok, "an operator who has seen it may go on"
     assert topic_id(cluster) is None
 
 
@@ -191,7 +192,7 @@ async def test_what_is_staged_for_a_topic_is_not_sent_to_another_of_its_name(
     session.stage([edit])
     kept = read_plan(write_plan(session.plan, "cluster"), "plan.json")
     make(cluster)
-    assert "created again" in reasons(await session.apply())
+    assert "created again" in reasons(await apply_plan(session))
     await session.read_topics()
     await read_again(session, [edit])
     (moved,) = moved_since(kept, session.plan, session.snapshot)
@@ -229,7 +230,7 @@ async def test_a_user_that_was_made_again_since_is_not_deleted_unasked(
     other = Session(client, Context("other", "tests", client.settings, journal=False), "test")
     await read_again(other, [theirs])
     other.stage([theirs])
-    assert (await other.apply()).ok
+    assert (await apply_plan(other)).ok
     before = dict(cluster.state.scram)
     _, report = await revert(client, number)
     assert "can't be seen" in reasons(report)

@@ -24,6 +24,7 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import QuotaEntity
 from console.plan.edits import DeleteTopic, Edit, SetConfig, SetQuota, Slot, UnsetConfig, UnsetQuota
 from console.plan.settle import ApplyReport
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.session import Session
 from tests.support.recorded_requests import Recording
@@ -198,7 +199,7 @@ async def one_round(cluster: EmbeddedCluster, client: AdminClient, number: int, 
     else:
         cluster.faults.add(Fault(Meanwhile(somebody), nth=rng.randint(1, 12), times=1))
     try:
-        report = await session.apply()
+        report = await apply_plan(session)
     finally:
         cluster.faults.clear()
         stop()

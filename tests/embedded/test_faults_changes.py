@@ -61,6 +61,8 @@ from console.model.config import topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan
 from console.session.session import Session
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut as Lose
@@ -387,13 +389,13 @@ async def test_somebody_changes_it_between_the_read_and_the_apply(running: Embed
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource(name), RETENTION, "5000") for name in ("t", "u")])
         running.faults.add(Fault(somebody_sets("777"), "incremental_alter_configs", nth=CHECK))
-        report = await session.apply()
+        report = await apply_plan(session)
         assert not report.sent
         assert [conflict.staged.edit.target for conflict in report.conflicts] == [topic_resource("t")]
         assert running.state.configs[topic_resource("t")] == {RETENTION: "777"}
         assert topic_resource("u") not in running.state.configs
         assert running.counters.total("incremental_alter_configs").requests == 1
-        report = await session.apply(force=True)
+        report = await apply_plan(session, ApplyOptions(force=True))
         assert report.ok
         assert running.state.configs[topic_resource("t")] == {RETENTION: "5000"}
 
@@ -402,7 +404,7 @@ async def test_somebody_changes_something_else_of_it(running: EmbeddedCluster) -
     async with session_of(running) as session:
         session.stage([SetConfig(topic_resource("t"), RETENTION, "5000")])
         running.faults.add(parse_fault("api=IncrementalAlterConfigs,meanwhile=topic/t/segment.ms=60000,times=1"))
-        report = await session.apply()
+        report = await apply_plan(session)
         assert report.ok
         assert running.state.configs[topic_resource("t")] == {RETENTION: "5000", "segment.ms": "60000"}
 
@@ -413,7 +415,7 @@ async def test_somebody_deletes_the_topic_first(running: EmbeddedCluster) -> Non
         running.faults.add(
             Fault(Meanwhile(lambda state: state.remove_topic("t")), "incremental_alter_configs", nth=APPLY)
         )
-        report = await session.apply()
+        report = await apply_plan(session)
         assert not report.ok
         assert running.state.configs.get(topic_resource("u")) == {RETENTION: "5000"}
         failed = [outcome for result in report.results for outcome in result.outcomes if not outcome.ok]

@@ -123,7 +123,7 @@ async def test_who_is_asked_is_told_before(cluster: ThreadedCluster, capsys: pyt
     try:
         text, operator = "set topic orders retention.ms=4d; apply", Operator()
         session = Session(client, Context("test", "tests", client.settings), "run")
-        runner = Runner(session, text, asking=operator)
+        runner = Runner(session, text, operator=operator)
         await runner.run(parse(text))
     finally:
         client.close()

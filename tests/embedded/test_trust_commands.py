@@ -28,6 +28,7 @@ from console.model.config import topic_resource
 from console.model.secret import Secret
 from console.plan.edits import SetConfig
 from console.plan.reversal import losses
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.journal_changes import stage_revert
 from console.session.session import Session
@@ -156,7 +157,7 @@ def test_somebody_else(kac: Kac, cluster: ThreadedCluster, monkeypatch: pytest.M
         assert own(cluster) == {"retention.ms": "4711"}
         forced = kac("run", "-e", "set topic orders retention.ms=2d; apply --yes --force")
     assert forced.code == 0
-    assert "this apply went over:" in forced.out
+    assert "overwritten by this apply:" in forced.out
     assert "4712 (≈ 4.71 s, topic)" in forced.out
     assert own(cluster) == {"retention.ms": "172800000"}
 
@@ -236,7 +237,7 @@ async def test_who_may_change_and_not_look_changes_and_is_told(own_home: Path) -
             await read_again(session, [edit])
             (staged,) = session.stage([edit]).added
             assert losses([staged]) == ((staged, "what was there before was not read"),)
-            report = await session.apply()
+            report = await apply_plan(session)
             assert report.ok, report
             assert state.configs[ORDERS] == {"retention.ms": "3600000"}
             assert report.change is not None

@@ -27,10 +27,12 @@ from console.model.journal_lines import Origin, Request, Sending, Who
 from console.plan.edits import SetConfig, UnsetConfig
 from console.plan.staged import Staged
 from console.session import journal_changes as past
+from console.session.applying import apply_plan
 from console.session.describe_again import read_again
 from console.session.former_changes import former_changes
 from console.session.journal_changes import decide, stage_revert
-from console.session.session import Refused, Session
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
 from console.wire.schemas import api_key
 from tests.support.cutting_proxy import Cut, CuttingProxy
 from tests.support.whole_history import read_history
@@ -79,7 +81,7 @@ async def held(client: AdminClient, proxy: CuttingProxy, value: str) -> int:
     session.stage([edit])
     proxy.seen.clear()
     proxy.arm(api_key(ALTER), Cut.HELD, skip=1)
-    report = await session.apply()
+    report = await apply_plan(session)
     assert proxy.holds
     assert report.change is not None
     assert [outcome.status for result in report.results for outcome in result.outcomes] == [Status.UNKNOWN]
@@ -112,7 +114,7 @@ async def test_a_held_request_is_unknown_at_every_start_until_it_shows(
     session = session_of(client)
     back = await stage_revert(session, number)
     assert [staged.edit for staged in back.staging.added] == [UnsetConfig(ORDERS, RETENTION)]
-    assert (await session.apply()).ok
+    assert (await apply_plan(session)).ok
     assert not cluster.state.configs.get(ORDERS)
 
 
@@ -125,7 +127,7 @@ async def test_a_later_change_of_the_same_place_hides_what_became_of_it(
     edit = SetConfig(ORDERS, RETENTION, "5000")
     await read_again(session, [edit])
     session.stage([edit])
-    again = await session.apply()
+    again = await apply_plan(session)
     assert again.ok
     assert "outcome unknown: change 1" in "\n".join((await former_changes(session_of(client))).lines)
     assert await state_of(client, first) is State.UNKNOWN

@@ -43,6 +43,8 @@ from console.plan.edits import (
     UpsertScram,
 )
 from console.plan.risk_rules import NAMES
+from console.plan.settle import ApplyOptions
+from console.session.applying import apply_plan
 from console.session.session import Session
 from tests.support.kafka_cluster import KafkaCluster
 
@@ -93,7 +95,7 @@ def change(context: Context, edits: Sequence[Edit]) -> None:
     async def work(client: AdminClient) -> None:
         session = Session(client, context, "run")
         assert not session.stage(edits).refused
-        report = await session.apply(force=True, risks=NAMES)
+        report = await apply_plan(session, ApplyOptions(force=True, risks=frozenset(NAMES)))
         assert report.ok, report
 
     client = AdminClient(context.settings)

@@ -191,7 +191,7 @@ async def test_ctrl_c_does_not_end_a_change(
     assert code == DONE
     assert retention(cluster) == "86400000"
     captured = capsys.readouterr()
-    assert "the change is on its way" in captured.err
+    assert "is not answered yet; nothing more is sent; Ctrl-C once more gives up waiting" in captured.err
     assert "1 entity ok" in captured.out
 
 

@@ -33,7 +33,8 @@ from console.plan.plan import Plan
 from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
 from console.plan.values import same_value
-from console.session.session import Refused, Session
+from console.session.session import Session
+from console.session.snapshot_reader import Refused
 
 MECHANISMS = {"SCRAM-SHA-256": ScramMechanism(1), "SCRAM-SHA-512": ScramMechanism(2)}
 DEFAULT_ITERATIONS, LEAST_ITERATIONS = 4096, 4096

@@ -29,7 +29,7 @@ from console.language.sensitive import looks_sensitive
 from console.model.failure import Failure
 from console.model.numbers import json_text
 from console.present.text import clean
-from console.session.terminal_front import Asking, Terminal
+from console.session.terminal_front import Operator, Terminal, TerminalFront
 from console.terminal import complain, stderr, stdout
 
 if TYPE_CHECKING:
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from console.model.changes import Outcome
     from console.plan.settle import ApplyReport
     from console.session.script_runner import Closing
-    from console.session.session import Client, Session
+    from console.session.session import Session
+    from console.session.snapshot_reader import Client
 
 
 DONE, FAILED = 0, 1
@@ -52,14 +53,14 @@ class ConfigsCommand:
     """One run of `kac configs`.
 
     context: finds which cluster is meant by the arguments, None after saying why there is none; connect: a started
-    client of it. asking: who is there to be asked.
+    client of it. operator: whom to ask.
     """
 
     context: Callable[[Arguments], Context | None]
     connect: Callable[[Context], Closing]
     out: TextIO = field(default_factory=stdout)
     err: TextIO = field(default_factory=stderr)
-    asking: Asking = field(default_factory=Terminal)
+    operator: Operator = field(default_factory=Terminal)
     form: str = KAFKA
 
     def run(self, argv: Sequence[str]) -> int:
@@ -144,7 +145,8 @@ class ConfigsCommand:
         self, client: Closing, context: Context, request: ConfigsRequest, added: dict[str, str], deleted: Sequence[str]
     ) -> int:
         """What changes something, and what must not be asked of another cluster than the context's."""
-        from console.session.session import Refused, Session
+        from console.session.session import Session
+        from console.session.snapshot_reader import Refused
 
         session = Session(client, context, "configs")
         try:
@@ -172,13 +174,15 @@ class ConfigsCommand:
     ) -> int:
         from console.cli.kafka_configs.alter import alter
         from console.cli.kafka_configs.output import completed
+        from console.session.applying import check_plan
+        from console.session.former_changes import former_lines
 
-        for line in await session.former_changes():
+        for line in await former_lines(session):
             self._note(line)
 
         async def send() -> ApplyReport:
             if request.validate_only:
-                return await session.check()
+                return await check_plan(session)
             return await self._apply(session, request)
 
         altered = await alter(session, request, added, deleted, send)
@@ -205,7 +209,6 @@ class ConfigsCommand:
         asks nothing: warnings are said and nobody is asked. Raises UsageError where nothing was sent."""
         from console.plan.settle import ApplyOptions
         from console.session.apply_flow import Asks, Ended, Flags, NotApplied, apply_flow
-        from console.session.terminal_front import TerminalFront, nothing_before
 
         reports: list[ApplyReport] = []
 
@@ -213,11 +216,11 @@ class ConfigsCommand:
             self._tell_conflicts(report)
             reports.append(report)
 
-        front = TerminalFront(self.asking, clean(session.context.name, 80), show, self._note, nothing_before)
+        front = TerminalFront(session, self.operator, show, self._note)
         drop_in = request.output == KAFKA
         asks = Asks(plan=False, name=not request.force, risks=not drop_in, over=not drop_in, silent=request.force)
         options = ApplyOptions(force=request.force, risks=frozenset(request.accept))
-        flags = Flags(force="--force does", confirm="--force asks nothing")
+        flags = Flags(force="--force overwrites them", confirm="--force asks nothing")
         try:
             return (await apply_flow(session, front, options, asks, flags))[-1]
         except NotApplied as refused:
@@ -235,14 +238,12 @@ class ConfigsCommand:
         self._note(f"{target(outcome.target)}: {outcome.status.value}{why}")
 
     def _tell_conflicts(self, report: ApplyReport) -> None:
-        """What another client changed between our reading and our applying, and a journal that could not be written."""
+        """Print what another client changed between our reading and our applying."""
         from console.answers.plan_results import conflict_tables
         from console.answers.text import render
 
         for table in conflict_tables(report):
             self.err.write(render(table))
-        if report.unrecorded is not None:
-            self._note(f"the journal does not say how it went: {report.unrecorded.message}")
 
     def _print(self, found: Sequence[Described], request: ConfigsRequest) -> None:
         if self.form == KAFKA:

@@ -28,7 +28,7 @@ from console.model.quota import Match, QuotaEntity, QuotaFilter, QuotaMatch, Quo
 
 if TYPE_CHECKING:
     from console.model.cluster import ScramCredential
-    from console.session.session import Client
+    from console.session.snapshot_reader import Client
 
 
 @dataclass(frozen=True, slots=True)

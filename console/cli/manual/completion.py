@@ -117,7 +117,8 @@ def _of_cluster(kind: Kind, words: Sequence[str], command: str) -> list[str]:
     from console.admin.errors import AdminError
     from console.cli.opening import client_of
     from console.contexts import ContextError, load, resolve
-    from console.session.session import Refused, Session
+    from console.session.session import Session
+    from console.session.snapshot_reader import Refused
 
     given = _connection(words)
     try:

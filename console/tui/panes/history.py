@@ -89,7 +89,7 @@ class HistoryView(LakeView[PastRow]):
         from console.admin.errors import AdminError
         from console.present.failures import failure_text
         from console.session.journal_changes import read_history_table
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         lake = self.host.lake
         if not self._journal and not lake.is_missing:

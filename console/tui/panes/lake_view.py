@@ -239,7 +239,7 @@ class LakeView(TableView[Row]):
     async def _stage(self, wishes: Sequence[Wish], left_out: Sequence[str]) -> None:
         from console.admin.errors import AdminError
         from console.session.lake_staging import said, stage_wishes
-        from console.session.session import Refused
+        from console.session.snapshot_reader import Refused
 
         try:
             text, meaning = said(await stage_wishes(self.host.session, wishes))
