@@ -29,8 +29,7 @@ from console.plan.settle import ApplyReport
 from console.plan.staged import Draft, Staged
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
-from console.present.plan_rows import deletion_text
-from console.present.values import origin, side_human, side_text
+from console.present.values import deletion_text, origin, side_human, side_text
 
 _DIFF_COLUMNS = (Column("Entity"), Column("Key"), Column("Change"), Column("Old"), Column("New"), Column("State"))
 

@@ -13,11 +13,10 @@ from console.language.tokenizer import Span
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, DEFAULT_CONFIG, TOPIC, ConfigType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, broker_resource, topic_resource
 from console.model.inheritance import CLIENT_METRICS_DEFAULTS
-from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QuotaEntity, QuotaValues
+from console.model.quota import CLIENT_KEYS, IP, IP_KEYS, QUOTA_KEYS, QuotaEntity, QuotaValues
 from console.model.snapshot import ReadFailure, Snapshot
 from console.plan.plan import EMPTY
 from console.present.failures import failure_text
-from console.present.quotas import KEYS
 from console.present.text import clean
 
 # Which keys a resource can have, told by what was described: its own, and those of others of its kind.
@@ -175,7 +174,7 @@ def check_key(entity: QuotaEntity, key: Key, own: QuotaValues = {}) -> None:  # 
     if key.name in legal or key.name in own:
         return
     # A quota of the other kind is no misspelling.
-    guess = did_you_mean(key.name, legal) if key.name not in KEYS else ""
+    guess = did_you_mean(key.name, legal) if key.name not in QUOTA_KEYS else ""
     hint = guess or f"quotas of {_kind(entity)}: {', '.join(legal)}"
     raise CommandError(f"'{key.name}' is no quota of {_kind(entity)}", hint, key.span)
 

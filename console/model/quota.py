@@ -157,6 +157,9 @@ CLIENT_KEYS = (PRODUCER_BYTE_RATE, CONSUMER_BYTE_RATE, REQUEST_PERCENTAGE, CONTR
 IP_KEYS = (CONNECTION_CREATION_RATE,)
 """The keys of addresses."""
 
+QUOTA_KEYS = (*CLIENT_KEYS, *IP_KEYS)
+"""All keys: produce, consume, request, controller mutations, connections."""
+
 USER_LEVELS = (3, 6)
 """The levels that all clients of a user share."""
 CLIENT_LEVELS = (7, 8)

@@ -26,7 +26,7 @@ from console.model.changes import (
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.amounts import duration_text, size_range
+from console.plan.amounts import duration_text
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.effects import effects
@@ -41,19 +41,7 @@ from console.present.configs import described_by
 from console.present.failures import failure_text
 from console.present.names import plural
 from console.present.text import Cell, Line, Span, clean
-from console.present.values import origin, side_human, side_text
-
-
-def deletion_text(found: Deletion) -> str:
-    """``310–330 GiB are deleted within minutes``, of all replicas; that it is more, or not known, where that is so."""
-    if found.partitions == 0 and found.why is not None:
-        return f"how much is deleted is not known: {failure_text(found.why)}"
-    of = f"; {found.partitions:,} of {plural(found.partitions + found.unknown, 'partition')} looked at"
-    least, some = ("at least ", of) if found.unknown else ("", "")
-    if found.most == 0:
-        return f"no whole segment is deleted at once{some}"
-    return f"{least}{size_range(found.least, found.most)} are deleted within minutes{some}"
-
+from console.present.values import deletion_text, origin, side_human, side_text
 
 # What stands below the lines of a plan: who else is changed, what is deleted, what is legal but wrong.
 

@@ -11,6 +11,7 @@ from console.model.quota import (
     CLIENT_KEYS,
     CONNECTION_CREATION_RATE,
     IP,
+    QUOTA_KEYS,
     USER,
     Effective,
     QuotaEntity,
@@ -27,8 +28,6 @@ from console.present.text import Cell, Line, clean
 from console.present.values import side_text
 from widgets.row_source import Column as ScreenColumn
 
-KEYS = (*CLIENT_KEYS, CONNECTION_CREATION_RATE)
-"""The columns: produce, consume, request, controller mutations, connections."""
 SHORT = {
     "producer_byte_rate": "produce",
     "consumer_byte_rate": "consume",
@@ -148,7 +147,7 @@ def _letter(row: QuotaRow) -> Cell:
 
 
 def _others(row: QuotaRow) -> dict[str, float]:
-    return {key: value for key, value in row.values.items() if key not in KEYS}
+    return {key: value for key, value in row.values.items() if key not in QUOTA_KEYS}
 
 
 def _part(name: str, type_: str) -> Column[QuotaRow]:
@@ -190,7 +189,7 @@ QUOTAS: Columns[QuotaRow] = Columns(
     _part("user", USER),
     _part("client", CLIENT_ID),
     _part("ip", IP),
-    *(_key_column(place, key) for place, key in enumerate(KEYS)),
+    *(_key_column(place, key) for place, key in enumerate(QUOTA_KEYS)),
     Column(
         "others",
         SHOWN,

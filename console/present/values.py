@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from console.model.acl import Acl
 from console.model.changes import Target
 from console.model.config import ConfigEntry
@@ -13,32 +15,17 @@ from console.plan.amounts import (
     byte_count,
     byte_rate,
     duration,
-    exact_quota,
-    number,
     quota,
-    size,
     size_range,
     unit_of,
 )
 from console.plan.effective_values import EffectiveValue
-from console.present.names import HIDDEN, NOTHING
+from console.present.failures import failure_text
+from console.present.names import HIDDEN, NOTHING, plural
 from console.present.text import Line, Span, clean
 
-# Values of configs as people say them: ``604800000`` ms is ``7 d``; the amounts are `console.plan.amounts`'.
-
-__all__ = [
-    "byte_count",
-    "byte_rate",
-    "config_value",
-    "duration",
-    "exact_quota",
-    "is_unlimited",
-    "key_unit",
-    "number",
-    "quota",
-    "size",
-    "size_range",
-]
+if TYPE_CHECKING:
+    from console.plan.retention import Deletion
 
 _UNLIMITED_AT_MINUS_ONE = ("retention.ms", "retention.bytes", "retention.minutes", "retention.hours")
 _SHORT = {
@@ -143,3 +130,14 @@ def side_human(target: Target, key: str, side: EffectiveValue) -> str:
     if side.known and not side.hidden and isinstance(side.value, str) and not isinstance(target, Acl | QuotaEntity):
         return config_value(key, side.value)
     return ""
+
+
+def deletion_text(found: Deletion) -> str:
+    """``310–330 GiB are deleted within minutes``, of all replicas; that it is more, or not known, where that is so."""
+    if found.partitions == 0 and found.why is not None:
+        return f"how much is deleted is not known: {failure_text(found.why)}"
+    of = f"; {found.partitions:,} of {plural(found.partitions + found.unknown, 'partition')} looked at"
+    least, some = ("at least ", of) if found.unknown else ("", "")
+    if found.most == 0:
+        return f"no whole segment is deleted at once{some}"
+    return f"{least}{size_range(found.least, found.most)} are deleted within minutes{some}"

@@ -37,7 +37,7 @@ from console.model.codes import (
     Permission,
 )
 from console.model.config import ConfigEntry, ConfigSet, Synonym, topic_resource
-from console.model.quota import QuotaEntity
+from console.model.quota import QUOTA_KEYS, QuotaEntity
 from console.model.snapshot import Snapshot
 from console.plan.plan import EMPTY
 from console.present.acls import ACLS, acl_rows
@@ -46,7 +46,7 @@ from console.present.columns import Column, Columns, Type
 from console.present.configs import CONFIGS, ConfigLine, config_rows
 from console.present.groups import LAGS, MEMBERS, GroupRow
 from console.present.kinds import KINDS
-from console.present.quotas import KEYS, QuotaRow, QuotaTree
+from console.present.quotas import QuotaRow, QuotaTree
 from console.present.text import plain
 from console.present.topics import PARTITIONS, TopicFacts, TopicRow, topic_marks
 from tests.support.shown_values import says
@@ -87,7 +87,7 @@ def entity(user: str | None, client: str | None, which: int) -> QuotaEntity:
 
 
 ENTITIES = st.builds(entity, NAMES | st.none(), NAMES | st.none(), st.integers(0, 3))
-VALUES = st.dictionaries(st.sampled_from([*KEYS, "other_rate"]), NUMBERS.map(float), min_size=1)
+VALUES = st.dictionaries(st.sampled_from([*QUOTA_KEYS, "other_rate"]), NUMBERS.map(float), min_size=1)
 QUOTAS = st.dictionaries(ENTITIES, VALUES, max_size=4)
 ACL = st.builds(
     Acl,

@@ -15,7 +15,7 @@ from console.plan.edits import AppendConfig, Edit, SetConfig, Slot, UnsetConfig
 from console.plan.plan import EMPTY, stage
 from console.plan.retention import SOON_MS, Deletion, RetentionCut, by_slot, deleted_bytes, retention_cuts
 from console.plan.values import LONG
-from console.present.plan_rows import deletion_text
+from console.present.values import deletion_text
 from tests.support.model_cluster import ModelCluster
 
 NOW = 1_000_000
