@@ -30,15 +30,7 @@ async def describe_acls(link: Link, filter: AclFilter = _EVERYTHING) -> tuple[Ac
     """
 
     def build(kio: ModuleType) -> Any:
-        return kio.DescribeAclsRequest(
-            resource_type_filter=filter.resource_type,
-            resource_name_filter=filter.resource_name,
-            pattern_type_filter=filter.pattern_type,
-            principal_filter=filter.principal,
-            host_filter=filter.host,
-            operation=filter.operation,
-            permission_type=filter.permission,
-        )
+        return kio.DescribeAclsRequest(**_filter_fields(filter))
 
     response = await link.call("describe_acls", build)
     if response.error_code:
@@ -71,18 +63,7 @@ async def describe_acls_of(link: Link, filters: Sequence[AclFilter]) -> list[tup
 async def _batched(link: Link, filters: Sequence[AclFilter]) -> list[tuple[Acl, ...] | Failure]:
     def build(schema: ModuleType) -> Any:
         return schema.DescribeAclsRequest(
-            filters=tuple(
-                schema.DescribeAclsFilter(
-                    resource_type_filter=filter.resource_type,
-                    resource_name_filter=filter.resource_name,
-                    pattern_type_filter=filter.pattern_type,
-                    principal_filter=filter.principal,
-                    host_filter=filter.host,
-                    operation=filter.operation,
-                    permission_type=filter.permission,
-                )
-                for filter in filters
-            )
+            filters=tuple(schema.DescribeAclsFilter(**_filter_fields(filter)) for filter in filters)
         )
 
     response = await link.call("describe_acls", build, proposed=BATCHED)
@@ -157,7 +138,9 @@ async def delete_acls(link: Link, request: DeleteAcls, *, validate_only: bool) -
 
     async def send(acls: Sequence[Acl]) -> Mapping[Acl, Answer]:
         def build(kio: ModuleType) -> Any:
-            return kio.DeleteAclsRequest(filters=tuple(_exact_filter(kio, acl) for acl in acls))
+            return kio.DeleteAclsRequest(
+                filters=tuple(kio.DeleteAclsFilter(**_filter_fields(filter_for(acl))) for acl in acls)
+            )
 
         response = await link.call("delete_acls", build, to=CONTROLLER, change=True)
         answers: dict[Acl, Answer] = {}
@@ -204,13 +187,14 @@ def _creation(kio: ModuleType, acl: Acl) -> Any:
     )
 
 
-def _exact_filter(kio: ModuleType, acl: Acl) -> Any:
-    return kio.DeleteAclsFilter(
-        resource_type_filter=acl.resource_type,
-        resource_name_filter=acl.resource_name,
-        pattern_type_filter=acl.pattern_type,
-        principal_filter=acl.principal,
-        host_filter=acl.host,
-        operation=acl.operation,
-        permission_type=acl.permission,
-    )
+def _filter_fields(wanted: AclFilter) -> dict[str, Any]:
+    """As requests for describing and for deleting have them."""
+    return {
+        "resource_type_filter": wanted.resource_type,
+        "resource_name_filter": wanted.resource_name,
+        "pattern_type_filter": wanted.pattern_type,
+        "principal_filter": wanted.principal,
+        "host_filter": wanted.host,
+        "operation": wanted.operation,
+        "permission_type": wanted.permission,
+    }

@@ -9,20 +9,8 @@ from console.admin.partitions import alter_reassignments, elect_leaders
 from console.admin.quotas import alter_quotas
 from console.admin.scram import alter_scram
 from console.admin.topics import Progress, create_partitions, create_topics, delete_topics
-from console.model.changes import (
-    AlterConfigs,
-    AlterQuotas,
-    AlterReassignments,
-    AlterScram,
-    ChangeRequest,
-    CreateAcls,
-    CreatePartitions,
-    CreateTopics,
-    DeleteAcls,
-    DeleteTopics,
-    ElectLeaders,
-    Outcome,
-)
+from console.model import changes
+from console.model.changes import ChangeRequest, Outcome
 
 
 async def send(
@@ -36,23 +24,23 @@ async def send(
     Raises AdminError only where nothing was sent. Not to be cancelled once begun: the outcome would be lost.
     """
     match request:
-        case AlterConfigs():
+        case changes.AlterConfigs():
             return await alter_configs(link, request, validate_only=validate_only)
-        case AlterQuotas():
+        case changes.AlterQuotas():
             return await alter_quotas(link, request, validate_only=validate_only)
-        case CreateTopics():
+        case changes.CreateTopics():
             return await create_topics(link, request, validate_only=validate_only, on_progress=on_progress)
-        case DeleteTopics():
+        case changes.DeleteTopics():
             return await delete_topics(link, request, validate_only=validate_only)
-        case CreatePartitions():
+        case changes.CreatePartitions():
             return await create_partitions(link, request, validate_only=validate_only, on_progress=on_progress)
-        case CreateAcls():
+        case changes.CreateAcls():
             return await create_acls(link, request, validate_only=validate_only)
-        case DeleteAcls():
+        case changes.DeleteAcls():
             return await delete_acls(link, request, validate_only=validate_only)
-        case AlterScram():
+        case changes.AlterScram():
             return await alter_scram(link, request, validate_only=validate_only)
-        case ElectLeaders():
+        case changes.ElectLeaders():
             return await elect_leaders(link, request, validate_only=validate_only)
-        case AlterReassignments():
+        case changes.AlterReassignments():
             return await alter_reassignments(link, request, validate_only=validate_only)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -312,23 +312,14 @@ async def alter_configs(link: Link, request: AlterConfigs, *, validate_only: boo
 
     async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
         def build(kio: ModuleType) -> Any:
-            return kio.IncrementalAlterConfigsRequest(
-                resources=tuple(
-                    kio.AlterConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configs=tuple(
-                            kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
-                            for op in request.ops[resource]
-                        ),
-                    )
-                    for resource in resources
-                ),
-                validate_only=validate_only,
-            )
+            def altered(resource: ConfigResource) -> Iterator[Any]:
+                for op in request.ops[resource]:
+                    yield kio.AlterableConfig(name=op.key, config_operation=op.op, value=_revealed(op.value))
 
-        response = await link.call("incremental_alter_configs", build, to=to, change=not validate_only)
-        return _answers(response)
+            altering = _alter_resources(kio, resources, altered)
+            return kio.IncrementalAlterConfigsRequest(resources=altering, validate_only=validate_only)
+
+        return _answers(await link.call("incremental_alter_configs", build, to=to, change=not validate_only))
 
     outcomes = await deliver(
         link.settings,
@@ -370,19 +361,12 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
 
     async def send(resources: Sequence[ConfigResource]) -> Mapping[ConfigResource, Answer]:
         def build(kio: ModuleType) -> Any:
-            return kio.AlterConfigsRequest(
-                resources=tuple(
-                    kio.AlterConfigsResource(
-                        resource_type=resource.type,
-                        resource_name=resource.name,
-                        configs=tuple(
-                            kio.AlterableConfig(name=key, value=value) for key, value in whole[resource].items()
-                        ),
-                    )
-                    for resource in resources
-                ),
-                validate_only=validate_only,
-            )
+            def replaced(resource: ConfigResource) -> Iterator[Any]:
+                for key, value in whole[resource].items():
+                    yield kio.AlterableConfig(name=key, value=value)
+
+            altering = _alter_resources(kio, resources, replaced)
+            return kio.AlterConfigsRequest(resources=altering, validate_only=validate_only)
 
         return _answers(await link.call("alter_configs", build, to=to, change=not validate_only))
 
@@ -395,6 +379,17 @@ async def replace_configs(link: Link, request: AlterConfigs, *, validate_only: b
         secrets=_secrets(request),
     )
     return tuple(outcomes[resource] for resource in request.ops)
+
+
+def _alter_resources(
+    kio: ModuleType, resources: Iterable[ConfigResource], configs: Callable[[ConfigResource], Iterable[Any]]
+) -> tuple[Any, ...]:
+    return tuple(
+        kio.AlterConfigsResource(
+            resource_type=resource.type, resource_name=resource.name, configs=tuple(configs(resource))
+        )
+        for resource in resources
+    )
 
 
 def replacement(

@@ -17,8 +17,9 @@ from kio.static.constants import EntityType
 
 from console.embedded.context import RequestContext
 from console.embedded.faults import FailSome
-from console.wire.frames import EncodedBody, encode_body, varint
+from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import Messages
+from console.wire.tagged_fields import encode_varint
 
 NO_TIME = timedelta(0)
 NO_OPERATIONS = -(2**31)
@@ -287,7 +288,7 @@ async def long_part(entity: type[Any], empty: Any, items: Iterable[bytes]) -> by
     await with_pauses(items, encoded.append)
     before = encode_body(entity, empty)
     if entity.__flexible__:
-        return b"".join((before[:-2], varint(len(encoded) + 1), *encoded, before[-1:]))
+        return b"".join((before[:-2], encode_varint(len(encoded) + 1), *encoded, before[-1:]))
     return b"".join((before[:-4], struct.pack(">i", len(encoded)), *encoded))
 
 
@@ -307,11 +308,11 @@ class WireFormat:
         if text is None:
             return b"\x00" if self.flexible else b"\xff\xff"
         data = text.encode()
-        return (varint(len(data) + 1) if self.flexible else struct.pack(">h", len(data))) + data
+        return (encode_varint(len(data) + 1) if self.flexible else struct.pack(">h", len(data))) + data
 
     def length(self, count: int) -> bytes:
         """The length of an array."""
-        return varint(count + 1) if self.flexible else struct.pack(">i", count)
+        return encode_varint(count + 1) if self.flexible else struct.pack(">i", count)
 
     @property
     def end(self) -> bytes:

@@ -18,7 +18,7 @@ from operator import itemgetter
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
-from console.wire.tagged_fields import LENGTHS, SIZES
+from console.wire.tagged_fields import LENGTHS, SIZES, read_varint
 
 
 class MalformedFrame(ValueError):
@@ -313,16 +313,10 @@ def _tags_walk(known: dict[int, Walk]) -> Walk:
 
 
 def _varint(data: bytes, at: int, marks: Marks) -> tuple[int, int]:
-    start = at
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if marks is not None:
-                marks += range(start, at)
-            return value, at
-        shift += 7
-        if shift > 28:
-            raise MalformedFrame("a varint of more than five bytes")
+    try:
+        value, end = read_varint(data, at)
+    except ValueError as error:
+        raise MalformedFrame(str(error)) from error
+    if marks is not None:
+        marks += range(at, end)
+    return value, end

@@ -24,13 +24,12 @@ from kio.serial.readers import (
     read_legacy_array_length,
     read_legacy_string,
     read_nullable_legacy_string,
-    read_unsigned_varint,
 )
 
 from console.model.codes import ConfigSource, ConfigType, ResourceType
 from console.model.config import ConfigEntry, ConfigResource, ConfigSet, Synonym
 from console.wire.bounds_check import MalformedFrame, check_message
-from console.wire.tagged_fields import without_unknown_tags
+from console.wire.tagged_fields import skip_tags, without_unknown_tags
 
 _FLEXIBLE_FROM = 4
 _KNOWN_SETS = 32
@@ -223,15 +222,4 @@ class ConfigDecoder:
 
     def _skip_tags(self, body: bytes, offset: int) -> int:
         """The offset behind a section of tagged fields; the schemas have none, a newer broker may."""
-        if not self._flexible:
-            return offset
-        count, size = read_unsigned_varint(body, offset)
-        offset += size
-        for _ in range(count):
-            _, size = read_unsigned_varint(body, offset)
-            offset += size
-            length, size = read_unsigned_varint(body, offset)
-            offset += size + length
-        if offset > len(body):
-            raise ValueError("a tagged field ends behind the response")
-        return offset
+        return skip_tags(body, offset) if self._flexible else offset

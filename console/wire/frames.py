@@ -23,7 +23,7 @@ from kio.static.primitive import i16
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
 from console.wire.bounds_check import MalformedFrame, check_message, prepare_check
-from console.wire.tagged_fields import without_unknown_tags
+from console.wire.tagged_fields import skip_tags, without_unknown_tags
 
 if TYPE_CHECKING:
     from kio.static.primitive import i32
@@ -200,33 +200,11 @@ def read_client_id(frame: bytes, *, flexible: bool) -> tuple[str, int]:
             raise MalformedFrame(f"a client id of {length} bytes in a request of {len(frame)}")
         client_id = frame[offset : offset + length].decode("utf-8", "replace") if length > 0 else NO_CLIENT_ID
         offset += max(length, 0)
-        return client_id, _after_tags(frame, offset) if flexible else offset
-    except (struct.error, IndexError) as error:
+        return client_id, skip_tags(frame, offset) if flexible else offset
+    except MalformedFrame:
+        raise
+    except (struct.error, IndexError, ValueError) as error:
         raise MalformedFrame(f"the header of a request of {len(frame)} bytes ends too early") from error
-
-
-def _after_tags(frame: bytes, offset: int) -> int:
-    count, offset = _varint(frame, offset)
-    for _ in range(count):
-        _, offset = _varint(frame, offset)
-        size, offset = _varint(frame, offset)
-        offset += size
-    if offset > len(frame):
-        raise MalformedFrame("a tagged field ends behind the request")
-    return offset
-
-
-def _varint(frame: bytes, offset: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = frame[offset]
-        offset += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, offset
-        shift += 7
-        if shift > 28:
-            raise MalformedFrame("a varint of more than five bytes")
 
 
 def is_flexible(request: Any) -> bool:
@@ -250,16 +228,6 @@ def decode_request(request: Any, payload: bytes) -> Any:
     except Exception as error:  # kio raises several kinds
         raise MalformedFrame(f"{request.__name__} v{request.__version__}: {error}") from error
     return entity
-
-
-def varint(value: int) -> bytes:
-    """A number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
-    parts = bytearray()
-    while value >= 0x80:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
 
 
 @cache

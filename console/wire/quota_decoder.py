@@ -21,13 +21,13 @@ from kio.serial.readers import (
     read_compact_string_nullable,
     read_int16,
     read_int32,
-    read_unsigned_varint,
 )
 
 from console.model.quota import QuotaEntity, QuotaPart, QuotaValues, part_order
 from console.wire.bounds_check import MalformedFrame
 from console.wire.frames import decode_body
 from console.wire.schemas import response_type
+from console.wire.tagged_fields import read_varint, skip_tags
 
 _DOUBLE = Struct(">d")
 _ONE_BYTE = 0x80  # a varint below this is one byte
@@ -119,7 +119,7 @@ def _names(encoded: Sequence[bytes]) -> Iterable[str | None]:
 def _name(encoded: bytes) -> str | None:
     if encoded == _NULL:
         return None
-    length, size = read_unsigned_varint(encoded, 0)
+    length, size = read_varint(encoded, 0)
     if size + length - 1 != len(encoded):
         raise _NotAName
     return encoded[size:].decode()
@@ -155,7 +155,7 @@ class _Decoder:
         offset += size
         count, size = read_compact_array_length(body, offset)
         entities, offset = self._entities(count or 0, offset + size)
-        offset = self._after_tags(offset)
+        offset = skip_tags(body, offset)
         if offset != len(body):
             raise ValueError(f"{len(body) - offset} bytes too many")
         return QuotaError(code, message or "") if code else entities
@@ -236,7 +236,7 @@ class _Decoder:
             before_names.append(body[mark:offset])
             parts[type_], size = read_compact_string_nullable(body, offset)
             mark = offset + size
-            offset = self._after_tags(mark)
+            offset = skip_tags(body, mark)
         values: dict[str, float] = {}
         around_values: list[bytes] = []
         value_count, offset = self._array_length(offset)
@@ -246,8 +246,8 @@ class _Decoder:
             around_values.append(body[mark:offset])
             values[key] = _DOUBLE.unpack_from(body, offset)[0]
             mark = offset + _DOUBLE.size
-            offset = self._after_tags(mark)
-        offset = self._after_tags(offset)
+            offset = skip_tags(body, mark)
+        offset = skip_tags(body, offset)
         around_values.append(body[mark:offset])
         if 0 < count == len(parts) <= 2 and value_count == len(values):
             self._remember(tuple(parts), tuple(before_names), tuple(values), tuple(around_values))
@@ -280,19 +280,6 @@ class _Decoder:
         if length is None:
             raise ValueError("an array is null")
         return length, offset + size
-
-    def _after_tags(self, offset: int) -> int:
-        """The offset behind a section of tagged fields; the schema has none, a newer broker may."""
-        count, size = read_unsigned_varint(self._body, offset)
-        offset += size
-        for _ in range(count):
-            _, size = read_unsigned_varint(self._body, offset)
-            offset += size
-            length, size = read_unsigned_varint(self._body, offset)
-            offset += size + length
-        if offset > len(self._body):
-            raise ValueError("a tagged field ends behind the response")
-        return offset
 
 
 def _pattern(types: Iterable[_Types], keys: Iterable[_Keys]) -> re.Pattern[bytes]:

@@ -1,4 +1,4 @@
-"""Tagged fields that kio's schema does not have, taken out of a message's bytes.
+"""Varints, and tagged fields (KIP-482): passed over, or taken out where kio's schema does not have them.
 
 A newer broker may send more tagged fields in a version that exists (KIP-482 is there for that), and receivers are to
 pass over those that they don't know. kio raises KeyError instead. So where that happens, and only there, the message is
@@ -21,6 +21,44 @@ SIZES = {
     "uuid": 16,
 }  # fmt: skip
 LENGTHS = {"string": ">h", "bytes": ">i", "records": ">i"}
+
+
+def encode_varint(value: int) -> bytes:
+    """A number as Kafka writes the lengths of flexible versions (UNSIGNED_VARINT)."""
+    parts = bytearray()
+    while value >= 0x80:
+        parts.append(value & 0x7F | 0x80)
+        value >>= 7
+    parts.append(value)
+    return bytes(parts)
+
+
+def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
+    """The number that starts here, and the offset behind it. Raises IndexError, and ValueError for more than five
+    bytes."""
+    byte = data[at]
+    value = byte & 0x7F
+    for shift in (7, 14, 21, 28):
+        at += 1
+        if byte < 0x80:
+            return value, at
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+    if byte < 0x80:
+        return value, at + 1
+    raise ValueError("a varint of more than five bytes")
+
+
+def skip_tags(data: bytes, at: int) -> int:
+    """The offset behind the section of tagged fields that starts here. Raises IndexError and ValueError."""
+    count, at = read_varint(data, at)
+    for _ in range(count):
+        _, at = read_varint(data, at)
+        size, at = read_varint(data, at)
+        at += size
+    if at > len(data):
+        raise ValueError("a tagged field ends behind the message")
+    return at
 
 
 def without_unknown_tags(entity: type, data: bytes | memoryview, *, mend_text: bool = False) -> tuple[bytes, int]:
@@ -101,7 +139,7 @@ class _Walk:
         content = bytes(self.kept[-1])
         mended = content.decode("utf-8", "replace").encode()
         if mended != content:
-            self.kept[mark:] = [_varint(len(mended) + 1) if flexible else struct.pack(">h", len(mended)), mended]
+            self.kept[mark:] = [encode_varint(len(mended) + 1) if flexible else struct.pack(">h", len(mended)), mended]
 
     def tags(self, known: dict[int, Field[Any]]) -> None:
         kept: list[bytes] = []
@@ -114,8 +152,8 @@ class _Walk:
                 inner = _Walk(value, self.mend_text)
                 inner.field(known[tag], flexible=True)
                 content = b"".join(inner.kept)
-                kept.append(_varint(tag) + _varint(len(content)) + content)
-        self.kept += [_varint(len(kept)), *kept]
+                kept.append(encode_varint(tag) + encode_varint(len(content)) + content)
+        self.kept += [encode_varint(len(kept)), *kept]
 
     def keep(self, size: int) -> None:
         piece = self.data[self.at : self.at + size]
@@ -139,25 +177,8 @@ class _Walk:
         return max(length - 1, 0)
 
     def varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.data[self.at]
-            self.at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-            if shift > 28:
-                raise ValueError("a length of more than five bytes")
-
-
-def _varint(value: int) -> bytes:
-    parts = bytearray()
-    while value >= 0x80:
-        parts.append(value & 0x7F | 0x80)
-        value >>= 7
-    parts.append(value)
-    return bytes(parts)
+        value, self.at = read_varint(self.data, self.at)
+        return value
 
 
 def _without_none(type_: Any) -> tuple[Any, bool]:

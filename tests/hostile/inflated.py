@@ -22,10 +22,11 @@ from console.embedded.group_coordinator import assignment as assignment_of
 from console.embedded.group_coordinator import subscription as subscription_of
 from console.wire.bounds_check import MalformedFrame
 from console.wire.config_decoder import ConfigDecoder
-from console.wire.frames import decode_body, decode_request, varint
+from console.wire.frames import decode_body, decode_request
 from console.wire.proposals.table import PROPOSED
 from console.wire.quota_decoder import decode_quotas
 from console.wire.schemas import request_type, response_type
+from console.wire.tagged_fields import encode_varint
 from tests.wire.samples import sample, written
 
 
@@ -106,7 +107,7 @@ def inflated(message: Message, kind: str) -> Iterator[bytes]:
     count that the bytes behind it allow."""
     claim, width = (COMPACT, 1) if message.compact else (OLD, 4)
     if kind == "nested":
-        claim = varint(ALLOWED // 16) if message.compact else struct.pack(">i", ALLOWED // 16)
+        claim = encode_varint(ALLOWED // 16) if message.compact else struct.pack(">i", ALLOWED // 16)
     for at in range(len(message.data)):
         claimed = message.data[:at] + claim + message.data[at + width :]
         if kind == "decoders":

@@ -24,8 +24,9 @@ from console.embedded.group_coordinator import GROUP_TOPIC, TRANSACTION_TOPIC, e
 from console.embedded.refusals import Refusal
 from console.embedded.tables import NO_LEADER, Partition, Topic, frozen
 from console.embedded.topics import Planner, WantedTopic, create, is_legal
-from console.wire.frames import EncodedBody, encode_body, varint
+from console.wire.frames import EncodedBody, encode_body
 from console.wire.schemas import for_version, messages
+from console.wire.tagged_fields import encode_varint
 
 _METADATA, _ALL_IF_EMPTY, _BY_ID_FROM = 3, 0, 12
 _ZERO_ID = UUID(int=0)
@@ -235,7 +236,7 @@ def encoded_topics(version: int, topics: Iterable[Topic], describe: Describe, el
             # The partitions are kept too, so that their id() stays theirs.
             known = tails[key] = (topic.partitions, encode_body(element, nameless)[before_tail:])
         name = topic.name.encode()
-        size = varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
+        size = encode_varint(len(name) + 1) if flexible else struct.pack(">h", len(name))
         yield b"".join((_NO_ERROR, size, name, topic.id.bytes if with_id else b"", known[1]))
 
 
@@ -244,7 +245,7 @@ def with_topics(version: int, response: bytes, topics: list[bytes]) -> bytes:
     behind = (4 if version in _OPERATIONS else 0) + (2 if version >= _ERROR_FROM else 0)
     if version >= _FLEXIBLE_FROM:
         behind += 1
-        count, placeholder = varint(len(topics) + 1), 1
+        count, placeholder = encode_varint(len(topics) + 1), 1
     else:
         count, placeholder = struct.pack(">i", len(topics)), 4
     end = len(response) - behind

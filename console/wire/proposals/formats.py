@@ -62,7 +62,7 @@ class Request(Part):
     __slots__ = ()
     __type__: ClassVar = EntityType.request
     __api_key__: ClassVar[i16]
-    __header_schema__: ClassVar[type[RequestHeader]] = RequestHeader
+    __header_schema__: ClassVar[type[RequestHeader | FlexibleRequestHeader]] = RequestHeader
 
 
 class Response(Part):
@@ -71,31 +71,27 @@ class Response(Part):
     __slots__ = ()
     __type__: ClassVar = EntityType.response
     __api_key__: ClassVar[i16]
-    __header_schema__: ClassVar[type[ResponseHeader]] = ResponseHeader
+    __header_schema__: ClassVar[type[ResponseHeader | FlexibleResponseHeader]] = ResponseHeader
 
 
-class FlexiblePart:
+class FlexiblePart(Part):
     """A structure within a flexible message (KIP-482)."""
 
     __slots__ = ()
-    __type__: ClassVar = EntityType.nested
-    __version__: ClassVar[i16]
     __flexible__: ClassVar[bool] = True
 
 
-class FlexibleRequest(FlexiblePart):
+class FlexibleRequest(Request):
     """A flexible request, with header v2."""
 
     __slots__ = ()
-    __type__: ClassVar = EntityType.request
-    __api_key__: ClassVar[i16]
-    __header_schema__: ClassVar[type[FlexibleRequestHeader]] = FlexibleRequestHeader
+    __flexible__: ClassVar[bool] = True
+    __header_schema__: ClassVar[type[RequestHeader | FlexibleRequestHeader]] = FlexibleRequestHeader
 
 
-class FlexibleResponse(FlexiblePart):
+class FlexibleResponse(Response):
     """A flexible response, with header v1."""
 
     __slots__ = ()
-    __type__: ClassVar = EntityType.response
-    __api_key__: ClassVar[i16]
-    __header_schema__: ClassVar[type[FlexibleResponseHeader]] = FlexibleResponseHeader
+    __flexible__: ClassVar[bool] = True
+    __header_schema__: ClassVar[type[ResponseHeader | FlexibleResponseHeader]] = FlexibleResponseHeader
