@@ -15,13 +15,15 @@ from console.admin.errors import AdminError, failure
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, broker
 from console.admin.topics import ANSWER_SECONDS, describe_topics, list_reassignments
-from console.model.changes import AlterReassignments, ElectLeaders, Outcome, Status
+from console.model.changes import AlterReassignments, ElectLeaders, Outcome, PartitionTarget, Status
 from console.model.cluster import LogSpan, Partition, Reassignment
 from console.model.failure import Failure
 
 # Neither ElectLeaders nor AlterPartitionReassignments has a validate-only form.
 
+
 Place = tuple[str, int]
+"""A topic and the number of a partition of it, to read."""
 
 
 async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: bool) -> tuple[Outcome, ...]:
@@ -35,9 +37,9 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
     if validate_only:
         outcomes |= {place: Outcome(place, Status.UNCHECKED) for place in sound}
         return tuple(outcomes[place] for place in dict.fromkeys(request.partitions))
-    needless: set[Place] = set()
+    needless: set[PartitionTarget] = set()
 
-    async def send(places: Sequence[Place]) -> Mapping[Place, Answer]:
+    async def send(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
         def build(kio: ModuleType) -> Any:
             from console.wire.schemas import for_version
 
@@ -55,10 +57,10 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
         code = getattr(response, "error_code", 0)
         if code:
             return dict.fromkeys(places, (code, None))
-        answers: dict[Place, Answer] = {}
+        answers: dict[PartitionTarget, Answer] = {}
         for topic in response.replica_election_results:
             for result in topic.partition_result:
-                place = topic.topic, result.partition_id
+                place = PartitionTarget(topic.topic, result.partition_id)
                 if result.error_code == ErrorCode.election_not_needed:
                     needless.add(place)
                     answers[place] = 0, None
@@ -66,7 +68,7 @@ async def elect_leaders(link: Link, request: ElectLeaders, *, validate_only: boo
                     answers[place] = result.error_code, result.error_message
         return answers
 
-    async def describe_again(places: Sequence[Place]) -> Mapping[Place, Status]:
+    async def describe_again(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Status]:
         known = await _described(link, places)
         return {place: elected(known.get(place), request.unclean) for place in places}
 
@@ -84,7 +86,7 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
     if validate_only:
         return tuple(Outcome(place, Status.UNCHECKED) for place in request.moves)
 
-    async def send(places: Sequence[Place]) -> Mapping[Place, Answer]:
+    async def send(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Answer]:
         def build(kio: ModuleType) -> Any:
             return kio.AlterPartitionReassignmentsRequest(
                 timeout=timedelta(milliseconds=request.timeout_ms),
@@ -92,7 +94,9 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
                     kio.ReassignableTopic(
                         name=topic,
                         partitions=tuple(
-                            kio.ReassignablePartition(partition_index=number, replicas=request.moves[topic, number])
+                            kio.ReassignablePartition(
+                                partition_index=number, replicas=request.moves[PartitionTarget(topic, number)]
+                            )
                             for number in numbers
                         ),
                     )
@@ -104,12 +108,12 @@ async def alter_reassignments(link: Link, request: AlterReassignments, *, valida
         if response.error_code:
             return dict.fromkeys(places, (response.error_code, response.error_message))
         return {
-            (topic.name, result.partition_index): (result.error_code, result.error_message)
+            PartitionTarget(topic.name, result.partition_index): (result.error_code, result.error_message)
             for topic in response.responses
             for result in topic.partitions
         }
 
-    async def describe_again(places: Sequence[Place]) -> Mapping[Place, Status]:
+    async def describe_again(places: Sequence[PartitionTarget]) -> Mapping[PartitionTarget, Status]:
         known = await _described(link, places)
         moving = {(move.topic, move.partition): move for move in await list_reassignments(link)}
         return {place: moved(request.moves[place], known.get(place), moving.get(place)) for place in places}
@@ -138,7 +142,7 @@ def moved(wanted: tuple[int, ...] | None, partition: Partition | None, move: Rea
     return Status.APPLIED if target == set(wanted) else Status.NOT_APPLIED
 
 
-def by_topic(places: Iterable[Place]) -> dict[str, list[int]]:
+def by_topic(places: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Topic -> partition numbers."""
     found: dict[str, list[int]] = {}
     for topic, number in places:

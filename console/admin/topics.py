@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from types import ModuleType
@@ -26,7 +26,7 @@ from console.admin.errors import (
 from console.admin.gc_pause import gc_paused
 from console.admin.link import Link
 from console.admin.routing import CONTROLLER, delays
-from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status
+from console.model.changes import CreatePartitions, CreateTopics, DeleteTopics, NewTopic, Outcome, Status, TopicTarget
 from console.model.cluster import Partition, Reassignment, Topic, TopicListing
 from console.model.failure import Failure
 from console.model.secret import Secret
@@ -206,34 +206,36 @@ async def create_topics(
 
     seen: dict[str, str | None] = {}
 
-    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
-        listing = await describe_topics(link, names)
+    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
+        listing = await describe_topics(link, _names(targets))
         seen.update((name, topic.topic_id) for name, topic in listing.topics.items())
-        return {name: created(topics[name], listing) for name in names}
+        return {target: created(topics[target.name], listing) for target in targets}
 
     secrets = [value for topic in request.topics for value in topic.configs.values() if isinstance(value, Secret)]
     call = _ThrottledCall(link, "create_topics", build, request.timeout_ms, validate_only, secrets)
-    outcomes = refuse_duplicates([topic.name for topic in request.topics])
-    outcomes |= await call.deliver([name for name in topics if name not in outcomes], describe_again)
+    outcomes = refuse_duplicates([TopicTarget(topic.name) for topic in request.topics])
+    left = [target for target in map(TopicTarget, topics) if target not in outcomes]
+    outcomes |= await call.deliver(left, describe_again)
     if not validate_only:
         wanted = {name: _wanted_partitions(topic) for name, topic in topics.items()}
         outcomes |= await _with_leaders(link, outcomes, wanted, request.timeout_ms, on_progress)
         made = {**seen, **call.topic_ids}
         outcomes |= {
-            name: replace(outcome, topic_id=made.get(name))
-            for name, outcome in outcomes.items()
+            target: replace(outcome, topic_id=made.get(target.name))
+            for target, outcome in outcomes.items()
             if outcome.status is Status.APPLIED
         }
-    return tuple(outcomes[name] for name in topics)
+    return tuple(outcomes[target] for target in map(TopicTarget, topics))
 
 
 async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: bool) -> tuple[Outcome, ...]:
     """One outcome for each topic; a check is UNCHECKED. Raises AdminError where nothing was sent."""
-    outcomes = refuse_duplicates(request.names)
-    sound = [name for name in request.names if name not in outcomes]
+    targets = [TopicTarget(name) for name in request.names]
+    outcomes = refuse_duplicates(targets)
+    sound = [target for target in targets if target not in outcomes]
     if validate_only:
-        outcomes |= {name: Outcome(name, Status.UNCHECKED) for name in sound}
-        return tuple(outcomes[name] for name in dict.fromkeys(request.names))
+        outcomes |= {target: Outcome(target, Status.UNCHECKED) for target in sound}
+        return tuple(outcomes[target] for target in dict.fromkeys(targets))
 
     def build(kio: ModuleType, names: Sequence[str]) -> Any:
         timeout = timedelta(milliseconds=request.timeout_ms)
@@ -242,14 +244,14 @@ async def delete_topics(link: Link, request: DeleteTopics, *, validate_only: boo
             return kio.DeleteTopicsRequest(topics=states, timeout=timeout)
         return kio.DeleteTopicsRequest(topic_names=tuple(names), timeout=timeout)
 
-    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
-        listing = await describe_topics(link, names)
-        return {name: deleted(name, listing) for name in names}
+    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
+        listing = await describe_topics(link, _names(targets))
+        return {target: deleted(target.name, listing) for target in targets}
 
     outcomes |= await _ThrottledCall(link, "delete_topics", build, request.timeout_ms, validate_only).deliver(
         sound, describe_again
     )
-    return tuple(outcomes[name] for name in dict.fromkeys(request.names))
+    return tuple(outcomes[target] for target in dict.fromkeys(targets))
 
 
 async def create_partitions(
@@ -269,15 +271,20 @@ async def create_partitions(
             validate_only=validate_only,
         )
 
-    async def describe_again(names: Sequence[str]) -> Mapping[str, Status]:
-        listing = await describe_topics(link, names)
-        return {name: grown(request.counts[name], listing.topics.get(name)) for name in names}
+    async def describe_again(targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Status]:
+        listing = await describe_topics(link, _names(targets))
+        return {target: grown(request.counts[target.name], listing.topics.get(target.name)) for target in targets}
 
     call = _ThrottledCall(link, "create_partitions", build, request.timeout_ms, validate_only)
-    outcomes = await call.deliver(list(request.counts), describe_again)
+    targets = [TopicTarget(name) for name in request.counts]
+    outcomes = await call.deliver(targets, describe_again)
     if not validate_only:
         outcomes |= await _with_leaders(link, outcomes, request.counts, request.timeout_ms, on_progress)
-    return tuple(outcomes[name] for name in request.counts)
+    return tuple(outcomes[target] for target in targets)
+
+
+def _names(targets: Iterable[TopicTarget]) -> list[str]:
+    return [target.name for target in targets]
 
 
 def created(wanted: NewTopic, listing: TopicListing) -> Status:
@@ -355,16 +362,18 @@ class _ThrottledCall:
         self._throttle = 0.0
         self.topic_ids: dict[str, str] = {}
 
-    async def deliver(self, names: Sequence[str], describe_again: DescribeAgain[str]) -> dict[str, Outcome]:
+    async def deliver(
+        self, targets: Sequence[TopicTarget], describe_again: DescribeAgain[TopicTarget]
+    ) -> dict[TopicTarget, Outcome]:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._seconds
-        outcomes: dict[str, Outcome] = {}
-        left = list(names)
+        outcomes: dict[TopicTarget, Outcome] = {}
+        left = list(targets)
         while left:
             outcomes |= await deliver(
                 self._link.settings, left, self._send, describe_again, validate_only=self._check, secrets=self._secrets
             )
-            left = [name for name in left if _is_throttled(outcomes[name])]
+            left = [target for target in left if _is_throttled(outcomes[target])]
             wait = self._throttle or _DEFAULT_THROTTLE
             if loop.time() + wait > deadline:
                 break
@@ -372,10 +381,10 @@ class _ThrottledCall:
                 await asyncio.sleep(wait)
         return outcomes
 
-    async def _send(self, names: Sequence[str]) -> Mapping[str, Answer]:
+    async def _send(self, targets: Sequence[TopicTarget]) -> Mapping[TopicTarget, Answer]:
         response = await self._link.call(
             self._api,
-            lambda kio: self._build(kio, names),
+            lambda kio: self._build(kio, _names(targets)),
             to=CONTROLLER,
             timeout=max(self._link.settings.request_timeout, self._seconds + ANSWER_SECONDS),
             change=not self._check,
@@ -387,7 +396,9 @@ class _ThrottledCall:
         for result in results:
             if not result.error_code and (topic_id := getattr(result, "topic_id", None)):
                 self.topic_ids[result.name] = topic_id_text(topic_id)
-        return {result.name: (result.error_code, getattr(result, "error_message", None)) for result in results}
+        return {
+            TopicTarget(result.name): (result.error_code, getattr(result, "error_message", None)) for result in results
+        }
 
 
 def _is_throttled(outcome: Outcome) -> bool:
@@ -396,17 +407,19 @@ def _is_throttled(outcome: Outcome) -> bool:
 
 async def _with_leaders(
     link: Link,
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[TopicTarget, Outcome],
     counts: Mapping[str, int | None],
     timeout_ms: int,
     on_progress: Progress | None,
-) -> dict[str, Outcome]:
+) -> dict[TopicTarget, Outcome]:
     """The applied ones again, with a failure where a partition has no leader when the time is up."""
-    applied = {name: counts[name] for name, outcome in outcomes.items() if outcome.status is Status.APPLIED}
+    done = _names(target for target, outcome in outcomes.items() if outcome.status is Status.APPLIED)
+    applied = {name: counts[name] for name in done}
     if not applied:
         return {}
     waited = await wait_for_leaders(link, applied, timeout_ms / 1000, on_progress)
-    return {name: Outcome(name, Status.APPLIED, _leaderless(missing)) for name, missing in waited.missing.items()}
+    late = {TopicTarget(name): _leaderless(missing) for name, missing in waited.missing.items()}
+    return {target: Outcome(target, Status.APPLIED, failure) for target, failure in late.items()}
 
 
 def _leaderless(missing: int) -> Failure:

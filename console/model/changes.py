@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -62,6 +63,19 @@ class NewTopic(Struct, frozen=True):
     timeout_ms: int | None = None
 
 
+class TopicTarget(Struct, frozen=True):
+    """A topic itself, not its configs."""
+
+    name: str
+
+
+class PartitionTarget(NamedTuple):
+    """A partition of a topic."""
+
+    topic: str
+    number: int
+
+
 class CreateTopics(Struct, frozen=True):
     """One CreateTopics. timeout_ms is the broker's own limit for the call."""
 
@@ -111,17 +125,17 @@ class AlterScram(Struct, frozen=True):
 
 
 class ElectLeaders(Struct, frozen=True):
-    """One ElectLeaders for these (topic, partition) pairs; unclean elects a replica out of sync, losing data."""
+    """One ElectLeaders for these partitions; unclean elects a replica out of sync, losing data."""
 
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[PartitionTarget, ...]
     unclean: bool = False
     timeout_ms: int = 30_000
 
 
 class AlterReassignments(Struct, frozen=True):
-    """One AlterPartitionReassignments: (topic, partition) -> new replicas, None to cancel."""
+    """One AlterPartitionReassignments: partition -> new replicas, None to cancel."""
 
-    moves: Mapping[tuple[str, int], tuple[int, ...] | None]
+    moves: Mapping[PartitionTarget, tuple[int, ...] | None]
     timeout_ms: int = 30_000
 
 
@@ -138,8 +152,10 @@ ChangeRequest = (
     | AlterReassignments
 )
 
-Target = ConfigResource | QuotaEntity | Acl | str | ScramUser | tuple[str, int]
-"""What an outcome is about: a resource, a quota entity, a binding, a topic's name, a SCRAM credential, a partition."""
+Target = ConfigResource | QuotaEntity | Acl | TopicTarget | ScramUser | PartitionTarget
+"""What an edit or an outcome is about: the configs of a resource, a quota entity, a binding, a topic, a SCRAM
+credential, a partition. Each is a type of its own, so that two of one name (``topic orders``, ``group orders``) are
+never equal, and each is the key of a slot."""
 
 
 class Status(StrEnum):

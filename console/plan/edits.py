@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.changes import NewTopic, ScramUser, Target
+from console.model.changes import NewTopic, ScramUser, Target, TopicTarget
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
@@ -133,9 +133,9 @@ class CreateTopic(Edit, frozen=True):
     topic: NewTopic
 
     @property
-    def target(self) -> str:
+    def target(self) -> TopicTarget:
         """The topic."""
-        return self.topic.name
+        return TopicTarget(self.topic.name)
 
     @property
     def new_topic(self) -> str:
@@ -147,9 +147,9 @@ class _TopicEdit(Edit, frozen=True):
     name: str
 
     @property
-    def target(self) -> str:
+    def target(self) -> TopicTarget:
         """The topic."""
-        return self.name
+        return TopicTarget(self.name)
 
     @property
     def on_topic(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from msgspec import Struct
 
 from console.model.acl import Acl
-from console.model.changes import Target
+from console.model.changes import Target, TopicTarget
 from console.model.cluster import ScramCredential, Topic
 from console.model.codes import TOPIC
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
@@ -88,7 +88,7 @@ def topic_id_of(edit: Edit, snapshot: Snapshot) -> str | None:
 
 def subject(target: Target) -> Target:
     """What a target is about: a topic's configs and the topic itself are one subject, its config resource."""
-    return topic_resource(target) if isinstance(target, str) else target
+    return topic_resource(target.name) if isinstance(target, TopicTarget) else target
 
 
 def shown(value: str) -> str:
@@ -171,7 +171,7 @@ class Draft(Described):
 
     def topic_edit(self, name: str) -> Edit | None:
         """The staged creation, deletion or growth of a topic."""
-        found = self._slots.get(Slot(name, ""))
+        found = self._slots.get(Slot(TopicTarget(name), ""))
         return found.edit if found else None
 
     def creates(self, resource: ConfigResource) -> CreateTopic | None:

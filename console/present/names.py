@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from console.model.acl import Acl
-from console.model.changes import ScramUser, Target
+from console.model.changes import PartitionTarget, ScramUser, Target, TopicTarget
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -102,11 +102,10 @@ def target(what: Target) -> str:
             return acl(what)
         case ScramUser():
             return f"scram {clean(what.user)} {what.mechanism.label}"
-        case str():
-            return f"topic {clean(what)}"
-        case _:
-            topic, partition = what
-            return f"partition {clean(topic)}-{partition}"
+        case TopicTarget():
+            return f"topic {clean(what.name)}"
+        case PartitionTarget():
+            return f"partition {clean(what.topic)}-{what.number}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -30,6 +30,7 @@ from console.plan.amounts import duration_text
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
 from console.plan.effects import effects
+from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Step
 from console.plan.retention import Deletion
@@ -179,18 +180,9 @@ def _note(line: DiffLine) -> str:
 
 
 def _whole(line: DiffLine) -> str:
-    """What is done to an entity as a whole: ``create with 3 partitions``, ``grow 3 → 6``, ``delete``."""
+    """What is done to an entity as a whole: ``create with 3 partitions``, ``grow from 3 to 6 partitions``."""
     target = line.staged.edit.target
-    old, new = side_text(target, "", line.old), side_text(target, "", line.new)
-    match line.verb:
-        case "grow":
-            return f"grow from {old} to {new} partitions"
-        case "create":
-            return f"create with {new} partitions" if line.new.value is not None else "create"
-        case "delete":
-            return "delete, with all its records" if isinstance(target, str) else "delete"
-        case verb:
-            return verb
+    return kind_of(line.edit).phrase(line, side_text(target, "", line.old), side_text(target, "", line.new))
 
 
 def _meant(line: DiffLine, meaning: PlanMeaning) -> list[Span]:

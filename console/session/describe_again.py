@@ -13,21 +13,14 @@ from msgspec.structs import replace
 
 from console.model import snapshot as refresh
 from console.model.acl import Acl, filter_for
+from console.model.changes import ScramUser, TopicTarget
 from console.model.cluster import ScramCredential, TopicListing
 from console.model.codes import TOPIC
 from console.model.config import ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity, QuotaValues, filter_for_entity
 from console.model.snapshot import Snapshot
-from console.plan.edits import (
-    AclEdit,
-    ConfigEdit,
-    CreateTopic,
-    DeleteTopic,
-    Edit,
-    QuotaEdit,
-    ScramEdit,
-    TopicEdit,
-)
+from console.plan.edits import Edit
+from console.plan.kinds.registry import kind_of
 
 if TYPE_CHECKING:
     from console.session.session import Session
@@ -55,17 +48,19 @@ def touched(edits: Iterable[Edit]) -> Touched:
     """What to describe. Configs of a topic that the same edits create are not there to be described; those of one that
     they delete are, since they go with it."""
     all_ = tuple(edits)
-    created = {topic_resource(edit.topic.name) for edit in all_ if isinstance(edit, CreateTopic)}
-    resources = {edit.resource: None for edit in all_ if isinstance(edit, ConfigEdit) and edit.resource not in created}
-    resources |= {topic_resource(edit.name): None for edit in all_ if isinstance(edit, DeleteTopic)}
-    named = dict.fromkeys(edit.target for edit in all_ if isinstance(edit, TopicEdit))
+    created = {name for edit in all_ if (name := edit.new_topic) is not None}
+    unread = {topic_resource(name) for name in created}
+    targets = dict.fromkeys(t for edit in all_ for t in kind_of(edit).touches(edit) if t not in unread)
+    topics = [target.name for target in targets if isinstance(target, TopicTarget)]
+    homes = dict.fromkeys(name for edit in all_ if (name := edit.on_topic) is not None)
+    described = created.union(topics)
     return Touched(
-        tuple(resources),
-        tuple(named),
-        tuple(dict.fromkeys(edit.entity for edit in all_ if isinstance(edit, QuotaEdit))),
-        tuple(dict.fromkeys(edit.acl for edit in all_ if isinstance(edit, AclEdit))),
-        tuple(dict.fromkeys(edit.user.user for edit in all_ if isinstance(edit, ScramEdit))),
-        tuple(resource.name for resource in resources if resource.type == TOPIC and resource.name not in named),
+        tuple(target for target in targets if isinstance(target, ConfigResource)),
+        tuple(topics),
+        tuple(target for target in targets if isinstance(target, QuotaEntity)),
+        tuple(target for target in targets if isinstance(target, Acl)),
+        tuple(dict.fromkeys(target.user for target in targets if isinstance(target, ScramUser))),
+        tuple(name for name in homes if name not in described),
     )
 
 

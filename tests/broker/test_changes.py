@@ -25,8 +25,10 @@ from console.model.changes import (
     DeleteTopics,
     ElectLeaders,
     NewTopic,
+    PartitionTarget,
     ScramUser,
     Status,
+    TopicTarget,
 )
 from console.model.cluster import ScramCredential
 from console.model.codes import (
@@ -105,12 +107,13 @@ async def test_topics_are_made_and_go(kafka: KafkaCluster, link: Link, name: str
         NewTopic(f"{name}-c"),
     )
     names = tuple(topic.name for topic in made)
-    assert await statuses(link, CreateTopics(made), check=True) == dict.fromkeys(names, Status.VALID)
+    targets = tuple(map(TopicTarget, names))
+    assert await statuses(link, CreateTopics(made), check=True) == dict.fromkeys(targets, Status.VALID)
     assert not set(names) & (await topics.describe_topics(link)).topics.keys()
     told: list[tuple[int, int]] = []
     found = await send(link, CreateTopics(made), validate_only=False, on_progress=lambda *part: told.append(part))
     assert [(outcome.target, outcome.status, outcome.failure) for outcome in found] == [
-        (topic, Status.APPLIED, None) for topic in names
+        (target, Status.APPLIED, None) for target in targets
     ]
     partitions = 3 + len(nodes) + 1
     assert told[-1] == (partitions, partitions)
@@ -120,7 +123,7 @@ async def test_topics_are_made_and_go(kafka: KafkaCluster, link: Link, name: str
     assert await overrides(link, topic_resource(names[0])) == {"retention.ms": "1000"}
     assert (await refusal(link, CreateTopics(made[:1]))).startswith("TOPIC_ALREADY_EXISTS")
     assert (await refusal(link, CreateTopics(made[:1]), check=True)).startswith("TOPIC_ALREADY_EXISTS")
-    assert await statuses(link, DeleteTopics(names), check=True) == dict.fromkeys(names, Status.UNCHECKED)
+    assert await statuses(link, DeleteTopics(names), check=True) == dict.fromkeys(targets, Status.UNCHECKED)
     assert await applied(link, DeleteTopics(names))
     assert not set(names) & (await topics.describe_topics(link)).topics.keys()
     assert (await refusal(link, DeleteTopics(names[:1]))).startswith("UNKNOWN_TOPIC_OR_PARTITION")
@@ -140,16 +143,17 @@ async def test_topics_that_can_not_be(link: Link, name: str) -> None:
             "DUPLICATE",
             "",
         ]
-        assert found[name].status is good
+        assert found[TopicTarget(name)].status is good
     assert twice.name not in (await topics.describe_topics(link)).topics
 
 
 async def test_topics_grow(link: Link, topic: ConfigResource) -> None:
     change = CreatePartitions({topic.name: 4, "no-such-topic": 2}, was={topic.name: 1})
-    expected = {topic.name: Status.VALID, "no-such-topic": Status.FAILED}
+    there, missing = TopicTarget(topic.name), TopicTarget("no-such-topic")
+    expected = {there: Status.VALID, missing: Status.FAILED}
     assert await statuses(link, change, check=True) == expected
     assert len((await topics.describe_topics(link)).topics[topic.name].partitions) == 1
-    assert await statuses(link, change) == {topic.name: Status.APPLIED, "no-such-topic": Status.FAILED}
+    assert await statuses(link, change) == {there: Status.APPLIED, missing: Status.FAILED}
     grown = (await topics.describe_topics(link)).topics[topic.name]
     assert (len(grown.partitions), grown.offline) == (4, 0)
     assert (await refusal(link, CreatePartitions({topic.name: 2}))).startswith("INVALID_PARTITIONS")
@@ -268,11 +272,11 @@ async def test_a_new_user_can_log_in(secure_cluster: KafkaCluster, name: str, me
 
 async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster, name: str) -> None:
     link = Link(ConnectionSettings(bootstrap=plain_cluster.addresses))
-    place = (name, 0)
+    place = PartitionTarget(name, 0)
     try:
         assert await applied(link, CreateTopics((NewTopic(name, assignments=((1, 2),)),)))
         assert await statuses(link, ElectLeaders((place,)), check=True) == {place: Status.UNCHECKED}
-        move = AlterReassignments({place: (2, 3), (name, 7): (1,)})
+        move = AlterReassignments({place: (2, 3), PartitionTarget(name, 7): (1,)})
         assert set((await statuses(link, move, check=True)).values()) == {Status.UNCHECKED}
         found = await outcomes(link, move)
         assert found[place].status is Status.APPLIED
@@ -284,7 +288,7 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
         assert await until_settled(replicas, lambda now: now != (2, 3), within=30, attempts=100) == (2, 3)
         assert await until_settled(lambda: topics.list_reassignments(link), bool, within=30, attempts=100) == ()
         assert await applied(link, AlterReassignments({place: (3, 2)}))
-        elect = ElectLeaders((place, (name, 7)))
+        elect = ElectLeaders((place, PartitionTarget(name, 7)))
         found = await outcomes(link, elect)
         assert found[place].status is Status.APPLIED
         assert found[name, 7].status is Status.FAILED
@@ -300,7 +304,7 @@ async def test_replicas_move_and_leaders_are_elected(plain_cluster: KafkaCluster
 
 
 async def test_an_unclean_election_where_a_leader_is(link: Link, topic: ConfigResource) -> None:
-    place = (topic.name, 0)
+    place = PartitionTarget(topic.name, 0)
     outcome = (await outcomes(link, ElectLeaders((place,), unclean=True)))[place]
     assert outcome.status is Status.APPLIED
     assert error(outcome) == "ELECTION_NOT_NEEDED"

@@ -205,9 +205,9 @@ async def test_brokers_are_killed_in_the_middle(own_cluster: KafkaCluster, name:
         there = (await topics.describe_topics(direct)).topics
         for outcome in outcomes:
             if outcome.status is Status.APPLIED:
-                assert outcome.target in there
+                assert outcome.target.name in there
             elif outcome.status is not Status.UNKNOWN:
-                assert outcome.target not in there
+                assert outcome.target.name not in there
         if not outcomes:
             assert not [topic for topic in made if topic.name in there]
     finally:

@@ -29,6 +29,7 @@ from console.model.changes import (
     ElectLeaders,
     NewTopic,
     Outcome,
+    PartitionTarget,
     ScramUser,
     Status,
 )
@@ -189,7 +190,7 @@ async def test_quotas_and_users(link: Link, name: str) -> None:
 
 async def test_leaders_and_moves(link: Link, name: str) -> None:
     await applied(link, CreateTopics((NewTopic(name, 1, 1),)))
-    place = (name, 0)
+    place = PartitionTarget(name, 0)
     changes = ElectLeaders((place,)), AlterReassignments({place: (1,)})
     if await has(link, "elect_leaders"):
         for change in changes:

@@ -24,6 +24,7 @@ from console.model.changes import (
     DeleteTopics,
     ElectLeaders,
     NewTopic,
+    PartitionTarget,
     ScramUser,
     Status,
 )
@@ -235,7 +236,8 @@ async def test_the_controller_moves(link: Link, kafka28: ZooKeeperCluster, name:
         while await controller() in (before, None, -1):
             await asyncio.to_thread(kafka28.forget_controller)
     mark = kafka28.request_log.mark()
-    for change in (ElectLeaders(((name, 0),)), AlterReassignments({(name, 0): (2, 1)}), DeleteTopics((name,))):
+    place = PartitionTarget(name, 0)
+    for change in (ElectLeaders((place,)), AlterReassignments({place: (2, 1)}), DeleteTopics((name,))):
         await applied(change)
     asked = kafka28.request_log.wait_for(2, "ELECT_LEADERS", since=mark)
     assert {entry.broker for entry in asked} == {before, await controller()}

@@ -19,6 +19,7 @@ from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
 from console.embedded.state import ClusterState
 from console.embedded.tables import ABSENT, Change
+from console.model.changes import TopicTarget
 from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
@@ -89,7 +90,7 @@ def _named(slot: Slot) -> bytes:
 
 def _slots(change: Change) -> list[Slot]:
     if change.table == "topics":
-        return [Slot(str(change.key), "")]
+        return [Slot(TopicTarget(str(change.key)), "")]
     keys = {*(_keys(change.before)), *(_keys(change.after))}
     return [
         Slot(change.key, key)  # type: ignore[arg-type]

@@ -55,6 +55,7 @@ from console.model.changes import (
     Outcome,
     ScramUser,
     Status,
+    TopicTarget,
 )
 from console.model.codes import SET, AclOperation, AclResourceType, PatternType, Permission, ScramMechanism
 from console.model.config import topic_resource
@@ -240,9 +241,9 @@ async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> Non
 @pytest.mark.parametrize(
     ("api", "change", "bad", "good"),
     [
-        ("create_topics", CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1))), "b", "a"),
-        ("delete_topics", DeleteTopics(("t", "u")), "u", "t"),
-        ("create_partitions", CreatePartitions({"t": 2, "u": 2}), "u", "t"),
+        ("create_topics", CreateTopics((NewTopic("a", 1, 1), NewTopic("b", 1, 1))), TopicTarget("b"), TopicTarget("a")),
+        ("delete_topics", DeleteTopics(("t", "u")), TopicTarget("u"), TopicTarget("t")),
+        ("create_partitions", CreatePartitions({"t": 2, "u": 2}), TopicTarget("u"), TopicTarget("t")),
         (
             "incremental_alter_configs",
             AlterConfigs({topic_resource(name): (ConfigOp(RETENTION, SET, "5000"),) for name in ("t", "u")}),
@@ -254,8 +255,7 @@ async def test_an_election_whose_answer_is_lost(running: EmbeddedCluster) -> Non
 async def test_part_of_a_batch_fails(
     running: EmbeddedCluster, api: str, change: ChangeRequest, bad: Any, good: Any
 ) -> None:
-    name = bad if isinstance(bad, str) else bad.name
-    running.faults.add(Fault(FailSome(44, "not today", names=frozenset({name})), api))
+    running.faults.add(Fault(FailSome(44, "not today", names=frozenset({bad.name})), api))
     async with linked(running) as link:
         found = await outcomes(link, change)
         assert found[good].status is Status.APPLIED
@@ -270,7 +270,7 @@ async def test_the_controller_moves_just_before_the_change(release: str) -> None
         await link.refresh()
         cluster.faults.add(Fault(MoveController(3), "create_topics", times=1))
         outcome = await single(link, CreateTopics((NewTopic("new", 3, 3),)))
-        assert outcome == Outcome("new", Status.APPLIED)
+        assert outcome == Outcome(TopicTarget("new"), Status.APPLIED)
         assert cluster.state.controller_id == 3
         # Brokers of a KRaft cluster forward; with ZooKeeper the first answers NOT_CONTROLLER, and has done nothing.
         asked = [

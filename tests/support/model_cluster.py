@@ -26,6 +26,7 @@ from console.model.changes import (
     Outcome,
     Status,
     Target,
+    TopicTarget,
 )
 from console.model.cluster import Broker, ClusterInfo, Partition, ScramCredential, Topic
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ConfigSource, ConfigType
@@ -137,19 +138,19 @@ class ModelCluster:
                     assert topic.name not in self.topics
                     self.topics[topic.name] = max(len(topic.assignments), topic.partitions, 1)
                     self.configs[ConfigResource(TOPIC, topic.name)] = {k: text(v) for k, v in topic.configs.items()}
-                return applied(*(topic.name for topic in new))
+                return applied(*(TopicTarget(topic.name) for topic in new))
             case CreatePartitions(counts=counts):
                 assert sum(count - self.topics[name] for name, count in counts.items()) <= LIMIT
                 for name, count in counts.items():
                     assert count > self.topics[name]
                     self.topics[name] = count
-                return applied(*counts)
+                return applied(*map(TopicTarget, counts))
             case DeleteTopics(names=names):
                 assert len(names) == len(set(names)) <= LIMIT
                 for name in names:
                     del self.topics[name]
                     self.configs.pop(ConfigResource(TOPIC, name), None)
-                return applied(*names)
+                return applied(*map(TopicTarget, names))
             case CreateAcls(acls=acls):
                 assert len(acls) == len(set(acls)) <= LIMIT
                 self.acls |= set(acls)

@@ -177,9 +177,12 @@ class ModelClient:
         return tuple(self._judged(Outcome(outcome.target, status), request) for outcome in outcomes)
 
     def _judged(self, outcome: Outcome, request: ChangeRequest) -> Outcome:
-        """Refused where a key of the target, or its text, is."""
+        """Refused where a key of the target, or its name, is."""
         keys = [op.key for op in getattr(request, "ops", {}).get(outcome.target, ()) if hasattr(op, "key")]
-        why = next((self.refused[key] for key in (*keys, str(outcome.target)) if key in self.refused), None)
+        why = next(
+            (self.refused[key] for key in (*keys, str(getattr(outcome.target, "name", ""))) if key in self.refused),
+            None,
+        )
         return outcome if why is None else Outcome(outcome.target, Status.FAILED, why)
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.acl import Acl
-from console.model.changes import AlterConfigs, CreateTopics, NewTopic, Outcome, ScramUser, Status
+from console.model.changes import AlterConfigs, CreateTopics, NewTopic, Outcome, ScramUser, Status, TopicTarget
 from console.model.cluster import Partition, Topic
 from console.model.codes import (
     BROKER_LOGGER,
@@ -200,7 +200,7 @@ def answered(plan: Plan, failed: set[object]) -> list[tuple[Step, list[Outcome]]
 def test_a_folded_config_shares_the_outcome_of_its_topics_creation() -> None:
     edits: list[Edit] = [CreateTopic(NewTopic("new")), SetConfig(NEW, "a.ms", "5"), SetConfig(T1, "a.ms", "5")]
     plan = stage(EMPTY, edits, Snapshot()).plan
-    settled = settle(plan, answered(plan, {"new"}))
+    settled = settle(plan, answered(plan, {TopicTarget("new")}))
     assert [staged.edit for staged in settled.staged] == edits[:2]
     assert {outcome.failure for outcome in settled.outcomes.values()} == {Failure("NO")}
     assert settle(plan, answered(plan, set())).staged == ()

@@ -22,6 +22,7 @@ from console.model.changes import (
     Outcome,
     Status,
     Target,
+    TopicTarget,
 )
 from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, ScramMechanism
 from console.model.config import ConfigResource, ConfigSet, topic_resource
@@ -216,7 +217,9 @@ def test_discarding_all_leaves_nothing_and_can_be_undone(rng: Random) -> None:
     for staged in without.staged:
         resource = staged.edit.target
         if isinstance(resource, ConfigResource) and resource.type == TOPIC and resource.name not in snapshot.topics:
-            assert Slot(resource.name, "") in {s.edit.slot for s in without.staged}, "an edit with nothing to stand on"
+            assert Slot(TopicTarget(resource.name), "") in {s.edit.slot for s in without.staged}, (
+                "an edit with nothing to stand on"
+            )
 
 
 def changes_of(request: ChangeRequest) -> list[tuple[Target, str]]:

@@ -81,7 +81,7 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 
 def current_topic(edit: TopicEdit, seen: Described) -> Was:
     """The topic; None where there is none."""
-    return seen.found(seen.snapshot.topics.get(edit.target), "topics")
+    return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
 
 
 def has_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:

@@ -1,0 +1,156 @@
+"""Every kind of edit has its record, and targets of different types are never equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import pytest
+
+from console.model.acl import Acl
+from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
+from console.model.cluster import Partition, ScramCredential, Topic
+from console.model.codes import (
+    BROKER,
+    BROKER_LOGGER,
+    CLIENT_METRICS,
+    DYNAMIC_TOPIC_CONFIG,
+    GROUP,
+    AclOperation,
+    AclResourceType,
+    PatternType,
+    Permission,
+    ScramMechanism,
+)
+from console.model.config import ConfigEntry, ConfigResource, topic_resource
+from console.model.quota import QuotaEntity
+from console.model.secret import Secret
+from console.plan.edit_json import edit_json, edit_of, was_json, was_of
+from console.plan.edits import (
+    AddAcl,
+    AppendConfig,
+    CreateTopic,
+    DeleteScram,
+    DeleteTopic,
+    Edit,
+    GrowTopic,
+    RemoveAcl,
+    SetConfig,
+    SetQuota,
+    Slot,
+    SubtractConfig,
+    UnsetConfig,
+    UnsetQuota,
+    UpsertScram,
+)
+from console.plan.kinds.registry import BATCHES, KINDS, kind_of
+from console.plan.risk_rules import NAMES
+from console.plan.staged import UNREAD, Was
+
+NAME = "orders"
+ACL = Acl(
+    AclResourceType.parse("TOPIC"),
+    NAME,
+    PatternType.parse("LITERAL"),
+    "User:alice",
+    "*",
+    AclOperation.parse("READ"),
+    Permission.parse("ALLOW"),
+)
+ENTITY = QuotaEntity.of({"user": NAME})
+USER = ScramUser(NAME, ScramMechanism(1))
+ENTRY = ConfigEntry("retention.ms", "5", DYNAMIC_TOPIC_CONFIG)
+TOPIC = Topic(NAME, (Partition(0, -1, (1, 2), ()),), topic_id="id")
+CREDENTIAL = ScramCredential(ScramMechanism(1), 4096)
+
+EDITS: dict[type[Edit], tuple[Edit, Was]] = {
+    type(edit): (edit, was)
+    for edit, was in (
+        (SetConfig(topic_resource(NAME), "retention.ms", "6"), ENTRY),
+        (UnsetConfig(topic_resource(NAME), "retention.ms"), ENTRY),
+        (AppendConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
+        (SubtractConfig(topic_resource(NAME), "cleanup.policy", "delete"), ENTRY),
+        (SetQuota(ENTITY, "producer_byte_rate", 1024.0), 512.0),
+        (UnsetQuota(ENTITY, "producer_byte_rate"), 512.0),
+        (AddAcl(ACL), None),
+        (RemoveAcl(ACL), ACL),
+        (CreateTopic(NewTopic(NAME, 3, 2, configs={"retention.ms": "5"})), None),
+        (GrowTopic(NAME, 6), TOPIC),
+        (DeleteTopic(NAME), TOPIC),
+        (UpsertScram(USER, 8192, Secret("")), CREDENTIAL),
+        (DeleteScram(USER), CREDENTIAL),
+    )
+}
+
+
+def edit_classes(of: type[Edit] = Edit) -> Iterator[type[Edit]]:
+    for each in of.__subclasses__():
+        if not each.__name__.startswith("_"):
+            yield each
+        yield from edit_classes(each)
+
+
+def test_every_edit_class_has_one_record() -> None:
+    assert sorted(kind.edit.__name__ for kind in KINDS) == sorted(each.__name__ for each in edit_classes())
+    assert set(EDITS) == set(edit_classes()), "each kind has its example here"
+
+
+def test_the_json_form_tells_the_kind() -> None:
+    assert len({(kind.form, kind.op) for kind in KINDS}) == len(KINDS)
+    for kind in KINDS:
+        others = {other.form for other in KINDS} - {kind.form}
+        data = kind.to_json(EDITS[kind.edit][0], False)
+        assert kind.form in data
+        assert not others & data.keys(), "the form of one kind holds the field of another"
+
+
+@pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
+def test_an_edit_and_what_stood_there_come_back(edit_class: type[Edit]) -> None:
+    edit, was = EDITS[edit_class]
+    assert edit_of(edit_json(edit)) == edit
+    for there in (was, None, UNREAD):
+        assert was_of(edit, was_json(edit, there)) == there
+
+
+def test_an_unknown_form_is_refused() -> None:
+    for data in ({"op": "set", "planet": "mars"}, {"op": "paint", "topic": NAME}, {"topic": NAME}):
+        with pytest.raises(KeyError):
+            edit_of(data)
+
+
+def test_every_kind_is_sent_and_what_takes_away_comes_after_what_it_waits_for() -> None:
+    assert {id(kind.batch) for kind in KINDS} == set(map(id, BATCHES))
+    for place, batch in enumerate(BATCHES):
+        assert batch.waits_for is None or batch.waits_for in BATCHES[:place]
+
+
+def test_warnings_have_known_names_in_their_order() -> None:
+    for kind in KINDS:
+        names = [rule.name for rule in kind.risks]
+        assert names == sorted(set(names), key=NAMES.index)
+    assert {rule.name for kind in KINDS for rule in kind.risks} == set(NAMES)
+
+
+def test_every_part_that_an_edit_touches_is_described_again() -> None:
+    for edit, _ in EDITS.values():
+        assert edit.target in kind_of(edit).touches(edit)
+
+
+def test_targets_of_one_name_and_different_types_are_different() -> None:
+    targets: list[Target] = [
+        TopicTarget(NAME),
+        *(ConfigResource(type_, NAME) for type_ in (GROUP, BROKER, BROKER_LOGGER, CLIENT_METRICS)),
+        topic_resource(NAME),
+        PartitionTarget(NAME, 0),
+        ENTITY,
+        QuotaEntity.of({"client-id": NAME}),
+        QuotaEntity.of({"ip": NAME}),
+        ACL,
+        USER,
+        ScramUser(NAME, ScramMechanism(2)),
+    ]
+    for one, other in combinations(targets, 2):
+        assert one != other
+        assert Slot(one, "") != Slot(other, "")
+    assert len({Slot(target, "") for target in targets}) == len(targets)
+    assert TopicTarget(NAME) != NAME
