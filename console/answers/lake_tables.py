@@ -37,7 +37,7 @@ def history_table(changes: Sequence[Change], *, clusters: bool, first_polls: Map
 def _history_row(change: Change, clusters: bool, first_poll: datetime | None) -> Row:
     if change.is_gap:
         until = _when(change.valid_to) if change.valid_to is not None else "now"
-        cells = ("nobody looked", "", "", f"until {until}", "", "")
+        cells = ("not polled", "", "", f"until {until}", "", "")
     else:
         old, new, _ = sides(change)
         old = FIRST_SEEN if change.is_first_seen(first_poll) else old

@@ -1,5 +1,5 @@
-"""What happened: the pipeline on Spark, and a reader of its tables that needs none.
+"""The history of clusters: a pipeline on Spark that fills the tables of a lake, and a reader of them without Spark.
 
-Runs on executors by itself: the standard library of Python 3.10, PyArrow and crc32c; of ours only
+Runs on Spark's executors without the rest of kac: Python 3.10, PyArrow, crc32c; of kac besides only
 `console.model`'s codes, journal_lines, numbers, quota and yaml_places.
 """

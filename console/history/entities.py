@@ -1,4 +1,4 @@
-"""The one spelling of what a row is about, whichever source tells of it.
+"""The spelling of the entity that a row is about, the same for all sources.
 
 ========== ============================================= ===================================================
 type       key                                           attributes
@@ -14,12 +14,12 @@ feature    its name                                      `:level`
 cluster    the cluster's id                              `:unobserved`
 ========== ============================================= ===================================================
 
-What changes a topic as a whole is told by its attributes: its creation sets `:partitions`, `:replication` (empty: the
-broker's default) and each of its configs, more partitions set `:partitions`, its deletion deletes `:topic_id`, and with
+Changes of a whole topic are changes of its attributes: its creation sets `:partitions`, `:replication` (empty: the
+broker's default) and each of its configs; added partitions set `:partitions`; its deletion deletes `:topic_id` and with
 it all others.
 
 Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a client
-named `<default>` is not the default entity and a key is taken apart in one way.
+named `<default>` differs from the default entity, and a key is split unambiguously.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MECHANISMS: Mapping[int, str] = MappingProxyType(
 )
 """SCRAM mechanisms as Kafka's tools write them, by Kafka's number."""
 ACL_SET = "set"
-"""The value of an ACL that is there."""
+"""The value of an ACL that exists."""
 _PART_ORDER = ("user", "client-id", "ip")
 _ESCAPED = frozenset("%,=:<>")
 
@@ -59,29 +59,29 @@ def named(names: Mapping[int, str], code: int) -> str:
 
 
 def config_key(entity_type: str, name: str) -> str:
-    """The key of what a config belongs to: its name, and of the brokers' common defaults `DEFAULT`."""
+    """The key of a config's resource: its name; `DEFAULT` for the brokers' common defaults."""
     return DEFAULT if entity_type == "broker" and not name else name
 
 
 def quota_value(value: float) -> str:
-    """A quota's value as text: `1048576`, `12.5`; a whole number has no point, whatever its source writes."""
+    """A quota's value as text: `1048576`, `12.5`; whole numbers without a decimal point."""
     return str(int(value)) if value.is_integer() else repr(value)
 
 
 def scram_value(iterations: int) -> str:
-    """The value of a SCRAM credential that is there: all that may be known of it."""
+    """The value of a SCRAM credential: the only part of it that is no secret."""
     return f"iterations={iterations}"
 
 
 def quota_key(parts: Mapping[str, str | None]) -> str:
-    """The key of a quota's entity. parts: by type; None: the default entity. Types that Kafka has not come last."""
+    """The key of a quota's entity. parts: names by type; None: the default entity. Types unknown to Kafka come last."""
     known = [each for each in _PART_ORDER if each in parts]
     ordered = known + sorted(each for each in parts if each not in _PART_ORDER)
     return ",".join(f"{each}={_name(parts[each])}" for each in ordered)
 
 
 def quota_parts(key: str) -> dict[str, str | None]:
-    """What `quota_key` was made of."""
+    """The parts of a key that `quota_key` returned."""
     made: dict[str, str | None] = {}
     for part in key.split(","):
         type_, _, name = part.partition("=")
@@ -90,23 +90,23 @@ def quota_parts(key: str) -> dict[str, str | None]:
 
 
 def acl_key(resource_type: str, pattern_type: str, resource_name: str) -> str:
-    """The key of what ACLs are upon; the types in Kafka's words: ``TOPIC:LITERAL:orders``."""
+    """The key of an ACL's resource pattern, with Kafka's names of types: ``TOPIC:LITERAL:orders``."""
     return f"{resource_type}:{pattern_type}:{_escape(resource_name)}"
 
 
 def acl_resource(key: str) -> tuple[str, str, str]:
-    """What `acl_key` was made of."""
+    """The parts of a key that `acl_key` returned: resource type, pattern type, name."""
     resource_type, pattern_type, name = key.split(":", 2)
     return resource_type, pattern_type, unquote(name)
 
 
 def acl_attr(permission: str, operation: str, principal: str, host: str) -> str:
-    """An ACL upon its resource, as an attribute: ``ALLOW READ User:a from *``."""
+    """An ACL as an attribute of its resource pattern: ``ALLOW READ User:a from *``."""
     return f"{permission} {operation} {principal} from {host}"
 
 
 def acl_parts(attr: str) -> tuple[str, str, str, str]:
-    """What `acl_attr` was made of: permission, operation, principal, host."""
+    """The parts of an attribute that `acl_attr` returned: permission, operation, principal, host."""
     permission, operation, rest = attr.split(" ", 2)
     principal, _, host = rest.rpartition(" from ")
     return permission, operation, principal, host

@@ -32,11 +32,10 @@ from console.model.journal_lines import (
     read_line,
 )
 
-# The edits of a journal, as what they set: entity, attribute, operation and value, spelled as all sources are.
-
 
 class Setting(NamedTuple):
-    """One thing that an edit sets. op: set, delete, append, subtract. value, old_value: None for nothing, or hidden."""
+    """One attribute that an edit changes. op: set, delete, append, subtract. value, old_value: None if empty or
+    hidden."""
 
     entity_type: str
     entity_key: str
@@ -56,13 +55,13 @@ _OWN_SOURCES = {
     "client-metrics": ("DYNAMIC_CLIENT_METRICS_CONFIG",),
     "group": ("DYNAMIC_GROUP_CONFIG",),
 }
-"""Where a value is set that is the entity's own; a broker's file is its own too."""
+"""Sources of values that are set on the entity itself; a broker's file counts."""
 
 
 def settings_of(edit: Mapping[str, Any], was: Any) -> tuple[Setting, ...]:
-    """What an edit sets. was: what stood in its place, as the journal has it.
+    """The attributes that an edit changes. was: the journal's record of the former value.
 
-    Raises KeyError, TypeError, ValueError, AttributeError or IndexError for what is no edit.
+    Raises KeyError, TypeError, ValueError, AttributeError or IndexError for JSON that is no edit.
     """
     op = _OPS.get(edit["op"], edit["op"])
     if op not in ("set", "delete", "append", "subtract"):
@@ -132,12 +131,9 @@ def _config(edit: Mapping[str, Any], op: str, was: Any) -> Setting:
     )
 
 
-# What of a line counts for rows: how each edit of a change ended, and who made it.
-
-
 @dataclass(frozen=True)
 class Edit:
-    """An edit of a change. request: its request's place in the change. reverts: the change that it takes back."""
+    """An edit of a change. request: the place of its request in the change. reverts: the change that it reverts."""
 
     settings: tuple[Setting, ...]
     request: int | None
@@ -146,7 +142,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Intent:
-    """A change that was about to be sent. principal: None where only the brokers know, as of a certificate."""
+    """A change before it was sent. principal: None if only the brokers know it, as for a client certificate."""
 
     change: int
     at: datetime
@@ -159,14 +155,14 @@ class Intent:
 
 
 Note = Sending | OutcomeLine | SettledLine | DecidedLine
-"""What says how a change went."""
+"""Lines that report how a change ended."""
 Record = Intent | Note | Told | ClosedLine | Mended
 
 _UNKNOWN_PRINCIPALS = frozenset({"", "certificate", "OAUTHBEARER", "GSSAPI"})
 
 
 def record(line: bytes) -> Record:
-    """What a line says. Raises BadLine."""
+    """Decodes a line. Raises BadLine."""
     return read_line(line, _record)
 
 
@@ -198,7 +194,7 @@ def _intent(line: IntentLine) -> Intent:
 
 
 def _principal(name: str) -> str | None:
-    """As brokers write it: `User:alice`."""
+    """The principal as brokers write it: `User:alice`."""
     if name in _UNKNOWN_PRINCIPALS:
         return None
     return name if ":" in name else f"User:{name}"

@@ -39,14 +39,12 @@ from console.model.journal_lines import (
     segment_number,
 )
 
-# The segments of a journal as one file: ``CLUSTER-ID.jsonl``, then ``CLUSTER-ID.segments/00000002.jsonl`` and so on.
-#
-# Lines are only added to the last one, so that a place in the whole stays what it is.
-
 
 class Segments(io.RawIOBase):
-    """Reads the segments one after another. first: the journal's first segment. paths, sizes: of all of them, bytes as
-    they were when it was opened. Raises OSError for one that can't be read."""
+    """The segments of a journal, read as one file. Lines are only added to the last one, so positions stay valid.
+
+    first: the journal's first segment. paths, sizes: of all segments, in bytes at the time of opening. Raises OSError.
+    """
 
     def __init__(self, first: Path) -> None:
         super().__init__()
@@ -58,25 +56,25 @@ class Segments(io.RawIOBase):
         self._at = 0
 
     def place(self, at: int) -> tuple[Path, int]:
-        """The segment in which a byte of the whole is, and its place there."""
+        """The segment of a byte's position, and the position in that segment."""
         segment = bisect_right(self._starts, at) - 1
         return self.paths[segment], at - self._starts[segment]
 
     def readable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a byte of the whole."""
+        """Moves to a position."""
         self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: sum(self.sizes)}[whence]
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Bytes up to the end of a segment; 0 at the end of the last."""
+        """Reads up to the end of a segment; 0 at the end of the last."""
         for start, size, file in zip(self._starts, self.sizes, self._files, strict=True):
             if start <= self._at < start + size:
                 file.seek(self._at - start)
@@ -87,23 +85,23 @@ class Segments(io.RawIOBase):
         return 0
 
     def fileno(self) -> int:
-        """Of the last segment, which a console locks while it writes."""
+        """The last segment's, which a console locks while it writes."""
         return self._files[-1].fileno()
 
     def close(self) -> None:
-        """Close all of them."""
+        """Closes all segments."""
         for file in self._files if not self.closed else ():
             file.close()
         super().close()
 
 
-# What a change's lines come to: how each edit of it ended, and the rows that say so. Pure.
+# -- how edits ended, as rows --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How an edit stands. at: when that was known. error: the brokers' name for what went wrong, and their words.
-    is_settled: a later look or an operator said so; an operator may say otherwise later."""
+    """How an edit ended. at: when that became known. error, message: from the brokers. is_settled: reported by a later
+    read of the cluster or by an operator, who may declare otherwise later."""
 
     status: str
     at: datetime | None = None
@@ -113,7 +111,7 @@ class Ending:
 
 
 def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
-    """How each edit stands, by its place (`console.model.journal_lines.final_status`)."""
+    """How each edit ended, by its place (`console.model.journal_lines.final_status`)."""
     answered: dict[int, Ending] = {}
     found: dict[int, Ending] = {}
     sent: set[int] = set()
@@ -125,7 +123,7 @@ def endings(intent: Intent, notes: Iterable[Note]) -> tuple[Ending, ...]:
                 name, message, _ = ended.error or (None, None, None)
                 answered[place] = Ending(ended.status, note.at, name, message)
         else:
-            # Only that it was applied can be seen in the cluster; an operator may declare that it was not.
+            # A read proves only that an edit was applied; an operator may also declare that it was not.
             proves = FINAL if isinstance(note, DecidedLine) else {APPLIED}
             found |= {place: Ending(status, note.at) for place, status in note.edits.items() if status in proves}
     return tuple(
@@ -143,8 +141,8 @@ def _ending(answered: Ending | None, found: Ending | None, sent: bool) -> Ending
 
 
 def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iterator[dict[str, Any]]:
-    """The change in the columns of the table `journal`, less the run. Where a secret was set, what the brokers said of
-    it is left out: they may have repeated it."""
+    """The change as rows of the table `journal` without `run_id`. The brokers' message is left out where a secret was
+    set: it may quote the secret."""
     for place, (edit, end) in enumerate(zip(intent.edits, ends, strict=True)):
         for setting in edit.settings:
             words = end.message if end.message and not setting.is_sensitive else None
@@ -167,33 +165,30 @@ def change_rows(cluster_id: str, intent: Intent, ends: Iterable[Ending]) -> Iter
 
 
 def is_over(ends: Iterable[Ending]) -> bool:
-    """Whether no later line can say more of a change."""
+    """Whether no later line can change any ending."""
     return all(end.status in FINAL and not end.is_settled for end in ends)
 
 
-# kac's journals as rows of the tables `journal` and `quarantine`, from where they were read to the last time.
-#
-# A change's end may be written long after its beginning. So a change that is not over is remembered by the places of
-# its lines, and all its rows are given again when more is known: `merge_journal` puts them in the place of the older.
+# -- reading -------------------------------------------------------------------------------------------------------
 
 HEAD = 4096
-"""Bytes by which a journal is known again: they never change, since lines are only added."""
+"""Bytes by which a journal is recognised: they never change, since lines are only added."""
 OPEN_FOR = timedelta(days=30)
-"""How long more may be heard of a change that is not over."""
+"""How long a change without final endings is remembered."""
 
 Remembered = Mapping[str, Mapping[str, Any]]
-"""By a journal's path: bytes read, its segments' sizes, its head's hash, the last change's number, and the lines of
-changes not over."""
+"""By a journal's path: bytes read, sizes of its segments, hash of its head, number of the last change, and positions
+of the lines of open changes."""
 
 
 def read_journals(
     paths: Iterable[str | Path], remembered: Remembered
 ) -> tuple[pa.Table, pa.Table, dict[str, dict[str, Any]]]:
-    """Rows of `journal` and of `quarantine`, both without `run_id`, and what to remember for the next time.
+    """Returns the rows of `journal` and of `quarantine`, both without `run_id`, and what the next call has to be given.
 
-    paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such. remembered: what the last
-    call gave; {} to read all. A journal that is not there is left out, and stays remembered. Raises OSError for one
-    that can't be read."""
+    paths: ``CLUSTER-ID.jsonl``, with its further segments beside it, or folders of such files. remembered: from the
+    last call; {} reads everything. A missing journal is skipped and stays remembered. Raises OSError for one that
+    can't be read."""
     known = {path: dict(each) for path, each in remembered.items()}
     rows: list[dict[str, Any]] = []
     bad: list[dict[str, Any]] = []
@@ -207,7 +202,7 @@ def read_journals(
 
 
 def merge_journal(old: pa.Table, new: pa.Table) -> pa.Table:
-    """The table's rows with newer rows of the same changes in the place of the older; columns as in `old`."""
+    """The table's rows, with those of changes that are also in `new` replaced; columns as in `old`."""
     if not new.num_rows:
         return old
     keys = ["cluster_id", "host", "intent_ts", "change_id"]
@@ -226,7 +221,7 @@ def _journals(paths: Iterable[str | Path]) -> Iterator[Path]:
 
 
 class _JournalReader:
-    """One journal, from where it was read to."""
+    """Reads one journal, from where the last run stopped."""
 
     def __init__(self, path: Path, remembered: Mapping[str, Any]) -> None:
         self.path = path
@@ -242,7 +237,7 @@ class _JournalReader:
         self._start = 0
 
     def read(self) -> None:
-        """Fills `rows` and `bad`, and moves `remembered` on."""
+        """Fills `rows` and `bad`, and updates `remembered`."""
         with Segments(self.path) as segments, io.BufferedReader(segments) as file, _shared(segments) as alone:
             self._segments = segments
             if not self._is_the_same(file):
@@ -273,7 +268,7 @@ class _JournalReader:
         return not over and intent.at > datetime.now(timezone.utc) - OPEN_FOR
 
     def _is_the_same(self, file: BinaryIO) -> bool:
-        """Whether it is the file that was read, with more in it; not another of its name."""
+        """Whether it is the file that was read before, perhaps longer, and not another of the same name."""
         size = int(self.remembered.get("head_bytes", 0))
         sizes, known = self._segments.sizes, self.remembered.get("segments", [])
         if sum(sizes) < int(self.remembered.get("bytes", 0)) or sizes[: len(known) - 1] != known[:-1]:
@@ -281,7 +276,7 @@ class _JournalReader:
         return not size or hashlib.sha256(file.read(size)).hexdigest() == self.remembered["head"]
 
     def _recall(self, file: BinaryIO) -> None:
-        """The lines of the changes that were not over."""
+        """Reads the lines of the open changes again."""
         for places in self.remembered.get("open", {}).values():
             for place in places:
                 file.seek(place)
@@ -289,7 +284,7 @@ class _JournalReader:
         self._touched.clear()
 
     def _read_on(self, file: BinaryIO, alone: bool) -> int:
-        """Take every whole line; where the next one begins. alone: nobody writes to it."""
+        """Takes every whole line; returns where the next one begins. alone: no process writes to the journal."""
         file.seek(self._start)
         place = self._start
         bad: tuple[bytes, int, str] | None = None
@@ -314,11 +309,11 @@ class _JournalReader:
         return place
 
     def _take(self, line: bytes, place: int) -> bool:
-        """Put a line where it belongs; whether it says that the one before was cut. Raises BadLine."""
+        """Takes a line; returns whether it reports that the line before was cut. Raises BadLine."""
         found = record(line)
         if isinstance(found, Intent):
             if found.change in self._intents or (found.change <= self._last and place >= self._start):
-                raise BadLine(f"change {found.change} stands there twice; the first counts")
+                raise BadLine(f"change {found.change} occurs twice; the first counts")
             self._intents[found.change] = found
             self._last = max(self._last, found.change)
         elif isinstance(found, Sending | OutcomeLine | SettledLine | DecidedLine):
@@ -346,7 +341,7 @@ class _JournalReader:
 
 @contextmanager
 def _shared(file: io.RawIOBase) -> Iterator[bool]:
-    """The journal's own lock, shared; gives whether it was free, so that no line is half written."""
+    """Holds the journal's lock, shared; yields whether it was free, so that no line is half written."""
     try:
         fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:

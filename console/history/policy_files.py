@@ -1,4 +1,37 @@
-"""The files of policies and of a baseline: their values, and how their text is read."""
+"""The files of policies and of a baseline: their values, and how their text is read, with the line of each error.
+
+Policies (`policies.yaml` in the lake; without it kac's own)::
+
+    version: 1
+    policies:
+      - id: min-insync-replicas        # its name in the tables
+        severity: high                 # high, medium, low
+        what: A write is on two replicas before it is acknowledged
+        why: With one, the loss of a disk loses records
+        topic: "*"                     # or broker, group, client-metrics, quota, acl, scram, feature: globs of names
+        except: ["__*"]                # names that are excluded
+        clusters: ["*"]                # globs of cluster ids
+        attr: min.insync.replicas      # globs of attributes, as in the tables
+        inherits: min.insync.replicas  # the broker's config that counts if there is no value
+        default: 1                     # Kafka's own default, if that has no value either
+        expect: {at_least: 2}
+
+`expect` has one or more of at_least, at_most (with infinite: the number that means no limit), below (another
+attribute), one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of the
+named entities has it). In place of attr, a policy on `acl` may have `grants`: permission, operations, principal, host,
+each as in an ACL. `show_actual: false` keeps the value out of the tables; `expected` replaces the text of what is
+expected. An `expect` of a value is not about entities without one, unless there is `inherits` or `default`.
+
+A baseline (`baseline.yaml` in the lake)::
+
+    version: 1
+    baseline:
+      - topic: orders-*                # as above, with except and clusters
+        severity: high                 # else by the attribute
+        values:
+          min.insync.replicas: 2
+          compression.type: ~          # not set
+"""
 
 from __future__ import annotations
 
@@ -10,34 +43,32 @@ from typing import Any, Literal, cast
 
 from console.model.yaml_places import FileProblem, Node, read_yaml
 
-# What a file of policies or a baseline says, as values.
-
 Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 
 ENTITY_TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
-"""What a rule may be about, as `console.history.entities` has it."""
+"""What a rule may be about, as in `console.history.entities`."""
 
 _MAY_BE_MISSING = ("quota", "broker")
-"""Types of which an entity that is named in full is looked for in every cluster: it may be there without a value."""
+"""Types of entities that, named in full, are expected in every cluster: they may exist without a value."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """Which names are meant: globs of `*` and `?`, less those of `but`."""
+    """Which names: globs of `*` and `?`, without those of `but`."""
 
     globs: tuple[str, ...]
     but: tuple[str, ...] = ()
 
     @property
     def pattern(self) -> str:
-        """As a regular expression of a whole name, for Python and Java alike."""
+        """A regular expression of a whole name, for Python and Java alike."""
         left_out = f"(?!(?:{_any_of(self.but)})$)" if self.but else ""
         return f"^{left_out}(?:{_any_of(self.globs)})$"
 
     @property
     def exact(self) -> tuple[str, ...]:
-        """Those that are one name."""
+        """The globs that are one name."""
         return tuple(glob for glob in self.globs if not set("*?") & set(glob))
 
 
@@ -46,12 +77,11 @@ EVERYTHING = Names(("*",))
 
 @dataclass(frozen=True)
 class Expected:
-    """What a value should be; all that is given has to hold.
+    """What a value should be; all given conditions have to hold.
 
-    at_least, at_most: of numbers; infinite: the number that stands for no end (-1 of retention). below: an attribute of
+    at_least, at_most: of numbers; infinite: the number that means no limit (-1 of retention). below: an attribute of
     the same entity whose number is higher. one_of, none_of: texts. matches, matches_not: regular expressions that are
-    looked for in the text. is_set: that there is a value, or that there is none. set_on_one: that one of the entities
-    named has one.
+    searched in the text. is_set: that there is a value, or none. set_on_one: that one of the named entities has one.
     """
 
     at_least: float | None = None
@@ -87,9 +117,9 @@ class Policy:
     """One policy.
 
     id, severity, what, why: for people. entity_type, names, clusters: what it is about. attrs: its attributes. acl: in
-    place of attrs, a regular expression of them. inherits: the broker's config that holds where there is no value.
-    default: Kafka's own value, where that has none either. expected_words: in place of what `expected` says by itself.
-    show_actual: whether the value may be shown.
+    place of attrs, a regular expression of them. inherits: the broker's config that counts if there is no value.
+    default: Kafka's own default, if that has none either. expected_words: replaces the text of `expected`. show_actual:
+    whether the value may be shown.
     """
 
     id: str
@@ -109,18 +139,18 @@ class Policy:
 
     @property
     def counts_missing(self) -> bool:
-        """Whether it says something of an entity that has no value."""
+        """Whether it judges entities without a value."""
         return self.expected.is_set is True or self.expected.set_on_one or bool(self.inherits or self.default)
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """Entities that it looks for in every cluster, there or not."""
+        """Entities that it judges in every cluster, whether they exist or not."""
         return self.names.exact if self.counts_missing and self.entity_type in _MAY_BE_MISSING else ()
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A value of a baseline. value: None if there should be none. severity: None: as severe as the attribute is."""
+    """A value of a baseline. value: None if it should not be set. severity: None: that of the attribute."""
 
     entity_type: str
     names: Names
@@ -131,7 +161,7 @@ class Wanted:
 
     @property
     def looked_for(self) -> tuple[str, ...]:
-        """Entities that it looks for in every cluster, there or not."""
+        """Entities that it judges in every cluster, whether they exist or not."""
         return self.names.exact if self.value is not None and self.entity_type in _MAY_BE_MISSING else ()
 
 
@@ -143,40 +173,7 @@ def _number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
 
 
-# The files of policies and of a baseline: read, with what is wrong in them by line.
-#
-# Policies (`policies.yaml` in the lake; without it those that come with kac)::
-#
-# version: 1
-# policies:
-# - id: min-insync-replicas        # its name in the tables
-# severity: high                 # high, medium, low
-# what: A write is on two replicas before it is acknowledged
-# why: With one, the loss of a disk loses records
-# topic: "*"                     # or broker, group, client-metrics, quota, acl, scram, feature: globs of names
-# except: ["__*"]                # names that are not meant
-# clusters: ["*"]                # globs of cluster ids
-# attr: min.insync.replicas      # globs of attributes, as the tables have them
-# inherits: min.insync.replicas  # the broker's config that holds where there is no value
-# default: 1                     # Kafka's own value, where that has none either
-# expect: {at_least: 2}
-#
-# `expect` has one or more of at_least, at_most (with infinite: the number that means no end), below (another
-# attribute), one_of, none_of, matches, matches_not (regular expressions), set (true, false), set_on_one (true: one of
-# the entities named has it). In place of attr, a policy on `acl` may have `grants`: permission, operations,
-# principal, host, each as it stands in an ACL. `show_actual: false` keeps the value out of the tables; `expected`
-# gives other words for what is expected. A lone `expect` of a value is not about entities without one, unless there
-# is `inherits` or `default`.
-#
-# A baseline (`baseline.yaml` in the lake)::
-#
-# version: 1
-# baseline:
-# - topic: orders-*                # as above, with except and clusters
-# severity: high                 # else by the attribute
-# values:
-# min.insync.replicas: 2
-# compression.type: ~          # nothing of its own
+# -- reading ---------------------------------------------------------------------------------------------------------
 
 POLICIES_FILE = "policies.yaml"
 BASELINE_FILE = "baseline.yaml"
@@ -188,7 +185,7 @@ _GRANTS = ("permission", "operations", "principal", "host")
 
 
 def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
-    """The policies of a file's text. Raises FileProblem."""
+    """Reads policies from a file's text. Raises FileProblem."""
     found: dict[str, Policy] = {}
     for node in _rules(text, file, "policies"):
         policy = _policy(node)
@@ -199,7 +196,7 @@ def read_policies(text: str, file: str = POLICIES_FILE) -> tuple[Policy, ...]:
 
 
 def default_policies() -> tuple[Policy, ...]:
-    """Those that come with kac."""
+    """kac's own policies."""
     # pkgutil, since this may be imported from a zip.
     data = pkgutil.get_data("console.history", "default_policies.yaml")
     if data is None:
@@ -208,8 +205,8 @@ def default_policies() -> tuple[Policy, ...]:
 
 
 def read_baseline(text: str, file: str = BASELINE_FILE) -> tuple[Wanted, ...]:
-    """The values that a baseline's text wants; where several are of one attribute of an entity, the last counts.
-    Raises FileProblem."""
+    """Reads a baseline from a file's text; of several values for an attribute of an entity the last counts. Raises
+    FileProblem."""
     found: list[Wanted] = []
     for node in _rules(text, file, "baseline"):
         fields = node.fields(("values",), (*ENTITY_TYPES, *_WHO, "severity"))

@@ -1,8 +1,8 @@
-"""What may not be written down: which values are secret, what stands for them, and the bare shape of a damaged line.
+"""Keeps secrets out of the lake: which values are secret, what replaces them, and the mask of a damaged line.
 
-Kafka hides values of its type PASSWORD and of every name that it does not know (``ConfigDef.Type.isSensitive``,
-``KafkaConfig.maybeSensitive``); so does this: only names that some release defines, and none as a password, are
-harmless. They stand in `harmless_configs.json`, which `tests/support/record_harmless_configs.py` writes.
+Kafka hides values of its type PASSWORD and of every unknown name (``ConfigDef.Type.isSensitive``,
+``KafkaConfig.maybeSensitive``). So does this module: a config is harmless only if some release defines its name and no
+release defines it as a password. `harmless_configs.json` lists those (`tests/support/record_harmless_configs.py`).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _KEPT = frozenset(" []{}():,.\"'=-_/\\")
 
 
 def is_secret(entity_type: str, name: str) -> bool:
-    """Whether a value may not be written. entity_type: as `console.history.entities` has it; name: the attribute.
+    """Whether an attribute's value is secret. entity_type: as in `console.history.entities`; name: the attribute.
 
-    What is no config (``:partitions``, quotas, ACLs …) is none. An unknown name or type is secret.
+    Attributes that are no configs (``:partitions``, quotas, ACLs …) are not. Unknown names and types are.
     """
     if entity_type in _OPEN_TYPES or name.startswith(":"):
         return False
@@ -50,13 +50,13 @@ def is_secret(entity_type: str, name: str) -> bool:
 
 
 def hmac_hex(key: bytes, value: str) -> str:
-    """HMAC-SHA256 in hex (64 characters): two values are equal where it is, and nobody without the key learns them."""
+    """HMAC-SHA256 in hex (64 characters): equal for equal values, and reveals none of them without the key."""
     return hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def mask(text: str) -> str:
-    """The shape of a line that could not be read, of at most 200 characters: letters become x, digits 9, all but
-    ordinary punctuation ?. The frame of a request log's line stays readable."""
+    """The first 200 characters of a damaged line, masked: letters become x, digits 9, all but ordinary punctuation ?.
+    The fixed parts of a request log's line stay readable."""
     line = text[:MASKED_CHARS]
     shape: list[str] = []
     end = 0
@@ -79,5 +79,5 @@ def _harmless() -> Mapping[str, frozenset[str]]:
     # pkgutil, since executors import this from a zip.
     data = pkgutil.get_data(__package__ or "", "harmless_configs.json")
     if data is None:
-        raise RuntimeError("harmless_configs.json is missing beside redact.py: the package is not whole")
+        raise RuntimeError("harmless_configs.json is missing beside redact.py: the package is incomplete")
     return {entity_type: frozenset(names) for entity_type, names in json.loads(data).items()}

@@ -1,4 +1,4 @@
-"""Request logs counted by the second in DuckDB, one partition at a time."""
+"""Counts request logs by the second in DuckDB, one partition at a time."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _DDL = f"{REQUEST_1S.ddl}, lines BIGINT, damaged BIGINT"
 
 
 def counted_seconds(spark: SparkSession, logs: Sequence[BrokerLog], *, part_bytes: int = PART_BYTES) -> DataFrame:
-    """`seconds_duckdb.COUNTED_SECONDS` of these logs: the sums of `lines` and `damaged` are those of all lines. Raises
-    what `parts.parts_of` raises; an executor without DuckDB fails its task."""
+    """`seconds_duckdb.COUNTED_SECONDS` of these logs: the sums of `lines` and `damaged` cover all lines. Raises what
+    `parts.parts_of` raises; on an executor without DuckDB the task fails."""
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestSecondsSource)
     return spark.read.format(FORMAT).option("parts", json_text(parts)).load()
 
 
 def request_1s_of(counted: DataFrame) -> DataFrame:
-    """REQUEST_1S of what `counted_seconds` gives."""
+    """REQUEST_1S from the result of `counted_seconds`."""
     return added_up(counted.where(F.col("api").isNotNull()))
 
 
 def executors_have_duckdb(spark: SparkSession) -> bool:
-    """Whether the executor that is asked has it: those of one cluster are alike."""
+    """Whether executors have DuckDB: one is asked, since those of a cluster are alike."""
     found = spark.range(1, numPartitions=1).mapInArrow(_has_duckdb, "found BOOLEAN").first()
     return found is not None and bool(found["found"])
 
@@ -47,8 +47,8 @@ def _has_duckdb(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class RequestSecondsSource(DataSource):
-    """``spark.read.format("request_1s_duckdb")``. Option: `parts`, JSON of `Part.as_list`. Rows of the same key come
-    once for each part, at least."""
+    """``spark.read.format("request_1s_duckdb")``. Option: `parts`, JSON of `Part.as_list`. The same key may come once
+    for each part."""
 
     @classmethod
     def name(cls) -> str:
@@ -66,7 +66,7 @@ class RequestSecondsSource(DataSource):
 
 
 class RequestSecondsReader(DataSourceReader):
-    """A part a partition."""
+    """Reads each part as a partition."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
@@ -77,7 +77,7 @@ class RequestSecondsReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A part's rows."""
-        # Where Spark reads the lines itself DuckDB need not be there.
+        # If Spark reads the lines itself, DuckDB may be missing.
         from console.history.requests.seconds_duckdb import seconds
 
         return seconds(read_part(partition.part)) if isinstance(partition, PartToRead) else iter(())

@@ -1,4 +1,5 @@
-"""The page on the tables, from their columns: ``python -m console.history.schema_page > docs/lake-tables.md``."""
+"""Prints the page on the tables, from their columns: ``python -m console.history.schema_page >
+docs/lake-tables.md``."""
 
 from __future__ import annotations
 
@@ -9,9 +10,9 @@ from console.history.schema import TABLES, Column, Table
 
 _LAYERS = {
     "bronze": "What was read, row for row",
-    "silver": "The same in one form",
+    "silver": "The same in one format",
     "gold": "What the console shows",
-    "record": "What the pipeline says of itself",
+    "record": "Records of the pipeline itself",
 }
 
 
@@ -24,8 +25,8 @@ def _lines() -> Iterator[str]:
     yield "<!-- Made by python -m console.history.schema_page; do not edit. -->"
     yield "# The tables of a lake"
     yield ""
-    yield "[lake.md](lake.md) says how they are filled. Times are UTC with microseconds; units stand with each column."
-    yield "A column may be empty where that is said. Types are as Spark's SQL names them."
+    yield "[lake.md](lake.md) describes how they are filled. Times are UTC with microseconds; each column has its unit."
+    yield "A column may be empty only if its row says so. Types are those of Spark's SQL."
     for layer, title in _LAYERS.items():
         yield ""
         yield f"## {title} ({layer})"
@@ -42,7 +43,7 @@ def _table(table: Table) -> Iterator[str]:
     yield ""
     yield f"One row for each {', '.join(f'`{name}`' for name in table.key)}."
     if table.partitions:
-        yield f"Files are cut by {', '.join(f'`{part}`' for part in table.partitions)}."
+        yield f"Files are partitioned by {', '.join(f'`{part}`' for part in table.partitions)}."
     yield ""
     yield "| column | type | |"
     yield "|---|---|---|"
@@ -55,7 +56,7 @@ def _row(column: Column) -> str:
 
 
 def main() -> None:
-    """Print it."""
+    """Prints it."""
     sys.stdout.write(page())
 
 

@@ -1,4 +1,25 @@
-"""Spark's data sources for metadata logs and request logs."""
+"""Spark data sources for metadata logs (`kraft_log`, `kraft_log_quarantine`) and request logs (`request_log`).
+
+>>> spark.dataSource.register(KraftLog)
+>>> spark.read.format("kraft_log").option("path", "/var/lib/kafka/metadata/__cluster_metadata-0").load()
+
+The rows are those of `kraft_record` without `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that
+the driver and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`,
+`end_offset`, `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks; else
+one for each 16 MiB).
+
+How a job continues from the last run::
+
+    plan = plan_log([path], start_offset=last_time)              # on the driver: headers and checksums alone
+    options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset[cluster_id], …}
+    records = spark.read.format("kraft_log").options(**options).load()
+    # the next run begins at plan.next_offset[cluster_id]; an unfinished transaction (plan.open_at) is not included
+
+`plan.troubles` has the damaged batches (`Trouble` has the columns of `quarantine`). An unreadable record is a row of
+the type ``UNKNOWN(n)``; ``kraft_log_quarantine`` with the same options returns what is wrong with those and with
+damaged batches, as rows of `quarantine` without `run_id`. It reads everything again: use it only if there is such a
+row.
+"""
 
 from __future__ import annotations
 
@@ -19,27 +40,7 @@ from console.history.requests.parts import PART_BYTES, REQUEST_LINE_DDL, BrokerL
 from console.history.schema import KRAFT_RECORD, QUARANTINE, Table, arrow_schema
 from console.model.numbers import is_natural, json_text
 
-# Metadata logs as DataFrames: ``kraft_log`` with their records, ``kraft_log_quarantine`` with what can't be read.
-#
-# >>> spark.dataSource.register(KraftLog)
-# >>> spark.read.format("kraft_log").option("path", "/var/lib/kafka/metadata/__cluster_metadata-0").load()
-#
-# The rows are `kraft_record` less `run_id`. Options: `path` (or several with ``.load([…, …])``; folders that the
-# driver and the executors see), `cluster_id` (else from `meta.properties` beside the folder), `start_offset`,
-# `end_offset`, `hmac_secret` (the key in hex; without it `value_hmac` is empty), `partitions` (about how many tasks;
-# else one for each 16 MiB).
-#
-# How a job reads on, and what of it goes where::
-#
-# plan = plan_log([path], start_offset=last_time)              # on the driver: headers and checksums alone
-# options = {"path": path, "start_offset": last_time, "end_offset": plan.next_offset[cluster_id], …}
-# records = spark.read.format("kraft_log").options(**options).load()
-# # next time begins at plan.next_offset[cluster_id]; plan.open_at: a transaction that has not ended is not in it
-#
-# Damaged batches are in `plan.troubles` already (`Trouble` has the columns of `quarantine`). A record that can't be
-# read is a row of the type ``UNKNOWN(n)``: what is wrong with those tells ``kraft_log_quarantine`` with the same
-# options, as rows of `quarantine` less `run_id`, damaged batches too. It reads all once more: ask for it where there
-# is such a row.
+# -- metadata logs ---------------------------------------------------------------------------------------------------
 
 SOURCE = "kraft_log"
 _QUARANTINE_SCHEMA = pa.schema([each for each in arrow_schema(QUARANTINE) if each.name != "run_id"])
@@ -59,7 +60,7 @@ class Options:
 
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
-        """Options as Spark has them. Raises ValueError, which says what is wrong with which."""
+        """Parses Spark's options. Raises ValueError, which names the wrong one."""
         folders = tuple(json.loads(given["paths"])) if "paths" in given else ()
         if "path" in given:
             folders = (given["path"], *folders)
@@ -79,7 +80,7 @@ class Options:
         )
 
     def plan(self) -> LogPlan:
-        """What is to be read. Raises NoMetadataLogError, OSError."""
+        """Plans the read. Raises NoMetadataLogError, OSError."""
         plan = self._plan(SPLIT_BYTES)
         if self.partitions is None:
             return plan
@@ -97,42 +98,42 @@ class Options:
 
 
 class KraftLog(DataSource):
-    """Records."""
+    """The records of metadata logs."""
 
     @classmethod
     def name(cls) -> str:
-        """For `spark.read.format`."""
+        """The format's name."""
         return SOURCE
 
     def schema(self) -> str:
-        """As `kraft_record`, less `run_id`."""
+        """The columns of `kraft_record` without `run_id`."""
         return _ddl(KRAFT_RECORD)
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
-        """Reads in splits of files."""
+        """The reader of these options."""
         return _Records(Options.of(self.options))
 
 
 class KraftLogQuarantine(DataSource):
-    """What can't be read."""
+    """The unreadable data of metadata logs."""
 
     @classmethod
     def name(cls) -> str:
-        """For `spark.read.format`."""
+        """The format's name."""
         return f"{SOURCE}_quarantine"
 
     def schema(self) -> str:
-        """As `quarantine`, less `run_id`."""
+        """The columns of `quarantine` without `run_id`."""
         return _ddl(QUARANTINE)
 
     def reader(self, schema: Any) -> DataSourceReader:  # noqa: ARG002
-        """Reads in splits of files."""
+        """The reader of these options."""
         return _Troubles(Options.of(self.options))
 
 
 @dataclass
 class _LogPart(InputPartition):
-    """What a task reads, or what is known to be damaged before any reads."""
+    """What a task reads, or the damage that is known before any task reads."""
 
     splits: tuple[Split, ...] = ()
     troubles: tuple[Trouble, ...] = ()
@@ -147,7 +148,7 @@ class _Records(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         batches = iter(read_splits(_log_part(partition).splits, self._options.key, _told_elsewhere))
-        # Spark takes the schema of the first batch for that of all, and needs one.
+        # Spark takes the schema of the first batch for all, and needs one.
         first = next(batches, None)
         if first is None:
             first = pa.RecordBatch.from_pylist([], ROW_SCHEMA)
@@ -156,7 +157,7 @@ class _Records(DataSourceReader):
 
 
 def _log_part(partition: InputPartition) -> _LogPart:
-    """Spark reads None where there is no partition."""
+    """Spark passes None if there is no partition."""
     return partition if isinstance(partition, _LogPart) else _LogPart()
 
 
@@ -178,7 +179,7 @@ class _Troubles(DataSourceReader):
 
 
 def _told_elsewhere(_: Trouble) -> None:
-    """The rows say that something is there; `kraft_log_quarantine` says what."""
+    """The rows show that records are unreadable; `kraft_log_quarantine` returns why."""
 
 
 def _number(given: Mapping[str, str], name: str) -> int | None:
@@ -186,7 +187,7 @@ def _number(given: Mapping[str, str], name: str) -> int | None:
     if text is None:
         return None
     if not is_natural(text) or (name == "partitions" and not int(text)):
-        raise ValueError(f"kraft_log: the option {name} is no whole number: {text[:40]!r}")
+        raise ValueError(f"kraft_log: the option {name} must be a whole number, not {text[:40]!r}")
     return int(text)
 
 
@@ -194,10 +195,8 @@ def _ddl(table: Table) -> str:
     return ", ".join(f"{each.name} {each.type}" for each in table.columns if each.name != "run_id")
 
 
-# Request logs as a DataFrame: a line a row, its place, its time in UTC, and of its JSON what the tables need.
-#
-# Spark reads the JSON (`from_json` with a schema of a few fields); a Python Data Source finds the lines, since Spark's
-# own reader of text tells neither where a line stood nor reads a file from where it was read to.
+# -- request logs. Spark reads the JSON (`from_json` with a schema of a few fields); a Python data source finds the
+# lines, since Spark's own reader of text neither returns a line's position nor continues a file from a position.
 
 FORMAT = "request_log"
 REQUEST_SCHEMA = (
@@ -210,7 +209,7 @@ REQUEST_SCHEMA = (
     "partitions: ARRAY<STRUCT<errorCode: INT, recordsSizeInBytes: BIGINT>>>>>, "
     "localTimeMs DOUBLE, throttleTimeMs BIGINT, principal STRING"
 )
-"""The fields of a request's JSON that are read, as DDL: those of PRODUCE and FETCH, and what all requests have."""
+"""The fields that are read of a request's JSON, as DDL: those of PRODUCE and FETCH, and what all requests have."""
 
 
 def request_lines(
@@ -218,8 +217,8 @@ def request_lines(
 ) -> DataFrame:
     """The lines of these logs: `parts.REQUEST_LINE`, and `request`, the JSON's fields of `REQUEST_SCHEMA`.
 
-    alters_only: of requests only those that may change something: many times cheaper. Rows of what is damaged are
-    among them: `is_damaged`. Raises what `parts.parts_of` raises.
+    alters_only: only requests that may change something: many times cheaper. Damaged lines are included: `is_damaged`.
+    Raises what `parts.parts_of` raises.
     """
     parts = [part.as_list() for part in parts_of(logs, part_bytes)]
     spark.dataSource.register(RequestLogSource)
@@ -228,7 +227,7 @@ def request_lines(
 
 
 def is_damaged() -> Column:
-    """Whether a row of `request_lines` is of a damaged line: cut, or no whole JSON of a request."""
+    """Whether a row of `request_lines` is a damaged line: cut, or without the whole JSON of a request."""
     whole = F.col("request.requestHeader.requestApiKeyName").isNotNull() & F.col("request.principal").isNotNull()
     return F.col("reason").isNotNull() | ~whole
 
@@ -258,7 +257,7 @@ class RequestLogSource(DataSource):
 
 
 class RequestLogReader(DataSourceReader):
-    """A part a partition."""
+    """Reads each part as a partition."""
 
     def __init__(self, parts: Sequence[Part], alters_only: bool) -> None:
         self._parts = parts
@@ -271,13 +270,13 @@ class RequestLogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """A part's lines."""
         if not isinstance(partition, PartToRead):
-            # Of no parts Spark asks for the one partition that is none.
+            # Without parts Spark asks for a partition None.
             return iter(())
         return read_part(partition.part, alters_only=self._alters_only)
 
 
 def parts_and_kind(options: Mapping[str, str]) -> tuple[tuple[Part, ...], bool]:
-    """What the options say. Raises ValueError: they are not those of `request_lines`."""
+    """Parses the options. Raises ValueError: they are not those of `request_lines`."""
     try:
         parts = tuple(Part.of(each) for each in json.loads(options["parts"]))
     except (KeyError, TypeError, ValueError) as wrong:

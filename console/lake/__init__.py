@@ -1,1 +1,2 @@
-"""The pipeline from this machine: what it needs, how it is started, and what of it uses the rest of the product."""
+"""`kac lake`: polls clusters, starts the pipeline on Spark, and reports; the part of the pipeline that uses the rest of
+kac."""

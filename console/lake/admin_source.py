@@ -1,22 +1,22 @@
-"""`spark.read.format("kafka_admin")`: what many clusters have, read in parallel, each in a partition of its own.
+"""`spark.read.format("kafka_admin")`: the state of many clusters, read in parallel, each in its own partition.
 
     spark.dataSource.register(KafkaAdminSource)
     spark.read.format("kafka_admin").option("contexts", '["prod", "staging"]').load()
 
 Rows are those of the table `snapshot` without `run_id`: every resource of each cluster, a heartbeat for each type that
-was read whole, a row `failed` for what could not be read. A cluster that does not answer is one row `failed` of the
-entity type `cluster`, whose key is the context's name or the addresses; its `cluster_id` is the context's, or empty.
+was read completely, a row `failed` for each error. A cluster that does not answer is one row `failed` of the entity
+type `cluster`, whose key is the context's name or the addresses; its `cluster_id` is the context's, or empty.
 
-Unlike the rest of the pipeline this needs the whole product on the executors (`pip install kafka-admin-console` there),
-and the way to the clusters from there. Options:
+Unlike the rest of the pipeline this needs all of kac on the executors (`pip install kafka-admin-console` there), and a
+network path from there to the clusters. Options:
 
-contexts       names of contexts, a JSON list; each executor looks them up in its own files and environment
-bootstrap      addresses, a JSON list with `host:port,host:port` for each cluster
-commandConfig  with `bootstrap`: the path of a file of client properties on the executors, for all of them
-timeout        seconds for one cluster (120)
+    contexts       names of contexts, a JSON list; each executor looks them up in its own files and environment
+    bootstrap      addresses, a JSON list with `host:port,host:port` for each cluster
+    commandConfig  with `bootstrap`: the path of a file of client properties on the executors, for all of them
+    timeout        seconds for one cluster (120)
 
-A secret is never an option: options stand in Spark's logs and its UI. It is in the files of the executors, or those
-refer to it by `${env:NAME}` and `${file:PATH}` (console.contexts.properties).
+A secret is never an option: Spark's logs and UI show options. Secrets are in the files of the executors, or those refer
+to them by `${env:NAME}` and `${file:PATH}` (console.contexts.properties).
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ ROWS = Table(
     tuple(column for column in SNAPSHOT.columns if column.name != "run_id"),
     SNAPSHOT.key,
 )
-"""What it gives."""
+"""The table that it returns."""
 
 
 @dataclass(frozen=True)
 class Cluster(InputPartition):
-    """One cluster to look at. context, or bootstrap with perhaps a file of client properties."""
+    """One cluster to poll: a context, or bootstrap addresses, perhaps with a file of client properties."""
 
     context: str | None = None
     bootstrap: str | None = None
@@ -63,7 +63,7 @@ class Cluster(InputPartition):
 
     @property
     def name(self) -> str:
-        """What it is called where it does not answer."""
+        """Its name in the row of a cluster that does not answer."""
         return self.context or self.bootstrap or ""
 
     def __hash__(self) -> int:
@@ -71,11 +71,11 @@ class Cluster(InputPartition):
 
 
 class KafkaAdminSource(DataSource):
-    """The source; see the module."""
+    """The data source; see the module."""
 
     @classmethod
     def name(cls) -> str:
-        """Of the format."""
+        """The format's name."""
         return "kafka_admin"
 
     def schema(self) -> str:
@@ -83,17 +83,17 @@ class KafkaAdminSource(DataSource):
         return ROWS.ddl
 
     def reader(self, schema: StructType) -> KafkaAdminReader:  # noqa: ARG002 - Spark's signature
-        """Raises ValueError for options that can't be."""
+        """Raises ValueError for invalid options."""
         unknown = self.options.keys() - {option.lower() for option in _OPTIONS} - set(_OPTIONS)
         if unknown:
             raise ValueError(
-                f"kafka_admin has no option {min(unknown)}, only {', '.join(_OPTIONS)}; how to log in stands in the "
+                f"kafka_admin has no option {min(unknown)}, only {', '.join(_OPTIONS)}; credentials belong into the "
                 "contexts or files of the executors, never in options"
             )
         try:
             timeout = float(self.options.get("timeout") or TIMEOUT)
         except ValueError:
-            raise ValueError("kafka_admin: timeout is a number of seconds") from None
+            raise ValueError("kafka_admin: timeout must be a number of seconds") from None
         return KafkaAdminReader(clusters_of(self.options), timeout)
 
 
@@ -101,10 +101,10 @@ def clusters_of(options: Mapping[str, str]) -> tuple[Cluster, ...]:
     """The clusters that the options name, each once. Raises ValueError."""
     contexts, bootstrap = (_names(options, each) for each in ("contexts", "bootstrap"))
     if not contexts and not bootstrap:
-        raise ValueError('kafka_admin: name clusters by the option contexts or bootstrap, as ["prod", "staging"]')
+        raise ValueError('kafka_admin: the option contexts or bootstrap is needed, as ["prod", "staging"]')
     config = options.get("commandConfig")
     if config is not None and contexts:
-        raise ValueError("kafka_admin: commandConfig is for bootstrap; a context says itself how to connect")
+        raise ValueError("kafka_admin: commandConfig is for bootstrap; a context has its own settings")
     found = [Cluster(context=name) for name in contexts]
     found += [Cluster(bootstrap=addresses, command_config=config) for addresses in bootstrap]
     return tuple(dict.fromkeys(found))
@@ -119,12 +119,12 @@ def _names(options: Mapping[str, str], option: str) -> list[str]:
     except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f'kafka_admin: {option} is a JSON list of texts, as ["a", "b"]')
+        raise ValueError(f'kafka_admin: {option} must be a JSON list of texts, as ["a", "b"]')
     return names
 
 
 class KafkaAdminReader(DataSourceReader):
-    """Looks at each cluster on the executor that its partition is given to."""
+    """Polls each cluster on the executor that gets its partition."""
 
     def __init__(self, clusters: Sequence[Cluster], timeout: float) -> None:
         self._clusters = tuple(clusters)
@@ -135,7 +135,7 @@ class KafkaAdminReader(DataSourceReader):
         return list(self._clusters)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one cluster. It never fails for what a cluster does or does not answer."""
+        """The rows of one cluster. Errors of the cluster become rows; it never fails because of them."""
         assert isinstance(partition, Cluster)
         table = rows_of(partition, self._timeout)
         yield from table.select(list(ROWS.names)).to_batches()
@@ -159,7 +159,7 @@ def rows_of(cluster: Cluster, timeout: float) -> pa.Table:
 def _rows(cluster: Cluster, taken: PollResult) -> tuple[list[Row], str, datetime]:
     if taken.seen is not None:
         return [*state_rows(taken.seen.state), *status_rows(taken.seen)], taken.seen.cluster_id, taken.seen.at
-    failure = taken.failure or Failure("UNKNOWN", "it was not looked at")
+    failure = taken.failure or Failure("UNKNOWN", "it was not polled")
     return [failed_row(cluster.name, failure)], taken.context.cluster_id or "", taken.at
 
 

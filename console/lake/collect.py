@@ -1,8 +1,8 @@
-"""`kac lake collect`: look at clusters and write down what has changed since the last look.
+"""`kac lake collect`: polls clusters and writes what has changed since the last poll.
 
-`collect(lake, contexts, progress)` looks once, four clusters at a time; `keep_collecting` goes on until it is stopped.
-A cluster that does not answer is named in the report and holds up nobody. One that answers with the id of another is
-refused: `refused_claims`. Needs PyArrow, no Spark.
+`collect(lake, contexts, progress)` polls once, four clusters at a time; `keep_collecting` repeats that until it is
+stopped. A cluster that does not answer is named in the report and delays no other. One that answers with the id of
+another is refused: `refused_claims`. Needs PyArrow, no Spark.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from console.history.store.write import Write
 
 IN_FLIGHT = 4
-"""Clusters that are looked at at the same time."""
+"""Clusters that are polled at the same time."""
 TIMEOUT = 120.0
 """Seconds that one cluster may take."""
 KEPT_POLLS = 12
-"""Looks that wait while another run writes to the lake; the oldest go."""
+"""Polls that wait while another run writes to the lake; the oldest are dropped."""
 _NOT_THERE = ("UNSUPPORTED", "SECURITY_DISABLED")
-"""Refusals of clusters that have no such thing: nothing is amiss."""
+"""Refusals by clusters without the feature: no errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """How it went with one cluster.
+    """The result of one cluster.
 
-    cluster_id: None where it did not answer and was never looked at. resources: how many it has. changed, gone: how
-    many of them since the last look. refused: what could not be read, a line each. failure: why nothing could. seconds:
-    what the look took.
+    cluster_id: None if it did not answer and was never polled. resources: their number. changed, gone: how many of them
+    since the last poll. refused: what could not be read, a line each. failure: why nothing could. seconds: duration of
+    the poll.
     """
 
     context: str
@@ -62,7 +62,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How it went. run_id: ``""`` where nothing was written. rows: written to the table `snapshot`."""
+    """The result of a run. run_id: ``""`` if nothing was written. rows: written to the table `snapshot`."""
 
     run_id: str
     clusters: tuple[ClusterReport, ...]
@@ -70,12 +70,12 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every cluster answered, and nothing was refused that it has."""
+        """Whether every cluster answered, and refused nothing that it has."""
         return all(each.failure is None and not each.refused for each in self.clusters)
 
     @property
     def message(self) -> str | None:
-        """What did not answer or was refused, in a text for the table of runs; None: nothing."""
+        """The errors and refusals as one text for the table of runs; None: none."""
         lines = [f"{each.context}: {each.failure}" for each in self.clusters if each.failure is not None]
         lines += [f"{each.context}: {line}" for each in self.clusters for line in each.refused]
         return "; ".join(lines) or None
@@ -83,7 +83,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far it is. done, total: clusters. said: of the cluster that was last, in a few words."""
+    """Progress of a run. done, total: clusters. said: the result of the last cluster, in a few words."""
 
     done: int
     total: int
@@ -96,7 +96,7 @@ Progress = Callable[[Step], None]
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """What became of one context: an observation, or why there is none."""
+    """The result of polling one context: an observation, or the error."""
 
     context: Context
     seen: Observation | None = None
@@ -113,8 +113,8 @@ def collect(
     timeout: float = TIMEOUT,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Look at these clusters and write it down. timeout: seconds for each. names: of all contexts that are configured,
-    see `refused_claims`. LakeError: another run writes, no room …"""
+    """Polls these clusters and writes the results. timeout: seconds for each. names: all contexts that are configured,
+    see `refused_claims`. LakeError: another run writes, the disk is full …"""
     states = LastStates(lake)
     return write_down(lake, poll_all(states, lake, contexts, progress, timeout=timeout), states, names)
 
@@ -130,10 +130,10 @@ def keep_collecting(
     timeout: float = TIMEOUT,
     names: Callable[[], Collection[str] | None] = lambda: None,
 ) -> None:
-    """Look every so many seconds, until `stop` is set or a KeyboardInterrupt comes.
+    """Polls every so many seconds, until `stop` is set or a KeyboardInterrupt.
 
-    contexts, names: asked for each time, so that a change of the file counts; see `collect`. told: called with each
-    report. While another run writes to the lake, looks are kept and written with the next.
+    contexts, names: called each time, so that a changed file counts; see `collect`. told: called with each report.
+    While another run writes to the lake, polls are kept and written with the next.
     """
     from console.history.store import LakeBusy
 
@@ -149,7 +149,7 @@ def keep_collecting(
             waiting = []
         except LakeBusy as busy:
             waiting = waiting[-KEPT_POLLS * max(1, len(chosen)) :]
-            held = Failure("LAKE_BUSY", str(busy), "The looks are kept and written with the next.")
+            held = Failure("LAKE_BUSY", str(busy), "The polls are kept and written with the next.")
             report = Report("", tuple(ClusterReport(c.name, None, failure=held) for c in chosen))
         told(report)
         passed = time.monotonic() - begun
@@ -171,7 +171,7 @@ def poll_all(
     def topics_of(context: Context, cluster_id: str) -> list[str]:
         owner = owners.get(cluster_id)
         if owner is None or (owner.context != context.name and context.cluster_id != cluster_id):
-            return []  # a cluster that claims another's id does not learn the names of its topics
+            return []  # a cluster that claims another's id must not learn the names of its topics
         return [key for entity_type, key in states.of(manifest, cluster_id) if entity_type == "topic"]
 
     async def all_of_them() -> list[PollResult]:
@@ -207,19 +207,21 @@ async def poll_context(
     client.start()
     begun = time.monotonic()
     try:
-        look = await asyncio.wait_for(
+        polled = await asyncio.wait_for(
             poll_cluster(Session(client, context, "collect"), lambda cluster_id: set(topics_of(cluster_id))), timeout
         )
-        seen = observation(look)
+        seen = observation(polled)
     except (AdminError, Refused) as error:
         return PollResult(context, failure=error.failure, seconds=time.monotonic() - begun)
     except TimeoutError:
-        slow = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Give it longer.")
+        slow = Failure("TIMED_OUT", f"it did not answer everything within {timeout:g} s", "Raise --timeout.")
         return PollResult(context, failure=slow, seconds=time.monotonic() - begun)
     finally:
         await asyncio.to_thread(client.close)
     if problem := id_problem(seen.cluster_id):
-        unfit = Failure("NO_CLUSTER_ID", problem, "The lake keeps clusters by their ids; nothing of this one was kept.")
+        unfit = Failure(
+            "NO_CLUSTER_ID", problem, "The lake keeps clusters by their ids; nothing of this one was written."
+        )
         return PollResult(context, failure=unfit, seconds=time.monotonic() - begun)
     return PollResult(context, seen, seconds=time.monotonic() - begun, at=seen.at)
 
@@ -245,12 +247,14 @@ def _claim(context: Context, cluster_id: str) -> Claim:
 def refused_claims(
     owners: Mapping[str, Owner], claims: Sequence[Claim], names: Collection[str] | None = None
 ) -> dict[str, Failure]:
-    """The contexts whose look is not kept, since another context's cluster has that id already; why, by context. Pure.
+    """The contexts whose poll is dropped, because another context's cluster has that id already; the error by context.
+    Pure.
 
-    Several contexts may look at one cluster if each of them declares its id, or if they have the same addresses and are
-    looked at in one run. Of several that are new, those that declare the id go before those that do not; nothing says
-    which of several others is right, so none is kept. owners: who looked at a cluster before. names: the contexts that
-    are configured, None if unknown; one that declares the id takes the place of an owner that is not configured now.
+    Several contexts may poll one cluster if each of them declares its id, or if they have the same addresses and are
+    polled in one run. Of several new ones, those that declare the id are preferred to those that do not; of several
+    others none is kept, since nothing shows which of them is right. owners: who polled a cluster before. names: the
+    contexts that are configured, None if unknown; one that declares the id replaces an owner that is not configured any
+    more.
     """
     refused: dict[str, Failure] = {}
     for cluster_id in dict.fromkeys(each.cluster_id for each in claims):
@@ -283,7 +287,7 @@ def _taken_id(claim: Claim, others: Sequence[str]) -> Failure:
     return Failure(
         "CLUSTER_ID_TAKEN",
         f"the cluster of context {claim.context} answers with the id {claim.cluster_id}, which is the id of the "
-        f"cluster of context {names}; nothing of {claim.context} was kept",
+        f"cluster of context {names}; nothing of {claim.context} was written",
         f'If all of them are one cluster, set cluster_id = "{claim.cluster_id}" in each of these contexts; else one '
         "of the clusters was formatted with the other's id, or its address leads to another cluster.",
     )
@@ -295,7 +299,7 @@ def write_down(
     states: LastStates | None = None,
     names: Collection[str] | None = None,
 ) -> Report:
-    """Write what was seen, all at once. names: see `refused_claims`. LakeError: another run writes, no room …"""
+    """Writes results, all at once. names: see `refused_claims`. LakeError: another run writes, the disk is full …"""
     from console.history.store.write import writing
 
     states = states or LastStates(lake)
@@ -304,14 +308,14 @@ def write_down(
         tables, reports, kept = _tables(write, states, taken, names)
         report = Report(write.run_id, tuple(reports))
         if not tables:
-            write.fail(report.message or "there was no cluster to look at", inputs={"clusters": read})
+            write.fail(report.message or "there was no cluster to poll", inputs={"clusters": read})
             return replace(report, run_id="")
         import pyarrow as pa
 
         rows = write.add_arrow("snapshot", pa.concat_tables(tables))
         status = "done" if kept else "failed"
         manifest = write.commit(status=status, inputs={"clusters": read}, message=report.message)
-        with suppress(OSError):  # what is left over is deleted by the next run
+        with suppress(OSError):  # the next run deletes what is left over
             states.forget_older(manifest, kept)
         return replace(report, rows=rows)
 
@@ -319,7 +323,7 @@ def write_down(
 def _tables(
     write: Write, states: LastStates, taken: Sequence[PollResult], names: Collection[str] | None
 ) -> tuple[list[pa.Table], list[ClusterReport], set[str]]:
-    """Rows to write, what to say, and the clusters that were seen."""
+    """The rows to write, the reports, and the clusters that answered."""
     owners = states.owners(write.manifest)
     known = {owner.context: cluster_id for cluster_id, owner in owners.items()}
     claims = [
@@ -352,7 +356,7 @@ def _tables(
             continue
         if first.setdefault(seen.cluster_id, name) != name:
             reports.append(ClusterReport(name, seen.cluster_id, len(seen.state), seconds=each.seconds))
-            continue  # another context for the same cluster: one look is enough
+            continue  # another context for the same cluster: one poll is enough
         rows, current[seen.cluster_id] = changed_rows(current[seen.cluster_id], seen)
         tables.append(snapshot_table(rows, seen.cluster_id, seen.at, write.run_id))
         now[seen.cluster_id] = each.context, seen.at

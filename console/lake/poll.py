@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from console.session.session import Session
 
 
-# A look at a cluster: everything that the lake keeps of it, read once.
-
 BY_NAME = 1_000
-"""Topics that are asked for by name in one request."""
+"""Topics in one request by name."""
 _LISTS_GROUPS = 1
 """The version of ListConfigResources from which on brokers list more than client metrics (KIP-1142)."""
 
@@ -42,10 +40,10 @@ _LISTS_GROUPS = 1
 class Poll:
     """What a cluster answered.
 
-    at: when the last answer had come. listed: the types, of those that Metadata does not list, whose resources are all
-    in the snapshot. unlisted: why those of the others are not. unsure: topics that were there at the last look and are
-    not listed any more, though the brokers do not say that they are gone. lost: parts of the snapshot, by the names of
-    `Snapshot.read_at`, that were not answered in time or not in a form that can be read.
+    at: the time of the last answer. listed: the types, of those that Metadata does not list, whose resources are all in
+    the snapshot. unlisted: why those of the others are not. unsure: topics that existed at the last poll and are not
+    listed any more, though the brokers do not call them unknown. lost: parts of the snapshot, by the names of
+    `Snapshot.read_at`, that were not answered in time or not decodable.
     """
 
     snapshot: Snapshot
@@ -57,10 +55,10 @@ class Poll:
 
 
 async def poll_cluster(session: Session, known_topics: Callable[[str], Collection[str]] = lambda _: ()) -> Poll:
-    """Read it. known_topics: the topics that a cluster of this id had at the last look.
+    """Reads a cluster. known_topics: returns the topics of a cluster id at the last poll.
 
-    What single parts refuse is in the snapshot's failures. Raises AdminError where the cluster can't be reached or is
-    lost, Refused where it is another than the context says.
+    Parts that the cluster refuses are in the snapshot's failures. Raises AdminError if the cluster can't be reached or
+    the connection is lost, Refused if it is not the context's cluster.
     """
     await session.read_cluster()
     await session.read_topics()
@@ -90,7 +88,7 @@ async def poll_cluster(session: Session, known_topics: Callable[[str], Collectio
 
 
 async def _failure_of(read: Awaitable[None]) -> Failure | None:
-    """Read a part: why it was not answered, though the cluster is there. Raises Unreachable where it is not."""
+    """Reads a part; returns why it was not answered. Raises Unreachable if the cluster is."""
     from console.admin.errors import BadAnswer, Disconnected, RequestTimedOut
 
     try:
@@ -114,7 +112,8 @@ def _unlisted(version: int | None) -> dict[ResourceType, Failure]:
 
 
 async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
-    """Those whom the brokers do not call unknown: a listing leaves out what the principal may not see, in silence."""
+    """The missing topics that brokers do not call unknown: a listing silently omits topics without the right to see
+    them."""
     from console.admin import topics
 
     unsure: dict[str, Failure] = {}
@@ -122,32 +121,31 @@ async def _unsure(session: Session, names: list[str]) -> dict[str, Failure]:
         asked = names[start : start + BY_NAME]
         listing = await session.client.run(topics.describe_topics, asked)
         unsure |= {name: failure for name, failure in listing.failures.items() if failure.name not in GONE}
-        unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created while the cluster was looked at"))
+        unsure |= dict.fromkeys(listing.topics, Failure("CHANGED", "it was created during the poll"))
     return unsure
 
 
-# A look at a cluster as resources with their values, and those as rows of the table `snapshot`. Pure.
-#
-# A resource has what is set on itself: a topic, a group its own overrides; a broker what is set on it at run time, else
-# in its file; what all brokers inherit belongs to `broker <default>`. What is inherited is nobody's row: a topic's
-# inherited values depend on the broker that is asked. `:endpoints` is what brokers tell through the listener that they
-# are asked by (*measured*, 3.9 and 4.3): look at a cluster through one listener, not by turns through two.
+# -- as resources with values, and those as rows of `snapshot`. A resource has what is set on itself: a topic or group
+# its own overrides; a broker what is set on it at run time, else in its file; brokers' common defaults belong to
+# `broker <default>`. Inherited values are left out: a topic's depend on the broker that is asked. `:endpoints` is what
+# brokers report through the listener that they are asked by (*measured*, 3.9 and 4.3): poll a cluster through one
+# listener, not by turns through two.
 
 TYPES = ("topic", "broker", "group", "client-metrics", "quota", "acl", "scram", "feature")
-"""The entity types that a look reads."""
+"""The entity types that a poll reads."""
 _PARTS = {"quotas": "quota", "acls": "acl", "scram": "scram", "versions": "feature"}
-"""Parts of a snapshot that are read in one request, and what they are of."""
+"""Parts of a snapshot that are read in one request, and their entity types."""
 
 
 class Resource(NamedTuple):
-    """What has values, as `console.history.entities` spells it."""
+    """A resource, as `console.history.entities` spells it."""
 
     entity_type: str
     entity_key: str
 
 
 class Value(NamedTuple):
-    """One value of a resource. value: None where it is sensitive. source: Kafka's word for where a config is set."""
+    """One value of a resource. value: None if it is sensitive. source: Kafka's name of where a config is set."""
 
     attr: str
     value: str | None
@@ -156,15 +154,15 @@ class Value(NamedTuple):
 
 
 State = Mapping[Resource, tuple[Value, ...]]
-"""What a cluster has: each resource with its values, sorted by attribute. None is without values."""
+"""The state of a cluster: each resource with its values, sorted by attribute. Every resource has at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What one look tells.
+    """The result of one poll.
 
-    partial: resources whose configs could not be read; what begins with a colon is known. listed: the types whose
-    resources are all named here. failed: (type, key, or None for all of the type) -> why, in the broker's words.
+    partial: resources whose configs could not be read; attributes with a colon are known. listed: the types whose
+    resources are all included. failed: (type, key, or None for all of the type) -> the broker's error.
     """
 
     cluster_id: str
@@ -176,7 +174,7 @@ class Observation:
 
 
 class Row(NamedTuple):
-    """A row of the table, less what all rows of a look have in common."""
+    """A row of the table, without the columns that all rows of a poll have in common."""
 
     kind: str
     entity_type: str
@@ -187,9 +185,9 @@ class Row(NamedTuple):
     is_sensitive: bool = False
 
 
-def observation(look: Poll) -> Observation:
-    """What a look tells."""
-    snapshot = look.snapshot
+def observation(poll: Poll) -> Observation:
+    """The result of a poll."""
+    snapshot = poll.snapshot
     state: dict[Resource, tuple[Value, ...]] = {}
     failed: dict[tuple[str, str | None], str] = {}
     partial: set[Resource] = set()
@@ -203,11 +201,11 @@ def observation(look: Poll) -> Observation:
             named = _labelled(each.entity)
             failed[named] = str(each.failure)
             partial.add(named)
-    failed |= {("topic", name): str(failure) for name, failure in look.unsure.items()}
-    failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in look.unlisted.items()}
-    failed |= {(_PARTS[part], None): str(failure) for part, failure in look.lost.items()}
-    if not snapshot.versions and "versions" not in look.lost:
-        failed["feature", None] = "no broker told its features"
+    failed |= {("topic", name): str(failure) for name, failure in poll.unsure.items()}
+    failed |= {(CONFIG_TYPES[type_], None): str(failure) for type_, failure in poll.unlisted.items()}
+    failed |= {(_PARTS[part], None): str(failure) for part, failure in poll.lost.items()}
+    if not snapshot.versions and "versions" not in poll.lost:
+        failed["feature", None] = "no broker reported its features"
     for name, topic in snapshot.topics.items():
         facts = (
             Value(":partitions", str(len(topic.partitions))),
@@ -227,15 +225,15 @@ def observation(look: Poll) -> Observation:
             continue
         entity = _entity(resource)
         state[entity] = (*state.get(entity, ()), *own.of(resource, configs))
-    # Listed and not described, with no word on why: it was deleted in between.
+    # Listed and not described, without an error: it was deleted in between.
     for entity in [each for each in state if each.entity_type == "topic" and each not in partial]:
         if ConfigResource(TOPIC, entity.entity_key) not in snapshot.configs:
             del state[entity]
-    state |= _quotas(look) | _acls(look) | _scram(look) | _features(look)
+    state |= _quotas(poll) | _acls(poll) | _scram(poll) | _features(poll)
     listed = {each for each in TYPES if (each, None) not in failed}
     return Observation(
         snapshot.cluster.cluster_id or "",
-        look.at,
+        poll.at,
         {entity: tuple(sorted(values)) for entity, values in state.items() if values},
         frozenset(listed),
         frozenset(partial),
@@ -243,42 +241,42 @@ def observation(look: Poll) -> Observation:
     )
 
 
-def _quotas(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+def _quotas(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
     return {
         Resource("quota", quota_key(entity.as_dict())): tuple(
             Value(k, quota_value(float(v))) for k, v in values.items()
         )
-        for entity, values in look.snapshot.quotas.items()
+        for entity, values in poll.snapshot.quotas.items()
     }
 
 
-def _acls(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+def _acls(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
     found: dict[Resource, tuple[Value, ...]] = {}
-    for acl in look.snapshot.acls:
+    for acl in poll.snapshot.acls:
         upon = Resource("acl", acl_key(acl.resource_type.name, acl.pattern_type.name, acl.resource_name))
         attr = acl_attr(acl.permission.name, acl.operation.name, acl.principal, acl.host)
         found[upon] = (*found.get(upon, ()), Value(attr, ACL_SET))
     return found
 
 
-def _scram(look: Poll) -> dict[Resource, tuple[Value, ...]]:
+def _scram(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
     return {
         Resource("scram", user): tuple(Value(c.mechanism.label, scram_text(c.iterations)) for c in credentials)
-        for user, credentials in look.snapshot.scram.items()
+        for user, credentials in poll.snapshot.scram.items()
     }
 
 
-def _features(look: Poll) -> dict[Resource, tuple[Value, ...]]:
-    """The levels that the controller has told the brokers; that of the broker who knows the highest, if one lags."""
+def _features(poll: Poll) -> dict[Resource, tuple[Value, ...]]:
+    """The levels that the brokers have from the controller; the highest, if a broker lags."""
     levels: dict[str, int] = {}
-    for version in look.snapshot.versions.values():
+    for version in poll.snapshot.versions.values():
         for name, level in version.finalized_features.items():
             levels[name] = max(level, levels.get(name, level))
     return {Resource("feature", name): (Value(":level", str(level)),) for name, level in levels.items()}
 
 
 class _OwnValues:
-    """What resources set themselves; equal sets are one object and looked through once."""
+    """The values that resources set themselves; equal sets are one object and processed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, bool, int], tuple[Value, ...]] = {}
@@ -304,7 +302,8 @@ def _on(resource: ConfigResource) -> Callable[[ConfigEntry], _Own | None]:
 
 
 def _on_broker(entry: ConfigEntry) -> _Own | None:
-    """What is set on the broker at run time, else in its file, though the default for all brokers may go before that.
+    """The value that is set on the broker at run time, else in its file, even if the default for all brokers overrides
+    it.
 
     A synonym of another name (log.retention.hours below log.retention.ms) is an entry of its own.
     """
@@ -328,13 +327,13 @@ def _entity(resource: ConfigResource) -> Resource:
 
 
 def _labelled(text: str) -> Resource:
-    """From the text by which `console.model.snapshot` names a resource in a failure."""
+    """The resource of a failure, from its text in `console.model.snapshot`."""
     type_, _, key = text.partition(" ")
     return Resource(type_.replace("_", "-"), key)
 
 
 def state_rows(state: State) -> list[Row]:
-    """All of them."""
+    """The rows of all values."""
     return [
         Row("state", entity.entity_type, entity.entity_key, *value)
         for entity, values in state.items()
@@ -343,7 +342,7 @@ def state_rows(state: State) -> list[Row]:
 
 
 def status_rows(seen: Observation) -> list[Row]:
-    """What a look says of itself: a heartbeat for each type that was read whole, and what could not be read."""
+    """A heartbeat for each type that was read completely, and a row for each error."""
     incomplete = {entity_type for entity_type, _ in seen.failed}
     heartbeats = [Row("heartbeat", each) for each in TYPES if each in seen.listed and each not in incomplete]
     failures = [Row("failed", entity_type, key, value=why) for (entity_type, key), why in seen.failed.items()]
@@ -351,7 +350,7 @@ def status_rows(seen: Observation) -> list[Row]:
 
 
 def failed_row(cluster: str, failure: Failure) -> Row:
-    """For a cluster that did not answer. cluster: what it is known by."""
+    """The row of a cluster that did not answer. cluster: its name."""
     return Row("failed", "cluster", cluster, value=str(failure))
 
 

@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from console.history.jobs.progress import Progress
 
 SECONDS_BETWEEN_LINES = 15.0
-"""Where there is no terminal, a step that takes long says so this often."""
+"""Without a terminal, a long step is reported this often."""
 
 
 class Shown(Protocol):
-    """Somewhere to say how far it is."""
+    """Shows the progress of a run."""
 
     def say(self, said: Notice) -> None:
-        """Something before or beside the steps."""
+        """Shows a notice before or between the steps."""
 
     def step(self, at: Progress) -> None:
-        """A step of a job begins, goes on or ends."""
+        """Shows that a step of a job begins, continues or ends."""
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """So many of so many things are done; the last was this."""
+        """Shows how many things are done, and the last one."""
 
 
 @contextmanager
 def shown(stream: TextIO | None = None) -> Iterator[Shown]:
-    """For the context, on standard error where no stream is named."""
+    """Yields a display for the context, on standard error by default."""
     stream = stream or drawn_on("stderr")
     if not stream.isatty():
         yield Lines(stream)
@@ -48,7 +48,7 @@ def shown(stream: TextIO | None = None) -> Iterator[Shown]:
     from rich.text import Text
 
     class TimesColumn(ProgressColumn):
-        """``0:00:12``, and ``0:00:12, 0:00:30 left`` where Rich can estimate it; whole seconds."""
+        """``0:00:12``, and ``0:00:12, 0:00:30 left`` if Rich can estimate it; whole seconds."""
 
         def render(self, task: Task) -> Text:
             left = task.time_remaining
@@ -76,7 +76,7 @@ def fraction(at: Progress) -> float:
 
 
 class Lines:
-    """A line when a step ends, and now and then while it takes long."""
+    """Writes a line when a step ends, and now and then while it lasts."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -84,12 +84,12 @@ class Lines:
         self._at = self._began = time.monotonic()
 
     def say(self, said: Notice) -> None:
-        """The first time, and then as the time passes."""
+        """Writes a notice once, and again every SECONDS_BETWEEN_LINES."""
         passed = f" ({said.seconds:.0f} s)" if said.seconds else ""
         self._write(said.text + passed, said.text)
 
     def step(self, at: Progress) -> None:
-        """Its end with its rows."""
+        """Writes the end of a step with its rows."""
         if at.number != getattr(self, "_number", None):
             self._number, self._began = at.number, time.monotonic()
         name = f"{at.job} {at.number}/{at.steps} {at.step}"
@@ -101,7 +101,7 @@ class Lines:
             self._said, self._at = name, time.monotonic()
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Each of them."""
+        """Writes a line for each thing."""
         self._write(f"{what} {done}/{total}: {text}", f"{what} {done}")
 
     def _write(self, text: str, about: str) -> None:
@@ -114,7 +114,7 @@ class Lines:
 
 
 class Bar:
-    """One bar that is moved on, with lines above it."""
+    """One progress bar, with lines above it."""
 
     def __init__(self, bars: Bars) -> None:
         self._bars = bars
@@ -122,11 +122,11 @@ class Bar:
         self._of = ""
 
     def say(self, said: Notice) -> None:
-        """A bar without an end."""
+        """Shows a bar without an end."""
         self._show(said.text, said.text, 0.0, None, "")
 
     def step(self, at: Progress) -> None:
-        """The whole job is the bar."""
+        """Moves the bar of the whole job."""
         tasks = f"{at.done}/{at.total} tasks " if at.total else ""
         counts = f"{at.number}/{at.steps} {tasks}"
         self._show(at.job, f"{at.job} {at.step}", fraction(at), 1.0, counts)
@@ -134,7 +134,7 @@ class Bar:
             self._above(f"{at.job} {at.number}/{at.steps} {at.step}: {at.rows:,} rows")
 
     def count(self, what: str, done: int, total: int, text: str) -> None:
-        """Each of them above the bar."""
+        """Moves the bar, with a line above it for each thing."""
         self._show(what, what, done, total, f"{done}/{total}")
         self._above(f"{what} {done}/{total}: {text}")
 

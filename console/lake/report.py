@@ -38,10 +38,8 @@ from console.present.lake import (
 from console.present.lake_rows import limit_text, rate_text, waited
 from console.present.text import clean
 
-# What a report on some hours of a cluster holds, read from a lake.
-
 HOURS = timedelta(hours=24)
-"""The time that a report is on where none is named: so much before the last look."""
+"""Length of the reported time by default, before the last poll."""
 CHANGES = 2_000
 PAIRS = 30
 PLOTTED = 6
@@ -49,8 +47,8 @@ PLOTTED = 6
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A cluster from `since` until `until`, UTC. truncated: there were more changes, of which the latest are here.
-    plotted: the hottest pairs with all their minutes."""
+    """A cluster from `since` until `until`, UTC. truncated: there were more changes; the latest are included. plotted:
+    the hottest pairs with all their minutes."""
 
     cluster_id: str
     lake: str
@@ -71,12 +69,12 @@ class Report:
 def gather(
     tables: Tables, cluster_id: str, since: datetime | None, until: datetime | None, made: datetime
 ) -> Report | None:
-    """Everything of a cluster between two times; None where the lake has nothing of it. Raises LakeError."""
+    """Reads everything of a cluster between two times; None if the lake has nothing of it. Raises LakeError."""
     fresh = freshness(tables, cluster_id)
     known = [each.as_of for each in fresh if each.as_of is not None]
     if not known:
         return None
-    # The last minute that was seen is a part of it.
+    # The last minute that was seen is included.
     until = until or max(known) + timedelta(minutes=1)
     since = since or until - HOURS
     changes = timeline(tables, Wanted(cluster_id, since=since, until=until), CHANGES + 1)
@@ -104,7 +102,7 @@ def gather(
     )
 
 
-# The figures of a report, as SVG that stands in its page: no scripts, nothing fetched. Colours are the page's.
+# -- figures, as SVG within the page: no scripts, nothing fetched. Colours are the page's. ---------------------------
 
 WIDTH, HEIGHT = 860, 200
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 12, 26
@@ -114,7 +112,7 @@ _BREAK = timedelta(minutes=3)
 
 
 class Scale:
-    """Times on the way across, amounts on the way up."""
+    """Maps times to x and amounts to y."""
 
     def __init__(self, since: datetime, until: datetime, most: float) -> None:
         self._begin, self._seconds = since.timestamp(), max(1.0, (until - since).total_seconds())
@@ -122,17 +120,17 @@ class Scale:
         self.since, self.until = since, until
 
     def x(self, at: datetime) -> float:
-        """Where a time stands; those outside stand at the edge."""
+        """The x of a time; times outside map to the edge."""
         share = min(1.0, max(0.0, (at.timestamp() - self._begin) / self._seconds))
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, amount: float) -> float:
-        """Where an amount stands."""
+        """The y of an amount."""
         return round(HEIGHT - _BOTTOM - amount / self._most * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
 def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: datetime, until: datetime) -> str:
-    """How many changes when, in bars of equal times, and where nobody looked."""
+    """The number of changes in bars of equal times, and the times without polls."""
     counts = [0] * _BARS
     seconds = max(1.0, (until - since).total_seconds())
     for change in changes:
@@ -156,8 +154,8 @@ def changes_figure(changes: Sequence[Change], gaps: Sequence[Gap], since: dateti
 def rate_figure(
     title: str, key: str, minutes: Sequence[Minute], gaps: Sequence[Gap], since: datetime, until: datetime
 ) -> str:
-    """The highest rate of each minute by broker, the limit of its time as a dashed line, minutes with throttling marked
-    on the ground."""
+    """The highest rate of each minute by broker, the limit as a dashed line, minutes with throttling marked at the
+    bottom."""
     limits = [each.quota_value for each in minutes if each.quota_value is not None]
     most = max([each.rate_max_10s for each in minutes] + limits, default=0.0) * 1.05
     scale = Scale(since, until, most)
@@ -178,7 +176,7 @@ def rate_figure(
 
 
 def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, title: str) -> str:
-    """A line, broken where nothing is known for longer than `_BREAK`."""
+    """A line, interrupted where nothing is known for longer than `_BREAK`."""
     pieces: list[list[str]] = []
     last: datetime | None = None
     for at, amount in points:
@@ -191,14 +189,14 @@ def _line(kind: str, points: Iterable[tuple[datetime, float]], scale: Scale, tit
 
 
 def _shades(gaps: Iterable[Gap], scale: Scale) -> Iterator[str]:
-    """The times in which nobody looked."""
+    """The times without polls."""
     for gap in gaps:
         left, right = scale.x(gap.since), scale.x(gap.until or scale.until)
         if right > left:
             height = HEIGHT - _TOP - _BOTTOM
             yield (
                 f'<rect class="gap" x="{left}" y="{_TOP}" width="{round(right - left, 1)}" height="{height}">'
-                "<title>nobody looked</title></rect>"
+                "<title>not polled</title></rect>"
             )
 
 
@@ -227,7 +225,7 @@ def _title_text(text: str) -> str:
     return escape(clean(text, 300))
 
 
-# A report as one page of HTML: it loads nothing and runs nothing, and all that is a cluster's is escaped.
+# -- one page of HTML: it loads nothing and runs nothing, and all text of clusters is escaped ------------------------
 
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c2024;--soft:#667;--line:#d5d8de;--ground:#fff;--bar:#3d6fd0;--bad:#c2361f;
@@ -267,13 +265,13 @@ def page(reports: Sequence[Report]) -> str:
 
 
 def text(words: str, limit: int = 2_000) -> str:
-    """A text made harmless for a page: escaped, and what can't be seen made visible."""
+    """Makes a text harmless for a page: escaped, with invisible characters made visible."""
     return escape(clean(words, limit))
 
 
 def _part(report: Report) -> str:
     looked = [f"{_at(gap.since)} – {_at(gap.until) if gap.until else 'now'}" for gap in report.gaps]
-    unobserved = f"Nobody looked: {', '.join(looked)}." if looked else "There is no time in which nobody looked."
+    unobserved = f"Not polled: {', '.join(looked)}." if looked else "It was polled all the time."
     return "\n".join(
         (
             f"<h1>{text(report.cluster_id)}</h1>",
@@ -287,9 +285,9 @@ def _part(report: Report) -> str:
             "<p>Estimates from request logs: bytes of records, without headers. Limits hold for each broker.</p>",
             _usage(report.usage),
             *_plots(report),
-            "<h2>What differs from its peers, as of the last look</h2>",
+            "<h2>What differs from its peers, as of the last poll</h2>",
             _drift(report.drift),
-            "<h2>Against policies</h2>",
+            "<h2>Policy violations</h2>",
             _violations(report.violations),
         )
     )
@@ -319,7 +317,7 @@ def _change(change: Change, first_poll: datetime | None) -> list[Cell]:
     when = (_at(change.valid_from), "t")
     if change.is_gap:
         until = f"until {_at(change.valid_to)}" if change.valid_to else "until now"
-        return [when, ("nobody looked", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
+        return [when, ("not polled", "soft"), ("", ""), ("", ""), (until, "soft"), ("", ""), ("", "")]
     old, new, _ = sides(change)
     old = FIRST_SEEN if change.is_first_seen(first_poll) else old
     _, words = how_sure(change)
@@ -359,7 +357,7 @@ def _plots(report: Report) -> Iterable[str]:
         yield f"<h3>{text(title)}</h3>"
         yield rate_figure(title, usage.pair.quota_key, of_pair, report.gaps, report.since, report.until)
     if limited:
-        yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: nobody looked.</p>"
+        yield "<p>A line for each broker; dashed: the limit; below: minutes with throttling; shaded: not polled.</p>"
 
 
 def _drift(found: Iterable[Drifted]) -> str:
@@ -383,8 +381,8 @@ def _violations(found: Iterable[Violation]) -> str:
         cells = [(row.policy_id, ""), (typed_text(row.entity_key), ""), (attr_text(row.attr), ""), (actual, "")]
         times = [(_at(row.first_seen), "t"), (ended, "t")]
         rows.append([(row.severity, _severity(row.severity)), *cells, (row.expected, ""), *times])
-    titles = ("", "Policy", "What", "Key", "Has", "Asked for", "Since", "Until")
-    return _table(titles, rows, "Nothing is against a policy.")
+    titles = ("", "Policy", "What", "Key", "Has", "Expected", "Since", "Until")
+    return _table(titles, rows, "No policy is violated.")
 
 
 def _severity(word: str) -> str:

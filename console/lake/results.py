@@ -1,4 +1,4 @@
-"""What the commands of `kac lake` answer, as tables. Pure."""
+"""The results of `kac lake`'s commands as tables. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def report_lines(report: Report) -> list[str]:
     if report.unchanged:
         lines.append(f"{report.unchanged} inputs had nothing new")
     if report.quarantined:
-        lines.append(f"{report.quarantined:,} lines or batches could not be read: they are in the table quarantine")
+        lines.append(f"{report.quarantined:,} unreadable lines or batches: see the table quarantine")
     return lines + list(report.notes)
 
 
@@ -37,12 +37,12 @@ def report_data(report: Report) -> dict[str, object]:
 
 
 def collect_result(report: CollectReport) -> Table:
-    """A row for each cluster that was looked at."""
+    """A row for each cluster that was polled."""
     return Table(
         "clusters",
         _columns("CONTEXT", "CLUSTER", "RESOURCES>", "CHANGED>", "GONE>", "SECONDS>", ""),
         tuple(_cluster_row(each) for each in report.clusters),
-        empty="there was no cluster to look at",
+        empty="there was no cluster to poll",
         notes=tuple(f"{each.context}: {line}" for each in report.clusters for line in each.refused)
         + ((f"run {report.run_id}: {report.rows:,} rows",) if report.run_id else ("nothing was written",)),
     )
@@ -67,7 +67,7 @@ def _cluster_row(each: ClusterReport) -> Row:
 
 
 def status_result(status: Status) -> Detail:
-    """What is in a lake."""
+    """The contents of a lake."""
     kept = f"{status.versions} version{'' if status.versions == 1 else 's'} kept"
     held = (
         f"version {status.current} of {status.created}, {kept}" if status.current else "it is empty: kac lake collect"
@@ -93,14 +93,14 @@ def status_result(status: Status) -> Detail:
                 "gaps",
                 _columns("CLUSTER", "FROM", "TO"),
                 tuple(map(_gap_row, status.gaps)),
-                title="times in which nobody looked",
+                title="times without polls",
             ),
         },
     )
 
 
 def _table_row(each: TableStatus) -> Row:
-    older = "older columns: kac lake build makes it anew" if each.is_older else ""
+    older = "older columns: kac lake build rebuilds it" if each.is_older else ""
     return Row(
         (
             each.name,
@@ -161,18 +161,18 @@ def _gap_row(each: Gap) -> Row:
 
 
 def findings_result(findings: Iterable[Finding]) -> Table:
-    """What is wrong with a lake."""
+    """The damage of a lake."""
     rows = tuple(Row((each.where, each.what), {"where": each.where, "what": each.what}) for each in findings)
-    return Table("findings", _columns("WHERE", "WHAT"), rows, empty="the lake is whole")
+    return Table("findings", _columns("WHERE", "WHAT"), rows, empty="the lake is undamaged")
 
 
 def _columns(*titles: str) -> tuple[Column, ...]:
-    """With > behind the titles of numbers."""
+    """Columns by title; > marks those of numbers."""
     return tuple(Column(title.rstrip(">"), title.endswith(">")) for title in titles)
 
 
 def size(count: float) -> str:
-    """Bytes in a few characters: ``1.2 MiB``."""
+    """Bytes as short text: ``1.2 MiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < _KIB:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RequestFiles:
-    """Request logs of a broker. patterns: files, as a shell would find them. zone: of the times in their lines."""
+    """Request logs of a broker. patterns: files, as shell patterns. zone: of the times in their lines."""
 
     broker: int
     patterns: tuple[str, ...]
@@ -49,7 +49,7 @@ class RequestFiles:
 
 @dataclass(frozen=True)
 class ClusterSources:
-    """What there is of one cluster. cluster_id: None where its metadata log has to say."""
+    """The inputs of one cluster. cluster_id: None if its metadata log has to tell it."""
 
     cluster_id: str | None
     metadata_logs: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class ClusterSources:
 
 @dataclass(frozen=True)
 class Sources:
-    """All there is to read. Paths are absolute, or URIs."""
+    """All inputs. Paths are absolute, or URIs."""
 
     clusters: tuple[ClusterSources, ...] = ()
     journals: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Sources:
         return (*logs, *lines, *self.journals)
 
     def inputs(self) -> Inputs:
-        """The same as the job takes it."""
+        """The inputs of the job."""
         from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog
 
         return Inputs(
@@ -86,10 +86,10 @@ class Sources:
 
 
 def read_sources(text: str, source: str, folder: Path) -> Sources:
-    """What a `sources.yaml` says. folder: what its relative paths stand upon.
+    """Reads a `sources.yaml`. folder: the base of its relative paths.
 
     Raises:
-        FileProblems: all that is wrong, each with its line.
+        FileProblems: all errors, each with its line.
     """
     reader = _Reader(folder)
     try:
@@ -110,7 +110,8 @@ def given_sources(
     zone: str | None = None,
     folder: Path,
 ) -> Sources:
-    """What the command line names. request_logs: ``BROKER=PATTERN`` each. ValueError, in words for the operator."""
+    """The inputs of the command line. request_logs: ``BROKER=PATTERN`` each. ValueError with a text for the
+    operator."""
     wrong = zone_problem(zone) if zone else ""
     if wrong:
         raise ValueError(f"--timezone: {wrong}")
@@ -120,7 +121,7 @@ def given_sources(
     for each in request_logs:
         broker, equals, pattern = each.partition("=")
         if not (equals and pattern and is_natural(broker)):
-            raise ValueError(f"--request-log {each}: write BROKER=FILES, as --request-log '1=/logs/kafka-request.log*'")
+            raise ValueError(f"--request-log {each}: use BROKER=FILES, as --request-log '1=/logs/kafka-request.log*'")
         by_broker.setdefault(int(broker), []).append(_path(pattern, folder))
     if by_broker and cluster_id is None and not metadata_logs:
         raise ValueError(
@@ -148,7 +149,7 @@ def _path(text: str, folder: Path) -> str:
 
 @dataclass
 class _Reader:
-    """Reads the file; every problem is collected, and its value left out."""
+    """Reads the file; collects every error and omits its value."""
 
     folder: Path
     problems: list[FileProblem] = field(default_factory=list)
@@ -222,7 +223,7 @@ class _Reader:
 
 
 def missing(sources: Sources) -> Iterator[str]:
-    """What is not there, in words. Patterns may find nothing, and URIs are for Spark."""
+    """The first missing input, as text. Patterns may match nothing, and URIs are for Spark."""
     for cluster in sources.clusters:
         for path in cluster.metadata_logs:
             if "://" in path:

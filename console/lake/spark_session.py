@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-# What this machine has for Spark: memory and processors, those of its container where there is one.
+# -- memory and processors of this machine, or of its container ------------------------------------------------------
 
 MIB = 1 << 20
 LEAST_MEMORY = 1024 * MIB
 MOST_MEMORY = 16 * 1024 * MIB
-"""Beyond this a bigger heap does not make the pipeline faster."""
+"""A larger heap does not make the pipeline faster."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """memory: bytes that a process may have in all; free: of them, bytes that nobody uses now. cores: processors."""
+    """memory: bytes that a process may have in all; free: of them, unused bytes. cores: processors."""
 
     memory: int
     free: int
@@ -44,12 +44,13 @@ class Machine:
 
     @property
     def for_spark(self) -> int:
-        """Bytes for the heap of Spark's Java: half of what is free; the other half is Python's, Arrow's, the files'."""
+        """Bytes for the heap of Spark's Java: half of the free memory; Python, Arrow and the file cache need the
+        rest."""
         return max(LEAST_MEMORY, min(self.free // 2, MOST_MEMORY)) // MIB * MIB
 
 
 def this_machine(root: Path = Path("/")) -> Machine:
-    """As the system tells; root: where its files are."""
+    """Reads the machine's figures; root: where its files are."""
     memory, free = _memory(root)
     for limit, used in _container_limits(root):
         memory = min(memory, limit)
@@ -68,7 +69,7 @@ def _memory(root: Path) -> tuple[int, int]:
 
 
 def _container_limits(root: Path) -> Iterator[tuple[int, int]]:
-    """What control groups allow and what is used of it, in bytes: version 2, then 1."""
+    """The limits of control groups and their current use, in bytes: version 2, then 1."""
     for limit, used in (
         ("sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"),
         ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"),
@@ -76,7 +77,7 @@ def _container_limits(root: Path) -> Iterator[tuple[int, int]]:
         try:
             yield int((root / limit).read_text()), int((root / used).read_text())
         except (OSError, ValueError):
-            # Not there, or "max".
+            # Missing, or "max".
             continue
 
 
@@ -86,8 +87,8 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-# What a Spark cluster needs of the product, as one zip: `console/history` with what it imports of `console/model`, and
-# a script that begins a job.
+# -- what a Spark cluster needs of kac, as one zip: `console/history` with what it imports of `console/model`, and a
+# script that starts a job
 
 SCRIPT_NAME = "kac_lake.py"
 SCRIPT = '''\
@@ -100,13 +101,14 @@ from console.history.jobs.submit import main
 sys.exit(main())
 '''
 _OF_MODEL = ("__init__.py", "codes.py", "journal_lines.py", "numbers.py", "quota.py", "yaml_places.py")
-"""What `console/history` imports of `console/model`; import-linter holds it to these."""
+"""What `console/history` imports of `console/model`; import-linter enforces this."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LEFT_OUT = ("__pycache__", ".mypy_cache")
 
 
 def write_package(file: Path) -> tuple[Path, Path]:
-    """The zip, whole or not at all, and the script beside it. The same product gives the same bytes. OSError."""
+    """Writes the zip, completely or not at all, and the script beside it. The same kac gives the same bytes.
+    OSError."""
     file = file.absolute()
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -132,15 +134,15 @@ def members() -> Iterator[tuple[str, bytes]]:
 
 
 def submit_lines(package: Path, script: Path) -> tuple[str, ...]:
-    """How the two are used."""
+    """The command lines that use both."""
     start = f"spark-submit --master URL --py-files {package} {script}"
     return (f"{start} ingest LAKE INPUTS.json", f"{start} build LAKE")
 
 
-# Spark for `kac lake`: with the Java and the memory that there are, quietly, and gone when it is done.
+# -- the session -----------------------------------------------------------------------------------------------------
 
 SMALL = 256 * MIB
-"""Inputs of so many bytes are small: then Java starts sooner without its second compiler than it gains by it."""
+"""Inputs of so many bytes are small: Java without its second compiler is faster for them."""
 MOST_LOG = 2 * MIB
 PARTITIONS_FOR_A_CORE = 4
 _LOCK = ".lock"
@@ -152,7 +154,7 @@ class NoSpark(Exception):
 
 @dataclass(frozen=True)
 class Notice:
-    """A word about the start. text: a line. seconds: how long it has been going on, where it takes its time."""
+    """A message while Spark starts. text: a line. seconds: the time so far, for a long step."""
 
     text: str
     seconds: float | None = None
@@ -162,13 +164,13 @@ Notify = Callable[[Notice], None]
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: what can be made again."""
+    """`$XDG_CACHE_HOME/kac`, or `~/.cache/kac`: files that can be made again."""
     base = environ.get("XDG_CACHE_HOME") or str(Path(environ.get("HOME") or "~").expanduser() / ".cache")
     return Path(base) / "kac"
 
 
 def spark_log(environ: Mapping[str, str]) -> Path:
-    """Where Spark's own words go."""
+    """The file of Spark's log."""
     return state_directory(environ) / "spark.log"
 
 
@@ -181,20 +183,20 @@ def lake_session(
     more: Mapping[str, str] | None = None,
     say: Notify = lambda _: None,
 ) -> Iterator[SparkSession]:
-    """A session, and nothing left of it afterwards.
+    """A session; nothing of it remains afterwards.
 
-    master: `local[*]` where none is given; others are Spark's own (`spark://…`, `yarn`). input_bytes: what there is to
-    read, where it is known. more: further settings of Spark's.
+    master: `local[*]` by default; others are Spark's own (`spark://…`, `yarn`). input_bytes: size of the input, if
+    known. more: further settings of Spark's.
 
     Raises:
-        NoSpark: what is missing, or what Spark said when it did not start.
+        NoSpark: what is missing, or Spark's error when it did not start.
     """
     if find_spec("pyspark") is None:
         raise NoSpark("Spark is not installed: pip install 'kafka-admin-console[lake]', then run this again")
     try:
         java = find_java(environ, cache_folder(environ))
     except NoJava as missing:
-        raise NoSpark(f"{missing}; kac lake doctor tells more") from None
+        raise NoSpark(f"{missing}; run kac lake doctor") from None
     master = master or "local[*]"
     local = master.startswith("local")
     options = java_options(java, environ, input_bytes, say) if local else ()
@@ -207,21 +209,21 @@ def lake_session(
             master=master,
             memory=memory(machine) if local else None,
             shuffle_partitions=partitions(cores(master, machine), input_bytes) if local else None,
-            # Spark puts folders of its own there, which a killed run leaves.
+            # Spark creates folders there, which a killed run leaves.
             java_options=(*options, f"-Djava.io.tmpdir={scratch}") if local else options,
             more={**_places(local, scratch), **(more or {})},
         )
         say(Notice("starting Spark"))
         with _variables(java, local), _explained(log, environ), session(settings, log) as spark:
             if not local:
-                # What executors need of us; on this machine they find it where we are.
+                # Executors need it; local ones find kac where it is installed.
                 spark.sparkContext.addPyFile(str(write_package(scratch / "kac-lake.zip")[0]))
             yield spark
 
 
 @contextmanager
 def scratch_folder(base: Path) -> Iterator[Path]:
-    """A folder for what Spark needs while it runs, gone afterwards; those of runs that were killed go too.
+    """A folder for Spark's temporary files, deleted afterwards; those of killed runs are deleted too.
 
     All of a user's are in ``kac-spark-UID`` in `base`: a folder ``run-…`` and a file ``run-….lock`` beside, which its
     run holds locked as long as it lives. Nothing else is deleted. NoSpark: it can't be made.
@@ -231,7 +233,9 @@ def scratch_folder(base: Path) -> Iterator[Path]:
         home.mkdir(mode=0o700, exist_ok=True)
         found = home.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise NoSpark(f"{home} is not a folder of this user's alone: delete it, or set TMPDIR to another folder")
+            raise NoSpark(
+                f"{home} is not a folder that only this user can access: delete it, or set TMPDIR to another folder"
+            )
         _remove_dead(home)
         with _locked_name(home) as folder:
             folder.mkdir(mode=0o700)
@@ -247,7 +251,7 @@ def scratch_folder(base: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked_name(home: Path) -> Iterator[Path]:
-    """The path of a folder that is not there yet, and whose lock is held."""
+    """The path of a folder that does not exist yet, while its lock is held."""
     while True:
         name = f"run-{os.getpid()}-{secrets.token_hex(4)}"
         lock = home / f"{name}{_LOCK}"
@@ -266,7 +270,7 @@ def _locked_name(home: Path) -> Iterator[Path]:
 
 
 def _remove_dead(home: Path) -> None:
-    """Delete the folders of runs that live no more: their locks are free."""
+    """Deletes the folders of dead runs: their locks are free."""
     for lock in home.glob(f"run-*{_LOCK}"):
         try:
             descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -278,11 +282,11 @@ def _remove_dead(home: Path) -> None:
                 shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
                 lock.unlink(missing_ok=True)
         except BlockingIOError:
-            continue  # it lives
+            continue  # it is alive
         finally:
             os.close(descriptor)
     for folder in home.glob("run-*"):
-        # Java that outlived its run may have made it again. A lock is there before its folder, and goes after it.
+        # Java that outlived its run may have made it again. A lock exists before its folder, and is deleted after it.
         if folder.is_dir() and not folder.with_name(f"{folder.name}{_LOCK}").exists():
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -296,7 +300,7 @@ def _is_of(path: Path, descriptor: int) -> bool:
 
 
 def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None, say: Notify) -> tuple[str, ...]:
-    """For the driver's Java; the archive of classes is built where it is missing."""
+    """Options of the driver's Java; builds the archive of classes if it is missing."""
     archive = archived(java, environ, say)
     return (
         *(archive.java_options if archive.there else ()),
@@ -305,19 +309,19 @@ def java_options(java: Java, environ: Mapping[str, str], input_bytes: int | None
 
 
 def is_small(input_bytes: int | None) -> bool:
-    """Whether the start counts for more than the work; what is not known is not small."""
+    """Whether starting takes longer than the work; unknown sizes are not small."""
     return input_bytes is not None and input_bytes <= SMALL
 
 
 def archived(java: Java, environ: Mapping[str, str], say: Notify) -> ClassArchive:
-    """The archive of classes, built where it is missing and was not tried in vain."""
+    """The archive of classes; builds it if it is missing and no build has failed."""
     archive = class_archive(java, cache_folder(environ))
     if not archive.there and not archive.failed.is_file():
-        text = "archiving Spark's classes, once: it starts faster then"
+        text = "archiving Spark's classes, once: later starts are faster"
         say(Notice(text, 0.0))
         why = build_archive(archive, java, environ, lambda seconds: say(Notice(text, seconds)))
         if why:
-            say(Notice(f"Spark will start slower: its classes could not be archived: {why}"))
+            say(Notice(f"Spark starts slower: its classes could not be archived: {why}"))
     return archive
 
 
@@ -327,13 +331,14 @@ def memory(machine: Machine) -> str:
 
 
 def cores(master: str, machine: Machine) -> int:
-    """How many a local master takes: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
+    """The cores of a local master: `local`, `local[3]`, `local[*]`, `local[2,4]`."""
     number = master.removeprefix("local").strip("[]").split(",")[0].strip()
     return machine.cores if number == "*" else int(number) if is_natural(number) else 1
 
 
 def partitions(cores: int, input_bytes: int | None) -> int:
-    """Pieces of a shuffle: more than cores, so that none is too large for memory; of little, as many as cores."""
+    """Partitions of a shuffle: more than cores, so that none is too large for memory; for small inputs as many as
+    cores."""
     return cores * (1 if is_small(input_bytes) else PARTITIONS_FOR_A_CORE)
 
 
@@ -345,7 +350,7 @@ def _places(local: bool, scratch: Path) -> dict[str, str]:
 
 @contextmanager
 def _variables(java: Java, local: bool) -> Iterator[None]:
-    """JAVA_HOME; and without a SPARK_HOME that names another Spark than the one that is installed here."""
+    """Sets JAVA_HOME, and unsets a SPARK_HOME of another Spark than the installed one."""
     before = {name: os.environ.get(name) for name in ("JAVA_HOME", "SPARK_HOME")}
     os.environ["JAVA_HOME"] = str(java.home)
     if local:
@@ -361,7 +366,7 @@ def _variables(java: Java, local: bool) -> Iterator[None]:
 
 @contextmanager
 def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
-    """Java that does not start, in words."""
+    """Reports why Java did not start."""
     from console.history.jobs.session import NotStarted
 
     start = log.tell()
@@ -370,7 +375,7 @@ def _explained(log: IO[bytes], environ: Mapping[str, str]) -> Iterator[None]:
     except NotStarted:
         said = _first_error(spark_log(environ), start)
         raise NoSpark(
-            f"Spark did not start: {said}; {spark_log(environ)} has it all, kac lake doctor tells more"
+            f"Spark did not start: {said}; {spark_log(environ)} has the whole log; run kac lake doctor"
         ) from None
 
 
@@ -379,12 +384,12 @@ def _first_error(path: Path, start: int) -> str:
         file.seek(start)
         lines = [line.strip() for line in file.read(64 * 1024).decode(errors="replace").splitlines() if line.strip()]
     telling = [line for line in lines if "Error" in line or "Exception" in line]
-    return (telling or lines or ["it said nothing"])[0][:300]
+    return (telling or lines or ["no output"])[0][:300]
 
 
 @contextmanager
 def _log(environ: Mapping[str, str]) -> Iterator[IO[bytes]]:
-    """Spark's log, 0600; the former one is kept once when it has grown."""
+    """Spark's log, 0600; one former log is kept when it has grown."""
     path = spark_log(environ)
     try:
         private_folder(path.parent)

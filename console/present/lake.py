@@ -158,7 +158,7 @@ def fresh_text(found: Freshness, now: datetime) -> str:
     """``as of 14:02, built 14:05``."""
     if found.built is None:
         return "nothing of this cluster"
-    seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "nobody looked"
+    seen = f"as of {local(found.as_of, now)}" if found.as_of is not None else "not polled"
     return f"{seen}, built {local(found.built, now)}"
 
 

@@ -55,7 +55,7 @@ def of_change(change: Change, first_poll: datetime | None = None) -> PastRow:
     when = f"{change.valid_from.astimezone():%m-%d %H:%M}"
     if change.is_gap:
         until = f"until {change.valid_to.astimezone():%m-%d %H:%M}" if change.valid_to is not None else "until now"
-        return PastRow(change.place, when, "nobody looked", "", until, "", ("~", "pending"), change, None)
+        return PastRow(change.place, when, "not polled", "", until, "", ("~", "pending"), change, None)
     letter, _ = how_sure(change)
     meaning = "muted" if letter in "RJ" else "pending"
     old, new = (_short(change, side) for side in sides(change)[:2])

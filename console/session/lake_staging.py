@@ -67,7 +67,7 @@ class NoEdit(NamedTuple):
 def undo(change: Change) -> Edit | NoEdit:
     """What sets back the value that was there before, or takes away what was not."""
     if change.is_gap:
-        return NoEdit("that is no change: nobody looked at the cluster then")
+        return NoEdit("that is no change: the cluster was not polled then")
     if is_hidden(change):
         return NoEdit("the value is hidden: the lake never had it. Set it again with KEY=? or KEY=@FILE")
     match change.entity_type:

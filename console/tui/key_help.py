@@ -87,7 +87,7 @@ LETTERS = (
     ("R J", "who: one request fits; kac's own journal says so"),
     ("? -", "who: several requests fit, all are named; nothing tells"),
     ("H M L", "drift: severe, middling, slight"),
-    ("! ~", "usage: throttled, or over the limit; near it. History: ~ nobody looked"),
+    ("! ~", "usage: throttled, or over the limit; near it. History: ~ not polled"),
 )
 
 

@@ -122,8 +122,8 @@ def one_more_topic(number: int, cluster: EmbeddedCluster) -> None:
     ("cluster_id", "said"),
     [
         ("x" * 30_000, "has 30000 characters"),
-        ("a\n\x1b[2Jb", "can't be printed"),
-        ("a\0b", "can't be printed"),
+        ("a\n\x1b[2Jb", "unprintable characters"),
+        ("a\0b", "unprintable characters"),
         (" ", "is empty"),
         ("\u4e2d" * 100, "too long for the name of a file"),
         ("__HIVE_DEFAULT_PARTITION__", "stands for no value"),

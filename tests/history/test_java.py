@@ -70,7 +70,7 @@ def test_a_link_and_a_script_on_path_lead_to_the_home(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "said"),
-    [("exit 3", "does not say its version"), ("echo nonsense", "does not say its version")],
+    [("exit 3", "unknown version"), ("echo nonsense", "unknown version")],
 )
 def test_what_does_not_answer_is_said(tmp_path: Path, script: str, said: str) -> None:
     fake_java(tmp_path, script)

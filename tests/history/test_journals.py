@@ -352,7 +352,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_goes_on(tmp_path: Path) -> Non
         (places[0], "its version is 9, this kac reads 1"),
         (places[1], "it was cut short, and ended by hand"),
         (places[2], "it is no JSON object"),
-        (places[3], "change 1 stands there twice; the first counts"),
+        (places[3], "change 1 occurs twice; the first counts"),
         (places[4], "its last line was cut short"),
     ]
     assert PLANTED not in repr(bad.to_pylist())

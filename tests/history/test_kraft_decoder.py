@@ -198,11 +198,11 @@ def test_what_a_newer_release_writes_is_a_row_and_told_once() -> None:
         ("NoOpRecord", 20, 0, "{}"),
         ("UNKNOWN(-1)", -1, -1, "{}"),
     ]
-    newer = "is newer than what this release of kac knows: this is the first"
+    newer = "is newer than this release of kac; only the first is reported"
     assert [trouble.reason for trouble in troubles] == [
         f"record at offset 5: record type 99 (version 0) {newer}",
         f"record at offset 7: version 7 of ConfigRecord {newer}",
-        "record at offset 9: its frame has the version 2, which is not known",
+        "record at offset 9: unknown frame version 2",
     ]
 
 

@@ -104,7 +104,7 @@ def test_the_log_directory_says_of_which_cluster_it_is(tmp_path: Path) -> None:
 def test_folders_without_a_log_are_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(NoMetadataLogError, match="no segments"):
         read(tmp_path)
-    with pytest.raises(NoMetadataLogError, match="is no folder"):
+    with pytest.raises(NoMetadataLogError, match="is not a folder"):
         read(tmp_path / "nowhere")
 
 
@@ -191,7 +191,7 @@ def test_a_damaged_last_batch_is_tried_again(new_folder: Path) -> None:
     *before, last = chain(*numbered([2, 2]))
     segment(new_folder, before[0] + last[:-1] + b"?")
     told = read(new_folder)
-    assert told.reasons == ["batch at offset 2: its checksum is not that of its bytes"]
+    assert told.reasons == ["batch at offset 2: wrong checksum"]
     assert told.plan.next_offset == {"cluster-a": 2}
     segment(new_folder, before[0] + last)
     assert sorted(read(new_folder, start_offset=2).topics) == [2, 3]
@@ -214,7 +214,7 @@ def test_segments_follow_one_another_and_one_that_is_cut_is_told(new_folder: Pat
     segment(new_folder, first[:-3])
     told = read(new_folder)
     assert sorted(told.topics) == [2, 3]
-    assert told.reasons == ["the file ends within a batch, and the log goes on in the next file"]
+    assert told.reasons == ["the file ends within a batch, though the log continues in the next file"]
 
 
 def test_several_controllers_logs_are_one_and_make_good_for_each_other(tmp_path: Path) -> None:
@@ -329,13 +329,13 @@ def test_a_snapshot_is_rows_by_their_place_and_left_out_where_it_is_not_whole(ne
         told = read(new_folder)
         assert told.rows == []
         (reason,) = told.reasons
-        assert reason.startswith("a snapshot that is not whole, and was left out: ")
+        assert reason.startswith("an incomplete snapshot, left out: ")
         assert told.plan.next_offset == {"cluster-a": 0}
     snapshot(new_folder, 40, values, footer=False)
-    assert read(new_folder).reasons == ["a snapshot that is not whole, and was left out: it has no footer"]
+    assert read(new_folder).reasons == ["an incomplete snapshot, left out: it has no footer"]
     packed = batch(len(values) + 1, [b"\0\0\0"], attributes=CONTROL | 1, pack=lambda _: b"no gzip")
     path.write_bytes(path.read_bytes() + packed)
-    assert read(new_folder).reasons == ["a snapshot that is not whole, and was left out: it has no footer"]
+    assert read(new_folder).reasons == ["an incomplete snapshot, left out: it has no footer"]
 
 
 def test_snapshots_in_several_copies_are_read_once(tmp_path: Path) -> None:

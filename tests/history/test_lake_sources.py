@@ -67,7 +67,7 @@ def test_the_job_gets_the_same() -> None:
         ("version: 1\nclusters:\n - request-logs:\n   - {broker: 1, files: /x}", 3, "id is missing"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: one\n     files: /x", 5, "no broker's id"),
         ("version: 1\nclusters:\n - id: a\n   request-logs:\n   - broker: 1", 5, "files is missing"),
-        ('version: 1\nclusters:\n - id: "a\\0b"\n   metadata-log: /m', 3, "can't be printed"),
+        ('version: 1\nclusters:\n - id: "a\\0b"\n   metadata-log: /m', 3, "unprintable characters"),
         ("version: 1\njournals: {a: b}", 2, "must be a text"),
         ("version: 1\n\tjournals: a", 2, "invalid YAML"),
     ],

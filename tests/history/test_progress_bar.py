@@ -30,7 +30,7 @@ def lines(terminal: Terminal) -> list[str]:
 
 
 def test_what_has_no_end_tells_its_time_alone(terminal: Terminal) -> None:
-    text = "archiving Spark's classes, once: it starts faster then"
+    text = "archiving Spark's classes, once: later starts are faster"
     with shown(terminal) as told:
         told.say(Notice(text, 0.0))
     (line,) = [line for line in lines(terminal) if text in line][-1:]

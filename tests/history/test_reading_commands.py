@@ -66,7 +66,7 @@ def test_history_is_the_lakes_where_there_is_one(kac: Kac) -> None:
     ]
     assert "alice or bob  several" in ran.out
     assert "······" in next(line for line in lines if "keystore.password" in line)
-    assert "nobody looked" in ran.out
+    assert "not polled" in ran.out
     assert "as of" in lines[-1]
     assert "unobserved" in lines[-1]
     assert OTHER not in ran.out

@@ -63,7 +63,7 @@ def test_a_folder_that_somebody_else_laid_there_is_not_used(tmp_path: Path) -> N
     place = tmp_path / f"kac-spark-{os.getuid()}"
     (tmp_path / "elsewhere").mkdir()
     place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(NoSpark, match="not a folder of this user's alone"), scratch_folder(tmp_path):
+    with pytest.raises(NoSpark, match="not a folder that only this user can access"), scratch_folder(tmp_path):
         pass
     place.unlink()
     place.mkdir(mode=0o700)

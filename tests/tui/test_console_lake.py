@@ -70,8 +70,8 @@ async def test_the_timeline_says_what_changed_when_and_who_did_it(lake: str) -> 
         assert "built" in it.lines[2]
         assert it.line("kac's own journal says so")
         assert "⏎ set topic orders retention.ms=86400000" in it.text
-        await to(it, "nobody looked")
-        assert "▸~" in it.line("nobody looked")
+        await to(it, "not polled")
+        assert "▸~" in it.line("not polled")
 
 
 async def test_text_of_a_cluster_is_harmless(lake: str) -> None:
@@ -127,7 +127,7 @@ async def test_what_can_not_be_undone_is_said(lake: str) -> None:
             ("old-orders", "its records are gone"),
             ("evil", "is not there any more"),
             ("orders partitions", "partitions can't be taken away again"),
-            ("nobody looked", "that is no change"),
+            ("not polled", "that is no change"),
         ):
             await to(it, row)
             await it.press("enter")

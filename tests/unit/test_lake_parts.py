@@ -91,7 +91,7 @@ def test_the_undo_sets_back_or_takes_away(was: Change, edit: object) -> None:
         (change("broker", "1", "log.dirs", "/a", "/b"), "server.properties"),
         (change("scram", "a", "SCRAM-SHA-512", "iterations=4096", "iterations=8192"), "password"),
         (change("feature", "metadata.version", ":level", "1", "2"), "can't be changed from here"),
-        (change("cluster", "c", ":unobserved", None, None), "nobody looked"),
+        (change("cluster", "c", ":unobserved", None, None), "not polled"),
         (change("acl", "odd", "odd", None, "set"), "not known"),
         (change("quota", "user=a", "producer_byte_rate", "many", "9"), "no quota"),
     ],

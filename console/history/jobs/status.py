@@ -52,7 +52,7 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class Gap:
-    """A time in which nobody looked at a cluster. end: None: until now."""
+    """A time in which a cluster was not polled. end: None: until now."""
 
     cluster_id: str
     start: datetime

@@ -64,7 +64,7 @@ def unpacked(codec: int, data: bytes) -> bytes:
     """The records of a compressed batch. Raises ValueError where they can't be unpacked, or are too many."""
     unpack = _CODECS.get(codec)
     if unpack is None:
-        raise ValueError(f"compression {codec} is not known")
+        raise ValueError(f"unknown compression {codec}")
     try:
         made = unpack(data)
     except (OSError, EOFError, zlib.error, struct.error, IndexError) as reason:
@@ -141,9 +141,9 @@ _Head = tuple[int, int, int, int, int, int, int]
 _unpack = struct.Struct(">qiiBIhi").unpack_from
 _MAGIC = bytes([MAGIC])
 _SHORT = "the file ends within it"
-_LENGTH = "its length is not that of its bytes"
-_HEADER = "it has no header of a batch"
-_CHECKSUM = "its checksum is not that of its bytes"
+_LENGTH = "wrong length"
+_HEADER = "no batch header"
+_CHECKSUM = "wrong checksum"
 
 
 class Batch(NamedTuple):
@@ -252,11 +252,11 @@ class _Walk:
         """What of a header that no checksum covers does not fit to what is around it."""
         base, _, epoch, _, _, _, last_delta = head
         if base < self._expected or (self._is_certain and base > self._expected) or last_delta < 0:
-            return f"its offset is {base}, where {self._expected} follows"
+            return f"offset {base} instead of {self._expected}"
         if epoch < self._epoch:
-            return f"its epoch is {epoch}, after {self._epoch}"
+            return f"epoch {epoch} after epoch {self._epoch}"
         if following is not None and _is_plausible(following) and self._epoch <= following[2] < epoch:
-            return f"its epoch is {epoch}, before {following[2]}"
+            return f"epoch {epoch} before epoch {following[2]}"
         return None
 
     def _next(self, at: int) -> int | None:
@@ -392,7 +392,7 @@ def records(data: bytes, at: int, end: int) -> Iterator[Record]:
         key, p = _sized(body, p)
         value, p = _sized(body, p)
         if p >= stop:
-            raise MalformedRecordError("a record is longer than it says")
+            raise MalformedRecordError("a record exceeds its length")
         yield Record(header.base_offset + (delta >> 1), key, value)
         p = stop
 

@@ -252,7 +252,7 @@ class _Writer:
                 self.line(f"{made} += f',\"{name}\":{{{value}}}'")
             self._depth -= 1
         self.line(f"else: p = {end}")
-        self.line(f"if p != {end}: raise Malformed(f'its tag {{{tag}}} has not the size that it says')")
+        self.line(f"if p != {end}: raise Malformed(f'its tag {{{tag}}} has the wrong size')")
         self._depth -= 2
         return made
 
@@ -275,7 +275,7 @@ class _Writer:
         self.line(f"if {size} < 128: p += 1")
         self.line(f"else: {size}, p = uvarint(d, p)")
         self.line(f"if not {size}:")
-        null = f"{made} = 'null'" if field.nullable else f"raise Malformed('{field.name} is null, which it may not be')"
+        null = f"{made} = 'null'" if field.nullable else f"raise Malformed('{field.name} must not be null')"
         self.line(f"    {null}")
         self.line("else:")
         self._depth += 1
@@ -306,7 +306,7 @@ class _Writer:
         elif field.type == "string":
             value, shown = "raw.decode('utf-8', 'replace')", "text[raw]"
         else:
-            raise ValueError(f"{field.name} is of the type {field.type}, which the decoder does not know")
+            raise ValueError(f"{field.name} is of the type {field.type}, unknown to the decoder")
         known[field.name] = raw = self._variable()
         self.line(f"{raw} = raw")
         if rule is None:

@@ -156,7 +156,7 @@ class Decoder:
                 else:
                     later, p = uvarint(d, p + 1)
                     if later > _MOST_MS:
-                        raise MalformedRecordError("a record's time is none")
+                        raise MalformedRecordError("invalid time of a record")
                 delta = d[p]
                 if delta < 128:
                     p += 1
@@ -174,7 +174,7 @@ class Decoder:
                     value, p = uvarint(d, p)
                 value_end = p + (value >> 1)
                 if value_end >= stop or stop > end or delta >> 1 > last_delta:
-                    raise MalformedRecordError("a record is not as long as it says, or not of its batch")
+                    raise MalformedRecordError("a record's length or offset does not fit its batch")
                 offsets.append(base + (delta >> 1))
                 stamps.append(stamp + ((later >> 1) ^ -(later & 1)))
                 head = heads.get(d[p : p + 3])
@@ -191,7 +191,7 @@ class Decoder:
                     self._unreadable(d, p, value_end, origin, batch_at, "its fields run over its end")
                 p = stop
             if p != end:
-                raise MalformedRecordError("it has bytes after its last record")
+                raise MalformedRecordError("bytes after the last record")
         except (MalformedRecordError, IndexError) as reason:
             # Of the records before it rows were made; the rest is one.
             self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
@@ -208,7 +208,7 @@ class Decoder:
         if known is None:
             name = known_names().get(api_key)
             form = f"version {version} of {name}" if name else f"record type {api_key} (version {version})"
-            raise MalformedRecordError(f"{form} is newer than what this release of kac knows: this is the first")
+            raise MalformedRecordError(f"{form} is newer than this release of kac; only the first is reported")
         self._payloads.append(known[1](d, at, end))
         self._codes.append(known[0])
 
@@ -290,7 +290,7 @@ def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
     """The frame of a record's value: its version, where the fields begin, the type's number and version."""
     frame, at = uvarint(d, p)
     if frame != FRAME_VERSION:
-        raise MalformedRecordError(f"its frame has the version {frame}, which is not known")
+        raise MalformedRecordError(f"unknown frame version {frame}")
     api_key, at = uvarint(d, at)
     version, at = uvarint(d, at)
     if at > end:
@@ -305,6 +305,6 @@ def _stamp(ms: int) -> int:
 
 def _changed(origin: Origin, at: int) -> str:
     return (
-        f"{origin.path}: the batch at byte {origin.byte_pos + at} is not what it was a moment ago: "
-        "the broker cut its log, or it was written over. Nothing was taken from it; run it again"
+        f"{origin.path}: the batch at byte {origin.byte_pos + at} changed while it was read: "
+        "the broker truncated its log, or the file was overwritten. Nothing of it was ingested; run it again"
     )

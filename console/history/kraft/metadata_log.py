@@ -76,7 +76,7 @@ def _log_folder(folder: Path) -> Path:
         return inside
     if not folder.is_dir():
         raise NoMetadataLogError(
-            f"{folder} is no folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
+            f"{folder} is not a folder: give the folder {LOG_FOLDER} of a controller, or a copy of it"
         )
     return folder
 
@@ -92,7 +92,7 @@ def _cluster_id(folder: Path) -> str:
         if name.strip() == "cluster.id" and value.strip():
             return value.strip()
     raise NoMetadataLogError(
-        f"nothing says of which cluster {folder} is: {told} has no cluster.id. Copy it along, or name the cluster"
+        f"the cluster of {folder} is unknown: {told} has no cluster.id. Copy that file along, or name the cluster"
     )
 
 
@@ -215,7 +215,7 @@ class _ClusterPlan:
                     elif isinstance(part, Damage):
                         self._trouble(file, part.at, f"batch at offset {part.offset}: {part.reason}", part.data)
                     elif not file.is_last:
-                        reason = "the file ends within a batch, and the log goes on in the next file"
+                        reason = "the file ends within a batch, though the log continues in the next file"
                         self._trouble(file, part.at, reason, part.data)
         except FileNotFoundError:
             return  # the broker has deleted it since: a snapshot has what it said
@@ -236,7 +236,7 @@ class _ClusterPlan:
                     if not isinstance(part, Window):
                         is_complete = False
                         reason = part.reason if isinstance(part, Damage) else "the file ends within a batch"
-                        told = f"a snapshot that is not whole, and was left out: {reason}"
+                        told = f"an incomplete snapshot, left out: {reason}"
                         self._trouble(file, part.at, told, part.data)
                         return []
                     batches += part.batches
@@ -244,7 +244,7 @@ class _ClusterPlan:
         except FileNotFoundError:
             return []
         if not is_complete:
-            self._trouble(file, 0, "a snapshot that is not whole, and was left out: it has no footer", b"")
+            self._trouble(file, 0, "an incomplete snapshot, left out: it has no footer", b"")
             return []
         return _splits(file, batches, self._split_bytes)
 
@@ -354,11 +354,11 @@ def _bytes_of(split: Split) -> bytes:
             data = file.read(split.end - split.at)
     except FileNotFoundError as gone:
         raise ChangedWhileReadError(
-            f"{split.file.path} was deleted while it was about to be read, as brokers do with old segments. "
-            "Nothing was taken from it; run it again, a snapshot has what it said"
+            f"{split.file.path} was deleted before it was read, as brokers do with old segments. "
+            "Nothing of it was ingested; run it again: a snapshot has its records"
         ) from gone
     if len(data) < split.end - split.at:
         raise ChangedWhileReadError(
-            f"{split.file.path} is shorter than a moment ago: the broker cut its log. Nothing was taken; run it again"
+            f"{split.file.path} was truncated while it was read. Nothing of it was ingested; run it again"
         )
     return data

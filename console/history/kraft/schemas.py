@@ -57,7 +57,7 @@ def schemas_of(release: str) -> dict[tuple[int, int], RecordSchema]:
     # pkgutil, since executors import this from a zip.
     data = pkgutil.get_data(__package__ or "", name)
     if data is None:
-        raise RuntimeError(f"{name} is missing in console.history.kraft: the package is not whole")
+        raise RuntimeError(f"{name} is missing in console.history.kraft: the package is incomplete")
     return {
         (record["apiKey"], version): RecordSchema(
             record["name"], record["apiKey"], version, _fields(record["fields"], version)
@@ -118,7 +118,7 @@ def uvarint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift > 63:
-            raise MalformedRecordError("a varint has more than ten bytes")
+            raise MalformedRecordError("a varint of more than ten bytes")
 
 
 def skip_tags(data: bytes, at: int) -> int:

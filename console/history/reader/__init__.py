@@ -1,1 +1,1 @@
-"""The tables of a lake, read through DuckDB: no Spark, no PyArrow, and nothing is imported before a lake is opened."""
+"""Reads the tables of a lake through DuckDB, without Spark and PyArrow. Nothing is imported before a lake is opened."""

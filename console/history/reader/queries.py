@@ -31,7 +31,7 @@ from console.history.schema import (
     Table,
 )
 
-# What changed: the rows of `history` from late to early.
+# -- the timeline: the rows of `history` from late to early ----------------------------------------------------------
 
 PAGE = 500
 _COLUMNS = """cluster_id, entity_type, entity_key, attr, old_value, new_value, epoch_us(valid_from), epoch_us(valid_to),
@@ -42,11 +42,11 @@ _TEXT = "concat_ws(' ', entity_type, entity_key, attr, old_value, new_value, pri
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which changes. None and () ask for nothing.
+    """Which changes. None and () do not filter.
 
-    entities: pairs of a type and a key; the times in which nobody looked at the cluster always come with them. since,
-    until: [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`;
-    also one of several who may have done it. text: words that all occur in a row, in any case.
+    entities: pairs of a type and a key; times in which the cluster was not polled are always included. since, until:
+    [since, until). key: an attribute, or a pattern with `*` and `?`. principal: with or without its `User:`; also
+    matches one of several possible authors. text: words that all occur in a row, in any case.
     """
 
     cluster_id: str | None = None
@@ -59,14 +59,14 @@ class Wanted:
 
 
 def with_acls(type_: str, key: str) -> tuple[tuple[str, str], ...]:
-    """An entity, with the ACLs upon its very name where there may be some."""
+    """An entity, with the ACLs on its name if its type can have any."""
     if type_ not in ("topic", "group"):
         return ((type_, key),)
     return (type_, key), ("acl", acl_key(type_.upper(), "LITERAL", key))
 
 
 def timeline(tables: Tables, wanted: Wanted, limit: int = PAGE, after: Place | None = None) -> list[Change]:
-    """The latest changes, or those that come after a place."""
+    """The latest changes, or those that follow a place."""
     files = tables.files(HISTORY, tables.partitions(HISTORY, wanted.cluster_id))
     if not files:
         return []
@@ -99,7 +99,7 @@ def _changes_where(wanted: Wanted) -> Where:
 
 
 def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
-    """When a cluster was first looked at; None where nobody ever did."""
+    """The time of the first poll of a cluster; None: never polled."""
     files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
     if not files:
         return None
@@ -111,13 +111,13 @@ def first_poll(tables: Tables, cluster_id: str) -> datetime | None:
 
 
 def first_polls(tables: Tables, changes: Iterable[Change]) -> dict[str, datetime | None]:
-    """By cluster `first_poll`, of those clusters of whose changes some may be what it showed."""
+    """`first_poll` by cluster, for the clusters with changes that it may have shown."""
     clusters = {change.cluster_id for change in changes if change.is_first_seen(change.valid_from)}
     return {cluster_id: first_poll(tables, cluster_id) for cluster_id in clusters}
 
 
 def gaps(tables: Tables, cluster_id: str, since: datetime | None = None) -> list[Gap]:
-    """The times in which nobody looked at a cluster, the latest first; those that ended before `since` are left out."""
+    """The times in which a cluster was not polled, the latest first; without those that ended before `since`."""
     files = tables.files(HISTORY, tables.partitions(HISTORY, cluster_id))
     if not files:
         return []
@@ -161,7 +161,7 @@ def _change(  # the columns, in their order
     )
 
 
-# What differs: the rows of `drift`, and of `policy_violation`.
+# -- drift and policy violations -------------------------------------------------------------------------------------
 
 SCOPES = ("broker", "cluster", "baseline")
 _BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END"
@@ -170,7 +170,7 @@ _BY_SEVERITY = "CASE severity WHEN 'high' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END
 def drift(
     tables: Tables, cluster_id: str | None = None, scope: str | None = None, key: str | None = None
 ) -> list[Drifted]:
-    """What differs from its peers, the severest first. scope: one of SCOPES. key: an attribute, or a pattern."""
+    """What differs from its peers, by severity. scope: one of SCOPES. key: an attribute, or a pattern."""
     files = tables.files(DRIFT, tables.partitions(DRIFT, cluster_id))
     if not files:
         return []
@@ -181,7 +181,7 @@ def drift(
 
 
 def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool = False) -> list[Violation]:
-    """What is against a policy, the severest first; also_past: what was, too."""
+    """Violations of policies, by severity; also_past: those that ended too."""
     files = tables.files(POLICY_VIOLATION, tables.partitions(POLICY_VIOLATION, cluster_id))
     if not files:
         return []
@@ -196,7 +196,7 @@ def violations(tables: Tables, cluster_id: str | None = None, *, also_past: bool
     ]
 
 
-# Who uses what of which quota: `quota_usage` by pair of user and client id.
+# -- quota usage by pair of user and client id -----------------------------------------------------------------------
 
 WINDOW = timedelta(days=1)
 MOST = 200
@@ -205,8 +205,8 @@ _ONE_MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class Window:
-    """What usage is asked of. None asks for nothing. since, until: [since, until); without `since` the last WINDOW that
-    there is something of. key: a quota's. principal: the user, with or without its `User:`."""
+    """What usage is selected. None does not filter. since, until: [since, until); without `since` the last WINDOW that
+    has usage. key: a quota's. principal: the user, with or without its `User:`."""
 
     cluster_id: str
     since: datetime | None = None
@@ -256,7 +256,7 @@ ORDER BY hot.utilisation DESC NULLS LAST, hot.throttle_ms DESC, hot.most DESC,
 
 
 def newest_minute(tables: Tables, cluster_id: str) -> datetime | None:
-    """The last minute of which something of a cluster's usage is known."""
+    """The last minute with usage of a cluster."""
     days = [part for part in tables.partitions(QUOTA_USAGE, cluster_id) if "day=" in part]
     if not days:
         return None
@@ -268,7 +268,7 @@ def newest_minute(tables: Tables, cluster_id: str) -> datetime | None:
 
 
 def settled(tables: Tables, window: Window) -> Window | None:
-    """The window with its ends, where they were left open; None where there is nothing of the cluster."""
+    """The window with both ends; None if the cluster has no usage."""
     newest = newest_minute(tables, window.cluster_id)
     if newest is None:
         return None
@@ -277,7 +277,7 @@ def settled(tables: Tables, window: Window) -> Window | None:
 
 
 def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
-    """The pairs nearest to their limits, or above; those without one come last, the busiest first."""
+    """The pairs nearest to their limits, or above; those without a limit come last, the busiest first."""
     whole = settled(tables, window)
     if whole is None or not (files := _usage_files(tables, whole)):
         return []
@@ -289,7 +289,7 @@ def hottest(tables: Tables, window: Window, limit: int = MOST) -> list[Usage]:
 
 
 def _usage(cluster_id: str, row: tuple[Any, ...]) -> Usage:
-    """A row as _HOTTEST asks for it."""
+    """A row of _HOTTEST."""
     pair, rest, stamps, rates = Pair(*row[:3]), row[3:14], row[14], row[15]
     series = tuple((known_time(at), rate) for at, rate in zip(stamps, rates, strict=True))
     return Usage._make((cluster_id, pair, *rest, series))
@@ -318,14 +318,14 @@ def _usage_files(tables: Tables, window: Window) -> list[str]:
     return tables.files(QUOTA_USAGE, tables.partitions(QUOTA_USAGE, window.cluster_id, days))
 
 
-# How fresh the tables are: the newest observation that they know of, and when they were built.
+# -- freshness -------------------------------------------------------------------------------------------------------
 
 SHOWN = (HISTORY, DRIFT, QUOTA_USAGE, POLICY_VIOLATION)
 _POLLS = ((SNAPSHOT, "observed_ts"), (KRAFT_RECORD, "record_ts"), (CHANGE_EVENT, "event_ts"))
 
 
 def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN) -> list[Freshness]:
-    """For each table: what it tells of a cluster, as of when, and when it was built."""
+    """How fresh each table is for a cluster: the newest observation in it, and when it was built."""
     looked = _last_poll(tables, cluster_id) if set(of) - {QUOTA_USAGE} else None
     made = []
     for table in of:
@@ -333,13 +333,13 @@ def freshness(tables: Tables, cluster_id: str, *, of: tuple[Table, ...] = SHOWN)
         built = tables.built(table, partitions)
         as_of = newest_minute(tables, cluster_id) if table is QUOTA_USAGE else looked
         if as_of is not None and built is not None and table is not QUOTA_USAGE:
-            as_of = min(as_of, built)  # what was seen since is not in it
+            as_of = min(as_of, built)  # later observations are not in it
         made.append(Freshness(table, as_of, built, tables.rows(table, partitions)))
     return made
 
 
 def _last_poll(tables: Tables, cluster_id: str) -> datetime | None:
-    """When a cluster was last heard of, by whatever source. Only the newest day of each is read."""
+    """The newest observation of a cluster, of any source. Only the newest day of each is read."""
     found = []
     for table, column in _POLLS:
         days = [part for part in tables.partitions(table, cluster_id) if "day=" in part]

@@ -1,4 +1,4 @@
-"""What is read from a lake, as values. Times are UTC. Texts are those of clusters: untrusted."""
+"""Rows that are read from a lake, as values. Times are UTC. Texts come from clusters: untrusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from console.history.schema import Table
 
 
 class Change(NamedTuple):
-    """A value of an attribute, what it was before, and who set it: a row of `history`, see there."""
+    """A value of an attribute, the one before, and who set it: a row of `history`, see there."""
 
     cluster_id: str
     entity_type: str
@@ -28,23 +28,23 @@ class Change(NamedTuple):
 
     @property
     def is_gap(self) -> bool:
-        """Whether it is no change but a time in which nobody looked."""
+        """Whether it is a time in which the cluster was not polled, and no change."""
         return self.entity_type == CLUSTER and self.attr == UNOBSERVED
 
     def is_first_seen(self, first_poll: datetime | None) -> bool:
-        """Whether it is no change but what the first look at the cluster showed: it was so before, nobody knows since
-        when."""
+        """Whether it was shown by the cluster's first poll, and is no change: it was so before, since an unknown
+        time."""
         is_new = self.old_value is None and not self.is_deleted and not self.is_gap
         return is_new and self.source in POLL_SOURCES and self.valid_from == first_poll
 
     @property
     def place(self) -> Place:
-        """Where it stands in a timeline."""
+        """Its place in a timeline."""
         return Place(self.valid_from, self.cluster_id, self.entity_type, self.entity_key, self.attr)
 
 
 class Place(NamedTuple):
-    """A place in a timeline, which goes from late to early and at one time by the names."""
+    """A place in a timeline, which is ordered from late to early, and by names at one time."""
 
     valid_from: datetime
     cluster_id: str
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 class Drifted(NamedTuple):
-    """Something that differs from its peers: a row of `drift`, see there."""
+    """A value that differs from its peers: a row of `drift`, see there."""
 
     cluster_id: str
     scope: str
@@ -69,13 +69,13 @@ class Drifted(NamedTuple):
 
     @property
     def entity(self) -> tuple[str, str]:
-        """Type and key of what differs."""
+        """Type and key of the entity that differs."""
         type_, _, key = self.entity_key.partition(":")
         return type_, key
 
 
 class Pair(NamedTuple):
-    """A user and a client id that share a quota: whose they are, see `quota_usage`."""
+    """A user and a client id that share a quota; see `quota_usage`."""
 
     scope_user: str | None
     scope_client: str | None
@@ -83,7 +83,7 @@ class Pair(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a pair used in a window, on the broker where it used most: limits hold for each broker.
+    """The usage of a pair in a window, on the broker where it is highest: limits apply to each broker.
 
     quota_value, level, suggested_value and reason are of that broker's last minute. rate_max, rate_avg: bytes/s or %.
     throttle_ms: of all brokers. series: the highest rate over ten seconds in each minute, the highest of all brokers.
@@ -118,7 +118,7 @@ class Minute(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """What is or was against a policy: a row of `policy_violation`, see there."""
+    """A violation of a policy, now or before: a row of `policy_violation`, see there."""
 
     cluster_id: str
     policy_id: str
@@ -132,7 +132,7 @@ class Violation(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Time in which a cluster was not looked at. until: empty where it still is so."""
+    """Time in which a cluster was not polled. until: empty while it lasts."""
 
     since: datetime
     until: datetime | None
@@ -141,8 +141,8 @@ class Gap(NamedTuple):
 class Freshness(NamedTuple):
     """How fresh a table is for a cluster.
 
-    as_of: the newest observation that the table is made from; empty where there is none. built: when its files were
-    written. rows: how many.
+    as_of: the newest observation that the table is made from; empty if there is none. built: when its files were
+    written. rows: their number.
     """
 
     table: Table

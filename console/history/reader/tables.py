@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-# A question to DuckDB, put together from fixed text and parameters: nothing of a cluster's is ever part of the SQL.
+# -- queries from fixed text and parameters: no text of a cluster becomes SQL ----------------------------------------
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 FILES = "read_parquet(?, hive_partitioning = false)"
-"""The files of a table, as a parameter; what their folders are called says nothing that is not in them."""
+"""The files of a table, as a parameter. The names of their folders hold nothing that is not in them."""
 
 
 class Where:
@@ -34,17 +34,17 @@ class Where:
         self.parameters: list[Any] = []
 
     def add(self, condition: str, *parameters: Any) -> Where:
-        """One more; `?` in it stands for a parameter."""
+        """Adds a condition; `?` in it is a parameter."""
         self._conditions.append(condition)
         self.parameters += parameters
         return self
 
     def equal(self, column: str, value: Any) -> Where:
-        """A column has a value; None asks for nothing."""
+        """The column has this value; None: any."""
         return self if value is None else self.add(f"{column} = ?", value)
 
     def between(self, column: str, since: datetime | None, until: datetime | None) -> Where:
-        """A column of times lies in [since, until)."""
+        """The column's time lies in [since, until)."""
         if since is not None:
             self.add(f"{column} >= ?", since)
         if until is not None:
@@ -52,28 +52,28 @@ class Where:
         return self
 
     def like(self, column: str, pattern: str | None) -> Where:
-        """A column is a text, or is matched by one with `*` and `?`."""
+        """The column's text equals this text, or matches it if it has `*` or `?`."""
         if pattern is None:
             return self
         return self.add(f"{column} GLOB ?" if set(pattern) & set("*?") else f"{column} = ?", pattern)
 
     @property
     def sql(self) -> str:
-        """As a WHERE clause."""
+        """A WHERE clause."""
         return f"WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
 
 
 def time(microseconds: int | None) -> datetime | None:
-    """A time that was asked for as `epoch_us`: DuckDB's own would need a package for time zones."""
+    """A time that was selected as `epoch_us`: DuckDB's own needs a package for time zones."""
     return None if microseconds is None else EPOCH + microseconds * _MICROSECOND
 
 
 def known_time(microseconds: int) -> datetime:
-    """The same of a column that is never empty."""
+    """The same for a column that is never empty."""
     return EPOCH + microseconds * _MICROSECOND
 
 
-# A lake opened to be read: pinned to one manifest, so that everything shown is of one run.
+# -- opening a lake: pinned to one manifest, so that all rows are of one run -----------------------------------------
 
 PACKAGE = "pip install 'kafka-admin-console[history]'"
 
@@ -90,7 +90,7 @@ class NotLocal(LakeError):
 
     def __init__(self, where: str) -> None:
         super().__init__(
-            f"The lake at {where} can't be read from here: the console reads lakes on a local path. Mount it, or copy "
+            f"The lake at {where} can't be read from here: kac reads lakes on a local path. Mount it, or copy "
             "lake.json, CURRENT, manifests/ and the tables history, drift, quota_usage and policy_violation."
         )
 
@@ -101,16 +101,16 @@ class Unreadable(LakeError):
     def __init__(self, where: str, why: object) -> None:
         first = str(why).splitlines()[0] if str(why) else type(why).__name__
         super().__init__(
-            f"The lake at {where} can't be read: {first}. A run may have swept what was shown: open it again; "
-            "`kac lake verify` says what is wrong with it."
+            f"The lake at {where} can't be read: {first}. A run may have deleted files of the version that was open: "
+            "open the lake again; `kac lake verify` checks it."
         )
 
 
 class Tables:
-    """The tables of a lake as one run left them. One question at a time: others wait, also from other threads."""
+    """The tables of a lake as one run left them. Runs one query at a time: calls from other threads wait."""
 
     def __init__(self, where: str) -> None:
-        """Raises LakeError, which says what to do (NoDuckDB, NotLocal, NoLake …)."""
+        """Raises LakeError with a remedy (NoDuckDB, NotLocal, NoLake …)."""
         if "://" in where:
             raise NotLocal(where)
         self.where = where
@@ -123,7 +123,7 @@ class Tables:
         self._lock = Lock()
 
     def close(self) -> None:
-        """Let go of the files. DuckDB complains aloud of connections that outlive it."""
+        """Closes the connection. DuckDB warns of connections that are never closed."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -131,7 +131,7 @@ class Tables:
 
     @property
     def is_latest(self) -> bool:
-        """Whether no run has left newer tables since. Raises LakeError."""
+        """Whether these are the newest tables. Raises LakeError."""
         return self._lake.current().run_id == self.manifest.run_id
 
     def clusters(self, *tables: Table) -> list[str]:
@@ -140,7 +140,7 @@ class Tables:
         return sorted(found)
 
     def partitions(self, table: Table, cluster_id: str | None = None, days: tuple[str, str] | None = None) -> list[str]:
-        """The table's partitions, of one cluster (all: None) and of the days from and to, as ``2026-11-21``."""
+        """The table's partitions, of one cluster (None: all) and between two days, as ``2026-11-21``."""
         found = []
         for partition in self.manifest.table(table).partitions:
             values = partition_values(partition)
@@ -156,7 +156,7 @@ class Tables:
         return self._lake.files(self.manifest, table, None if partitions is None else list(partitions))
 
     def built(self, table: Table, partitions: Iterable[str]) -> datetime | None:
-        """When the newest of these partitions' files were written: their folders carry their run, which carries it."""
+        """When the newest files of these partitions were written: the names of their folders contain their run's id."""
         folders = self.manifest.table(table).partitions
         runs = [
             part[2:18]
@@ -168,16 +168,16 @@ class Tables:
         return datetime.strptime(max(runs), "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc) if runs else None
 
     def rows(self, table: Table, partitions: Iterable[str]) -> int:
-        """How many rows these partitions have."""
+        """The number of rows of these partitions."""
         held = self.manifest.table(table)
         folders = [folder for partition in partitions for folder in held.partitions.get(partition, ())]
         return sum(file.rows for folder in folders for file in held.files[folder])
 
     def ask(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """All rows of an answer. Unreadable: a file is broken, or gone."""
+        """All rows of a result. Unreadable: a file is damaged or missing."""
         with self._lock:
             if self._connection is None:
-                raise Unreadable(self.where, "it was let go of")
+                raise Unreadable(self.where, "it was closed")
             try:
                 return self._connection.execute(sql, list(parameters)).fetchall()
             except duckdb().Error as error:
@@ -191,7 +191,7 @@ def _cluster(partition: str) -> str | None:
 def duckdb() -> ModuleType:
     """DuckDB's module. NoDuckDB: it is not installed."""
     try:
-        # The package around it takes longer to import than most questions take to answer.
+        # Importing the package around it takes longer than most queries.
         return import_module("_duckdb")
     except ImportError:
         try:
@@ -201,7 +201,7 @@ def duckdb() -> ModuleType:
 
 
 def _connect() -> DuckDBPyConnection:
-    """A connection that fetches no extensions and writes nothing beside the lake."""
+    """A connection that fetches no extensions and writes no files."""
     made: DuckDBPyConnection = duckdb().connect(
         ":memory:",
         config={

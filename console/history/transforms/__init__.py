@@ -1,1 +1,1 @@
-"""A table a module: DataFrames to DataFrame, pure."""
+"""The tables of the lake as functions from DataFrames to a DataFrame, one table a module. Pure."""

@@ -1,13 +1,13 @@
-"""Who made a change: the requests and the entries of kac's journal whose time covers it and whose content is the same.
+"""Finds the author of a change: the requests and journal entries whose time covers it and whose content is the same.
 
-Exactly one author among all that fit is named; several are all named; never a guess. Those whose own time covers the
-change go before those that are off by a little, and these before those that are off by more: see `STEPS`. A request
-that set what was there already fits as well as the one that changed it, where both fit in time: then both are named.
+If exactly one author fits, it is named; if several do, all are named; never a guess. Those whose own time covers the
+change are preferred to those that are off by a little, and these to those that are off by more: see `STEPS`. A request
+that set a value again fits as well as the one that changed it, if both fit in time: then both are named.
 
-What is the same content: a value that is set; a hidden value, by its name alone; of `append` a list that has all
-items, of `subtract` one that has none of them. A topic's deletion takes away all that it has, its creation also sets
-its id, and ALTER_CONFIGS, which replaces everything, takes away the configs that it does not name. A journal that does
-not know the name (`certificate`) gives way to requests, which do.
+The same content is: a value that is set; for a hidden value, its name alone; for `append` a list that has all items,
+for `subtract` one that has none of them. A topic's deletion deletes all its attributes, its creation also sets its id,
+and ALTER_CONFIGS, which replaces everything, deletes the configs that it does not name. A journal that does not know
+the principal (`certificate`) gives way to requests, which do.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from console.history.transforms.kraft_changes import ATTRIBUTE
 TOLERANCE = timedelta(seconds=2)
 """How far the clocks of brokers and hosts may be apart."""
 STEPS = (timedelta(milliseconds=25), timedelta(milliseconds=250))
-"""How far a change may be from its request on one host, where a line is logged a little after the request has ended and
-its start reckoned from there, and in one data centre. What is further off counts only where nothing is as near."""
+"""How far a change may be from its request: on one host, where a line is logged a little after the request's end and
+its start is computed from there; and in one data centre. Requests that are further off count only if none is as near.
+"""
 _MICROSECOND = timedelta(microseconds=1)
 _ALL = "*"
 _ALL_CONFIGS = "* configs"
 _OF_LOG = timedelta(minutes=1)
 _OF_POLLS = timedelta(days=1)
-"""Time is cut into pieces of this length, so that changes and authors meet by equality: records have one time and
-requests are short, but the time between two looks is long."""
+"""Time is cut into pieces of this length, so that changes join authors by equality: a record has one time and requests
+are short, but the time between two polls is long."""
 
 
 def attributed(changes: DataFrame, authors: DataFrame, tolerance: timedelta = TOLERANCE) -> DataFrame:
     """The changes with principal, client_id, client_host and attribution.
 
-    changes: of the log and of looks, in CHANGE_EVENT's columns less those. authors: rows of
-    `change_event_request.AUTHOR`.
+    changes: of the log and of polls, CHANGE_EVENT's columns without those. authors: rows of `change_event.AUTHOR`.
     """
     sought = _sought(changes).alias("c")
     offered = _offered(authors, tolerance).alias("a")
@@ -144,7 +144,7 @@ def _same_content() -> Column:
 
 
 def _named() -> list[Column]:
-    """The author's columns, of all that fit."""
+    """The author's columns, from all authors that fit."""
     best = F.array_min(F.transform("authors", lambda each: each["tier"]))
     fitting = F.filter("authors", lambda each: each["tier"] == best)
     by_request = F.filter(fitting, lambda each: each["told_by"] == "request")
@@ -152,7 +152,7 @@ def _named() -> list[Column]:
     all_names = _distinct(fitting, "principal")
     names = F.filter(all_names, lambda each: each.contains(":"))
     principals = F.when(F.size(names) > 0, names).otherwise(all_names)
-    # A forwarded copy may be the one that fits, yet only its original knows the client's address.
+    # A forwarded copy may be the one that fits, yet only its original has the client's address.
     originals = F.filter("authors", lambda each: ~each["is_copy"] & F.array_contains(principals, each["principal"]))
     own = F.filter(originals, lambda each: each["told_by"] == "request")
     copies = F.when(F.size(own) > 0, own).otherwise(by_request)

@@ -12,16 +12,16 @@ from console.history.transforms.attribution import TOLERANCE, attributed
 from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE, kraft_changes
 from console.history.transforms.kraft_facts import facts
 
-# What looks at a cluster tell: the differences between one and the next.
+# -- polls: the differences between one and the next -----------------------------------------------------------------
 
 _RESOURCE = ("cluster_id", "entity_type", "entity_key")
 
 
 def snapshot_changes(snapshot: DataFrame) -> DataFrame:
-    """Changes, in CHANGE_EVENT's columns less those of who. snapshot: SNAPSHOT's columns.
+    """Changes between polls, in CHANGE_EVENT's columns without those of the author. snapshot: SNAPSHOT's columns.
 
-    The rows of a resource replace its former rows. A change is as old as the look that first saw it, and at most as old
-    as the last look at that type of entity before it; there is none before the first look (`SINCE_BEFORE`).
+    The rows of a resource replace its former rows. A change is as old as the poll that first saw it, and at most as old
+    as the poll of that entity type before it; before the first poll nothing is known (`SINCE_BEFORE`).
     """
     seen = snapshot.where(F.col("kind").isin("state", "absent"))
     states = snapshot.where(F.col("kind") == "state")
@@ -61,7 +61,7 @@ def _change(ts: Column, op: str, value: Column) -> Column:
 
 
 def _times(seen: DataFrame) -> DataFrame:
-    """The times of which a resource has rows, each with the one before it and the one after it."""
+    """The times at which a resource has rows, each with the one before and the one after."""
     in_order = Window.partitionBy(*_RESOURCE).orderBy("observed_ts")
     return (
         seen.select(*_RESOURCE, "observed_ts")
@@ -88,7 +88,7 @@ def _uncertainties(snapshot: DataFrame) -> DataFrame:
     )
 
 
-# What requests and kac's journal tell: changes with their authors.
+# -- requests and kac's journal: changes with their authors ----------------------------------------------------------
 
 AUTHOR = (
     *ATTRIBUTE,
@@ -104,18 +104,18 @@ AUTHOR = (
     "is_copy",
     "run_id",
 )
-"""What both tell of a change that was made. start_ts, end_ts: the time in which it was. told_by: request or journal.
-is_copy: whether a row for the original of a forwarded request is there too."""
+"""The columns that both have of a change. start_ts, end_ts: the time in which it was made. told_by: request or journal.
+is_copy: whether a row for the original of a forwarded request exists too."""
 
 _NAMELESS = ("certificate", "GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM")
-"""What kac's journal writes where the settings do not tell whom the brokers take it for."""
+"""What kac's journal writes if the settings do not determine the principal."""
 _DEFAULT = "-1"
-"""What a topic's creation asks for where the brokers' default is to count: the value is not known."""
+"""What a topic's creation asks for to get the brokers' default: the value is unknown."""
 _ASKED = ("cluster_id", "principal", "entity_type", "entity_key", "attr", "op", "value", "api")
 
 
 def changes_of_requests(alter_request: DataFrame, tolerance: timedelta) -> DataFrame:
-    """`AUTHOR`'s rows of what was asked for and done. alter_request: ALTER_REQUEST's columns."""
+    """`AUTHOR`'s rows of requests that succeeded. alter_request: ALTER_REQUEST's columns."""
     done = alter_request.where((F.col("error_code") == 0) & ~F.col("validate_only"))
     more = F.expr(f"INTERVAL {int(tolerance.total_seconds() * 1e6)} MICROSECONDS")
     by_start = Window.partitionBy(*_ASKED).orderBy("start_ts", "end_ts", "broker_id", "byte_pos")
@@ -139,8 +139,8 @@ def changes_of_requests(alter_request: DataFrame, tolerance: timedelta) -> DataF
 
 
 def changes_of_journal(journal: DataFrame) -> DataFrame:
-    """`AUTHOR`'s rows of what was applied. journal: JOURNAL's columns. A list that was added to is told whole where
-    the journal knows what it was before."""
+    """`AUTHOR`'s rows of edits that were applied. journal: JOURNAL's columns. `append` and `subtract` become the whole
+    list if the journal has the former one."""
     known = F.col("op").isin("append", "subtract") & F.col("old_value").isNotNull() & F.col("value").isNotNull()
     return (
         journal.where(F.col("status") == "applied")
@@ -159,13 +159,13 @@ def changes_of_journal(journal: DataFrame) -> DataFrame:
 
 
 def _principal() -> Column:
-    """As brokers write it: the journal has a login's name alone."""
+    """The principal as brokers write it: the journal has only the login's name."""
     has_type = F.col("principal").contains(":") | F.col("principal").isin(*_NAMELESS)
     return F.when(has_type, F.col("principal")).otherwise(F.concat(F.lit("User:"), F.col("principal")))
 
 
 def changed_list(base: Column, op: Column, items: Column) -> Column:
-    """A list's value after `append` or `subtract`, as brokers have it: what is there is not added again."""
+    """A list's value after `append` or `subtract`. Brokers do not add an item again."""
     had = F.filter(F.split(base, ","), lambda each: each != "")
     given = F.split(items, ",")
     added = F.concat(had, F.array_except(given, had))
@@ -193,9 +193,6 @@ def author_changes(authors: DataFrame) -> DataFrame:
     )
 
 
-# `change_event`: every change that some source tells of, those of the log and of looks with their authors.
-
-
 def change_event(
     kraft_record: DataFrame,
     snapshot: DataFrame,
@@ -203,9 +200,9 @@ def change_event(
     alter_request: DataFrame,
     tolerance: timedelta = TOLERANCE,
 ) -> DataFrame:
-    """CHANGE_EVENT's rows, of the bronze tables of these names. tolerance: how far clocks may be apart.
+    """CHANGE_EVENT's rows, from the bronze tables of these names. tolerance: how far clocks may be apart.
 
-    `run_id` is that of the row that tells of the change.
+    `run_id` is that of the row that reports the change.
     """
     authors = changes_of_requests(alter_request, tolerance).unionByName(changes_of_journal(journal))
     observed = kraft_changes(facts(kraft_record), kraft_record).unionByName(snapshot_changes(snapshot))

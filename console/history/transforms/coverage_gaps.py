@@ -9,33 +9,30 @@ from pyspark.sql import functions as F
 
 from console.history.entities import POLL_SOURCES
 
-# When a cluster was first looked at: what that look shows was there before, nobody knows since when.
-
 
 def with_first_poll(rows: DataFrame, history: DataFrame) -> DataFrame:
-    """`rows`, some of `history`, with `first_poll`: the first time at which a look at the cluster, or a snapshot of its
-    log, tells of anything."""
+    """`rows`, some of `history`, with `first_poll`: the first time of a poll of the cluster, or of a snapshot of its
+    log. What that shows was there before, since an unknown time."""
     looks = history.where(F.col("source").isin(*POLL_SOURCES)).groupBy("cluster_id")
     first = looks.agg(F.min("valid_from").alias("first_poll"))
     return rows.join(F.broadcast(first), on="cluster_id", how="left")
 
 
 def since_before() -> Column:
-    """Whether a row of `with_first_poll` may have been so before anything was known."""
+    """Whether a row of `with_first_poll` may have held before anything was known."""
     return F.coalesce(F.col("source").isin(*POLL_SOURCES) & (F.col("valid_from") == F.col("first_poll")), F.lit(False))
 
 
-# Times in which nobody looked at a cluster, and no metadata log tells what happened in them.
-
 TIMES_THE_USUAL = 3
-"""A cluster is unobserved where the next look is later than so many of its usual intervals."""
+"""A cluster is unobserved if the next poll is later than so many of its usual intervals."""
 
 
 def coverage_gaps(snapshot: DataFrame, log_covers: DataFrame, now: datetime | None) -> DataFrame:
-    """cluster_id, valid_from, valid_to (empty: still) of each gap.
+    """The gaps in which a cluster was not polled and no metadata log covers it: cluster_id, valid_from, valid_to
+    (empty: it lasts).
 
-    snapshot: SNAPSHOT's columns. log_covers: cluster_id, from_ts, to_ts: the time that a metadata log tells of. now:
-    until when looks may be missed; None: the latest time that any cluster was looked at.
+    snapshot: SNAPSHOT's columns. log_covers: cluster_id, from_ts, to_ts: the time that a metadata log covers. now:
+    until when polls may be missing; None: the time of the latest poll of any cluster.
     """
     beats = (
         snapshot.where(F.col("kind") == "heartbeat").select("cluster_id", "entity_type", "observed_ts").dropDuplicates()
@@ -63,7 +60,7 @@ def coverage_gaps(snapshot: DataFrame, log_covers: DataFrame, now: datetime | No
 
 
 def _usual_ms(beats: DataFrame) -> DataFrame:
-    """The usual interval of a cluster's looks: the median, of the type of entity that is looked at the least often."""
+    """The usual interval between a cluster's polls: the median, of the entity type that is polled the least often."""
     in_order = Window.partitionBy("cluster_id", "entity_type").orderBy("observed_ts")
     since = _ms("observed_ts") - _ms(F.lag("observed_ts").over(in_order))
     return (
@@ -76,7 +73,7 @@ def _usual_ms(beats: DataFrame) -> DataFrame:
 
 
 def _less_the_log() -> Column:
-    """What is left of the time from a look to the next without what the log tells of: at most two pieces."""
+    """The time from a poll to the next without the time that the log covers: at most two pieces."""
     begins, ends = F.col("observed_ts"), F.col("ends")
     from_ts, to_ts = F.col("from_ts"), F.col("to_ts")
     apart = from_ts.isNull() | (from_ts >= ends) | (to_ts <= begins)

@@ -1,4 +1,14 @@
-"""`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline."""
+"""`drift`: what differs now: a broker from its cluster's others, a cluster from the lake's, all from a baseline.
+
+The majority is the value that most have. If two values are equally frequent, "not set" wins; in any other tie nothing
+is marked. A hidden value equals any other hidden value, and differs from "not set".
+
+- broker: the value that counts for each broker, its own or the cluster's default; without those that differ by nature:
+  ids, addresses, folders, racks, its own key and certificate.
+- cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
+  brokers' defaults and the quotas of default entities among all.
+- baseline: the values of a file (`console.history.policy_files`).
+"""
 
 from __future__ import annotations
 
@@ -13,10 +23,8 @@ from console.history.redact import HIDDEN
 from console.history.schema import DRIFT
 from console.history.transforms.coverage_gaps import since_before, with_first_poll
 
-# How bad it is when an attribute is different: by a list, of which the first that fits counts.
-#
-# High: who may do what, and what keeps records from being lost. Medium: what records live on, what clients may use, and
-# what is created by itself. Low: the rest.
+# -- severity: the first pattern that matches counts. High: who may do what, and what prevents loss of records. Medium:
+# retention, what clients may use, what is created automatically. Low: the rest.
 
 _BY_PATTERN = (
     ("high", r"^(listener\.name\.[^.]+\.)?(.*\.)?(ssl|sasl)\."),
@@ -39,26 +47,26 @@ def severity(entity_type: Column, attr: Column) -> Column:
     return found.otherwise("low")
 
 
-# Who has another value than most.
+# -- outliers --------------------------------------------------------------------------------------------------------
 
 
 def outliers(peers: DataFrame, among: Sequence[str]) -> DataFrame:
     """The rows that differ from the majority of those that have `among` in common: `peers`' cluster_id, entity_type,
     entity_key and attr, with majority_value, this_value, peers, differing, since.
 
-    peers: a row for each that is compared, those that have nothing too, with `holds`, which is compared, `own`, which
-    is shown (it is what can be aligned), and `since`.
+    peers: a row for each that is compared, those without a value too, with `holds`, which is compared, `own`, which is
+    shown (the operator can change it), and `since`.
     """
     alike = Window.partitionBy(*among, "holds")
     together = Window.partitionBy(*among)
-    # Of values that are equally frequent the one that some inherit wins.
+    # Of equally frequent values the one that some inherit wins.
     some_inherit = F.count("own").over(alike) < F.count("*").over(alike)
     scored = peers.select(
         "*",
         F.struct(F.count("*").over(alike).alias("agree"), some_inherit.alias("some_inherit")).alias("score"),
-        # If one of them inherits it, having nothing of one's own does.
+        # If one of them inherits it, so may the others.
         F.when(~some_inherit, F.max("own").over(alike)).alias("best_own"),
-        # Not known of one: not known.
+        # Unknown for one: unknown for all.
         F.when(F.count("since").over(alike) == F.count("*").over(alike), F.min("since").over(alike)).alias(
             "best_since"
         ),
@@ -93,15 +101,15 @@ def outliers(peers: DataFrame, among: Sequence[str]) -> DataFrame:
     )
 
 
-# What is not as a file of wanted values has it.
+# -- baseline --------------------------------------------------------------------------------------------------------
 
 _ENTITY = ("cluster_id", "entity_type", "entity_key")
 
 
 def from_baseline(values: DataFrame, baseline: Sequence[Wanted]) -> DataFrame:
-    """The columns of `odd_ones`, and scope and severity. values: as there, for all entities.
+    """The columns of `outliers`, and scope and severity. values: as there, for all entities.
 
-    peers: how many entities the wanted value is for, in a cluster.
+    peers: the number of entities of a cluster that the wanted value is for.
     """
     there = values.where(F.col("holds").isNotNull()).select(*_ENTITY).distinct()
     looked_for = [(each.entity_type, name) for each in baseline for name in each.looked_for]
@@ -113,7 +121,7 @@ def from_baseline(values: DataFrame, baseline: Sequence[Wanted]) -> DataFrame:
         there = there.unionByName(
             clusters.select("cluster_id", entities.alias("e")).select("cluster_id", "e.*")
         ).distinct()
-    # The last that fits counts, attribute by attribute.
+    # The last rule that fits counts, attribute by attribute.
     fitting = there.select(
         *_ENTITY, F.explode(F.array_compact(F.array(*map(_fits, range(len(baseline)), baseline)))).alias("w")
     )
@@ -157,17 +165,7 @@ def _fits(place: int, wanted: Wanted) -> Column:
     )
 
 
-# What is different from its peers now: a broker among its cluster's, a cluster among the lake's, all from a baseline.
-#
-# The majority is the value that most have. Where two values are equally frequent, having nothing of one's own wins;
-# other ties say nothing of who is the odd one, and none is marked. Something hidden equals whatever else is hidden,
-# and differs from what is not set.
-#
-# - broker: what holds for each broker, of its own or the cluster's default. Left out is what each has for itself: ids,
-# addresses, folders, racks, its own key and certificate.
-# - cluster: topics among the clusters that have one of that name, quotas among those that have one of that entity, the
-# brokers' defaults and the quotas of default entities among all.
-# - baseline: what a file wants (`console.history.policy_files`).
+# -- the table -------------------------------------------------------------------------------------------------------
 
 _OF_EACH_BROKER = (
     r"^(:.*|(broker|node)\.id|(advertised\.)?(host\.name|port|listeners)|controller\.listener\.names|process\.roles"
@@ -179,7 +177,7 @@ _STATIC = "STATIC_BROKER_CONFIG"
 
 
 def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = ()) -> DataFrame:
-    """DRIFT's rows. history, snapshot: the tables of these names. baseline: of the user's file."""
+    """DRIFT's rows. history, snapshot: the tables of these names. baseline: from the user's file."""
     now = _now(history)
     brokers = _brokers(now, snapshot)
     found = _scope("broker", outliers(brokers.where(~F.col("attr").rlike(_OF_EACH_BROKER)), ("cluster_id", "attr")))
@@ -197,7 +195,7 @@ def drift(history: DataFrame, snapshot: DataFrame, baseline: Sequence[Wanted] = 
 
 
 def _now(history: DataFrame) -> DataFrame:
-    """cluster_id, entity_type, entity_key, attr, own (empty: taken away), since (empty: before anything was known)."""
+    """cluster_id, entity_type, entity_key, attr, own (empty: deleted), since (empty: before anything was known)."""
     rows = history.where(F.col("is_current") & (F.col("entity_type") != CLUSTER))
     current = with_first_poll(rows, history)
     return current.select(
@@ -211,8 +209,8 @@ def _now(history: DataFrame) -> DataFrame:
 
 
 def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
-    """Every broker with every attribute that one of them has or inherits, as `now` has it; `holds`: what counts, of a
-    broker's own at run time, the cluster's default, and its file, in this order."""
+    """Every broker with every attribute that one of them has or inherits, in the columns of `now`; `holds`: the value
+    that counts: the broker's own at run time, else the cluster's default, else its file's."""
     rows = now.where(F.col("entity_type") == "broker")
     by_attr = rows.groupBy("cluster_id", "attr").agg(_by("entity_key").alias("said"))
     is_broker = (F.col("entity_key") != DEFAULT) & F.col("own").isNotNull()
@@ -238,7 +236,7 @@ def _brokers(now: DataFrame, snapshot: DataFrame) -> DataFrame:
 
 
 def _in_files(snapshot: DataFrame) -> DataFrame:
-    """cluster_id, attr, in_files: the brokers whose value, when last seen, stood in their server.properties."""
+    """cluster_id, attr, in_files: the brokers whose value, when last seen, was in their server.properties."""
     states = snapshot.where((F.col("kind") == "state") & (F.col("entity_type") == "broker"))
     last = states.groupBy("cluster_id", "attr", "entity_key").agg(F.max_by("source", "observed_ts").alias("source"))
     in_file = F.when(F.col("source") == _STATIC, F.col("entity_key"))
@@ -246,7 +244,8 @@ def _in_files(snapshot: DataFrame) -> DataFrame:
 
 
 def _clusters(now: DataFrame) -> DataFrame:
-    """What clusters have under one name: each that is compared with each attribute that one of them has."""
+    """The values of clusters under one name: each cluster that is compared, with each attribute that one of them
+    has."""
     is_default = ((F.col("entity_type") == "broker") & (F.col("entity_key") == DEFAULT)) | (
         (F.col("entity_type") == "quota") & ~F.regexp_replace("entity_key", f"={DEFAULT}", "").contains("=")
     )
@@ -276,7 +275,7 @@ def _clusters(now: DataFrame) -> DataFrame:
 
 
 def _by(name: str) -> Column:
-    """What each of a column's values goes with, as a map."""
+    """A map from a column's values to `own` and `since`."""
     return F.map_from_entries(F.collect_list(F.struct(F.col(name), F.struct("own", "since"))))
 
 

@@ -1,4 +1,9 @@
-"""`history`: each value of each attribute of each entity, from when until when, and who set it."""
+"""`history`: each value of each attribute of each entity, from when until when, and who set it.
+
+Several sources report the same change: it becomes one row, with the best source (the log, its snapshots, polls, the
+journal, requests in this order), the time of the most exact one, and the author. Setting the same value again makes no
+row.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +20,22 @@ from console.history.transforms.change_event import changed_list
 from console.history.transforms.coverage_gaps import coverage_gaps
 from console.history.transforms.kraft_changes import ATTRIBUTE, SINCE_BEFORE
 
-# What `history` puts in order: each change that counts, and what later looks have to say of it.
-#
-# Columns: those of an attribute; ts; source (`look` for what a look says without a change of its own); rank, at one
-# time; log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a deletion counts
-# though nothing is known to have been there); in_log (the metadata log tells of that time); by_log (of a `look`: it
-# is the log's own snapshot that shows what is).
+# -- events in order. Columns: those of an attribute; ts; source (`poll` for what a poll shows without a change of its
+# own); rank, at one time; log_offset, op, value, digest, uncertainty_ms, principal, client_id, attribution; keeps (a
+# deletion counts though no value is known); in_log (the metadata log covers that time); by_log (of a `poll`: it is a
+# snapshot of the log).
 
-POLL = "look"
+POLL = "poll"
 AUTHORS = ("journal", "request_log")
 LOG = ("kraft_log", "kraft_snapshot")
 _RANKS = {"kraft_log": 0, "kraft_snapshot": 1, "journal": 2, "request_log": 3, "snapshot": 4, POLL: 5}
-"""The order at one time: a look shows what was done before it."""
+"""The order at one time: a poll shows the result of changes before it."""
 
 
 def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The events, and a `look` for each attribute at the first look after an event that the log does not tell of.
+    """The events, and a `poll` for each attribute at the first poll after an event that the log does not cover.
 
-    Where the log tells everything, requests and the journal are its authors (`attribution`) and no changes of their
-    own.
+    Where the log covers everything, requests and the journal only name its authors (`attribution`) and are no changes.
     """
     changes = _alone(change_event, covers, tolerance)
     beats = snapshot.where(F.col("kind") == "heartbeat").select("cluster_id", "entity_type", "observed_ts")
@@ -66,9 +68,9 @@ def counted(change_event: DataFrame, snapshot: DataFrame, covers: DataFrame, tol
 
 
 def log_covers(change_event: DataFrame) -> DataFrame:
-    """The time that a cluster's metadata log tells of, as far as its changes show: cluster_id, from_ts, to_ts, holes
-    (an array of structs of from_ts and to_ts, in which a part of it is missing), whole_ts (of the first snapshot, if it
-    begins with one: what that does not show was not there)."""
+    """The time that a cluster's metadata log covers, as far as its changes show: cluster_id, from_ts, to_ts, holes (an
+    array of structs of from_ts and to_ts, in which a part of it is missing), whole_ts (of the first snapshot, if it
+    begins with one: what that lacks did not exist)."""
     log = change_event.where(F.col("source").isin(*LOG))
     begun = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
     is_hole = (F.col("source") == "kraft_snapshot") & (F.col("ts_uncertainty_ms") > 0)
@@ -91,8 +93,8 @@ def log_covers(change_event: DataFrame) -> DataFrame:
 
 
 def _alone(change_event: DataFrame, covers: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The changes without what requests and the journal tell of time that the log covers; of others, with `then_ts`:
-    when the log's next snapshot shows what is, because the log does not tell of the time before."""
+    """The changes without those of requests and the journal in time that the log covers; the others with `then_ts`: the
+    time of the log's next snapshot, since the log does not cover the time before it."""
     began = F.timestamp_micros(F.unix_micros("event_ts") - F.col("ts_uncertainty_ms") * 1000)
     more = micros(tolerance)
     hole = F.get(
@@ -111,12 +113,12 @@ def _alone(change_event: DataFrame, covers: DataFrame, tolerance: timedelta) -> 
 
 
 def _not_in_logs() -> Column:
-    """What no metadata log tells, or not as it was asked for, and no look shows."""
+    """What no metadata log reports, or not as requested, and no poll shows."""
     return (F.col("entity_type") == "broker-logger") | F.col("attr").startswith(":reassignment/")
 
 
 def _log_polls(changes: DataFrame) -> DataFrame:
-    """ATTRIBUTE's columns, ts (of the snapshot of the log that shows what is), by_log."""
+    """ATTRIBUTE's columns, ts (of the snapshot of the log that shows the state), by_log."""
     return (
         changes.where(F.col("then_ts").isNotNull() & ~_not_in_logs())
         .select(*ATTRIBUTE, F.col("then_ts").alias("ts"))
@@ -126,8 +128,8 @@ def _log_polls(changes: DataFrame) -> DataFrame:
 
 
 def _with_keeps(changes: DataFrame, beats: DataFrame) -> DataFrame:
-    """With `keeps`: of the log, whose own reader has left out what changes nothing; of authors, before anything else
-    has told what is there."""
+    """With `keeps`: for the log, whose reader has dropped what changes nothing; for authors, before any other
+    source."""
     first_beats = beats.groupBy("cluster_id", "entity_type").agg(F.min("observed_ts").alias("first_beat"))
     known_since = F.least("first_beat", "first_record")
     unknown = known_since.isNull() | (F.col("event_ts") < known_since)
@@ -137,7 +139,7 @@ def _with_keeps(changes: DataFrame, beats: DataFrame) -> DataFrame:
 
 
 def _log_time() -> Column:
-    """The time of a change. A controller whose clock is behind its predecessor's does not turn the log's order."""
+    """The time of a change. A controller whose clock is behind its predecessor's does not change the log's order."""
     of_log = F.col("source").isin(*LOG)
     log_first = Window.partitionBy(*ATTRIBUTE).orderBy(of_log.desc(), "log_offset", F.col("source").desc(), "ts")
     return F.when(of_log, F.max("ts").over(log_first)).otherwise(F.col("ts"))
@@ -153,9 +155,9 @@ def _rank() -> Column:
 def _polls(
     changes: DataFrame, snapshot: DataFrame, beats: DataFrame, covers: DataFrame, tolerance: timedelta
 ) -> DataFrame:
-    """ATTRIBUTE's columns, ts (of the first look that is later than a change by the tolerance), by_log (false).
+    """ATTRIBUTE's columns, ts (of the first poll that is later than a change by the tolerance), by_log (false).
 
-    Only of looks after the end of the log, and of what looks can show: brokers that none has seen are left out.
+    Only of polls after the end of the log, and of what polls can show: without brokers that none has seen.
     """
     of_type = ["cluster_id", "entity_type"]
     in_hole = F.exists("holes", lambda hole: (F.col("ts") > hole["from_ts"]) & (F.col("ts") < hole["to_ts"]))
@@ -179,7 +181,7 @@ def _polls(
         .where(in_doubt & (shown_from <= F.col("last_ts")))
         .select(*ATTRIBUTE, shown_from.alias("ts"))
     )
-    # From late to early, so that the next look is the last that was passed; at one time the look comes first.
+    # From late to early, so that the next poll is the last one passed; at one time the poll comes first.
     backwards = Window.partitionBy(*of_type).orderBy(F.col("ts").desc(), F.col("beat").desc_nulls_last())
     found = (
         open_ends.unionByName(marks.drop("sure_to"), allowMissingColumns=True)
@@ -199,31 +201,28 @@ def micros(time: timedelta) -> Column:
     return F.expr(f"INTERVAL {int(time.total_seconds() * 1e6)} MICROSECONDS")
 
 
-# The value of each attribute after each event, in the order of its time, and which events changed it.
-#
-# Works on `history_events`' columns; adds is_set, and `change`: how many changes of the attribute there were up to
-# here.
+# -- the value after each event, and which events changed it; adds is_set, and `change`: the number of changes so far.
 
 _SEEN = ("snapshot", POLL)
 _ADDS = ("append", "subtract")
 
 
 def in_order() -> WindowSpec:
-    """The events of an attribute, always in the same order, whatever the order and the cut of the input."""
+    """The events of an attribute, in an order that does not depend on the order and partitions of the input."""
     return Window.partitionBy(*ATTRIBUTE).orderBy(
         "ts", "rank", "log_offset", "op", "value", "digest", "principal", "client_id", "uncertainty_ms"
     )
 
 
 def changed_values(events: DataFrame, tolerance: timedelta) -> DataFrame:
-    """The events less those that say nothing, with the value that each left behind."""
+    """The events without redundant ones, with the value after each."""
     valued = _whole_lists(_answered(events))
     return _numbered(_without_echoes(_without_early_polls(valued, tolerance)), tolerance)
 
 
 def _answered(events: DataFrame) -> DataFrame:
-    """A `look` says what the last difference between looks left behind, or of the log; where there was none, that there
-    is nothing."""
+    """A `poll` shows the state after the last difference between polls, or of the log; without any, that nothing is
+    set."""
     is_look = F.col("source") == POLL
     state = F.struct("op", "value", "digest")
     of_looks = F.last(F.when(F.col("source") == "snapshot", state), ignorenulls=True).over(in_order())
@@ -241,8 +240,8 @@ def _answered(events: DataFrame) -> DataFrame:
 
 
 def _whole_lists(events: DataFrame) -> DataFrame:
-    """What is added to a list or taken from it becomes the whole list, where it is known what it was before. Where
-    there was nothing, brokers start from their own default: then it is not known."""
+    """`append` and `subtract` become the whole list, if the former one is known. If nothing was set, brokers start from
+    their own default, which is unknown."""
     adds = F.col("op").isin(*_ADDS)
     stretches = F.sum((~adds).cast("int")).over(in_order())
     numbered = events.withColumn("place", F.row_number().over(in_order())).withColumn("stretch", stretches)
@@ -260,7 +259,7 @@ def _whole_lists(events: DataFrame) -> DataFrame:
 
 
 def _without_early_polls(events: DataFrame, tolerance: timedelta) -> DataFrame:
-    """A look that shows a value shortly before its change was made has another clock."""
+    """Without polls that show a value shortly before its change: their clock is ahead."""
     later = in_order()
 
     def told_at(rows: int) -> Column:
@@ -276,8 +275,8 @@ def _without_early_polls(events: DataFrame, tolerance: timedelta) -> DataFrame:
 
 
 def _without_echoes(events: DataFrame) -> DataFrame:
-    """Without what looks show less of than is known: a hidden value that is still set, one of many endpoints, nothing
-    of a broker that is down."""
+    """Without polls that show less than is known: a hidden value that is still set, one of many endpoints, nothing of a
+    broker that is down."""
     by_log = F.last(F.when(F.col("source").isin(*LOG), F.struct("is_set", "value")), ignorenulls=True).over(in_order())
     set_by_log = F.col("by_log")["is_set"]
     hidden = F.col("is_set") & F.col("digest").isNull() & F.lag("is_set").over(in_order())
@@ -294,10 +293,10 @@ def _without_echoes(events: DataFrame) -> DataFrame:
 
 def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
     last = F.lag(F.struct("is_set", "digest", "value", "ts", "source")).over(in_order())
-    # Of a credential the log has what no look shows: what a look shows is the same, or it is another.
+    # Of a credential the log has more than a poll shows: the same value in a poll is no change.
     shown_again = F.col("source").isin(*_SEEN) & (F.col("value") == last["value"])
     by_author = F.col("source").isin(*AUTHORS)
-    # The journal and the request log both tell of a hidden value that was set once.
+    # The journal and the request log both report a hidden value that was set once.
     told_again = last["digest"].isNull() & (F.col("source") != last["source"]) & last["source"].isin(*AUTHORS)
     began = F.timestamp_micros(F.unix_micros("ts") - F.greatest("uncertainty_ms", F.lit(0)) * 1000)
     told_again &= began - micros(tolerance) <= last["ts"]
@@ -316,11 +315,7 @@ def _numbered(events: DataFrame, tolerance: timedelta) -> DataFrame:
     )
 
 
-# `history`: each value of each attribute of each entity, from when until when, and who set it.
-#
-# Several sources tell the same change: it is one row, with the best of them (the log, its snapshots, looks, the
-# journal, requests), the time of the one that knows it best, and the author. What sets the same value again is no
-# row.
+# -- the table -------------------------------------------------------------------------------------------------------
 
 _BEST = ("kraft_log", "kraft_snapshot", "snapshot", "journal", "request_log")
 
@@ -330,8 +325,8 @@ def history(
 ) -> DataFrame:
     """HISTORY's rows. change_event, snapshot: the tables of these names. tolerance: how far clocks may be apart.
 
-    now: until when looks may be missed (`unobserved`); None: the latest look at any cluster. What the first look at a
-    cluster shows is valid from that look.
+    now: until when polls may be missing (`coverage_gaps`); None: the latest poll of any cluster. What the first poll of
+    a cluster shows is valid from that poll.
     """
     covers = log_covers(change_event)
     values = changed_values(counted(change_event, snapshot, covers, tolerance), tolerance)
@@ -340,7 +335,7 @@ def history(
 
 
 def _rows(values: DataFrame, tolerance: timedelta) -> DataFrame:
-    """A row for each change, with what its echoes know of it."""
+    """A row for each change, with what its repeated reports add."""
     told = ("ts", "source", "is_set", "value", "principal", "attribution", "uncertainty_ms")
     echo = F.when(
         ~F.col("changed") & ~F.col("source").isin("kraft_log", POLL),
@@ -352,7 +347,7 @@ def _rows(values: DataFrame, tolerance: timedelta) -> DataFrame:
         .withColumn("echoes", F.filter("echoes", _of_same_change(tolerance)))
     )
     with_time = changes.select(*ATTRIBUTE, "change", "told.*", _best_source().alias("best"), *_author())
-    # Two changes within the clock's millisecond are a microsecond apart.
+    # Two changes within the clock's millisecond get times a microsecond apart.
     at_once = Window.partitionBy(*ATTRIBUTE, "ts").orderBy("change")
     apart = F.timestamp_micros(F.unix_micros("ts") + F.row_number().over(at_once) - 1)
     following = Window.partitionBy(*ATTRIBUTE).orderBy("change")
@@ -390,8 +385,8 @@ def _best_source() -> Column:
 
 
 def _author() -> list[Column]:
-    """Of what the log and looks tell, the author that was found; else the one who tells, with all who tell the same at
-    that time."""
+    """The author that was found for a change of the log or of polls; else the one who reports it, with all who report
+    the same at that time."""
     told = F.col("told")
     authors = F.concat(
         F.array(F.struct("told.principal", "told.attribution")),

@@ -1,4 +1,10 @@
-"""From facts of the metadata log (`kraft_facts`) to changes."""
+"""Changes from facts of the metadata log (`kraft_facts`).
+
+A record of the log is a change. A snapshot shows the state: it reports a change only if the log and the snapshots
+before it end in another state, since then a part of the log is missing. Both follow from the neighbours of each fact in
+the order of its attribute: snapshots cut the log into epochs, 0 before the first, and between a fact and the next lie
+as many snapshots without its attribute as their epochs differ.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +13,16 @@ from pyspark.sql import functions as F
 
 ATTRIBUTE = ("cluster_id", "entity_type", "entity_key", "attr")
 SINCE_BEFORE = -1
-"""The uncertainty of what the first look at a cluster shows: it was so before, nobody knows since when."""
+"""The uncertainty of what the first poll of a cluster shows: it was set before, at an unknown time."""
 FIRST_OFFSETS = 10
-"""A log that has a record below this is whole from its beginning: what comes before is the control records of its first
-leader."""
+"""A log with a record below this offset is complete from its beginning: before it are only the control records of its
+first leader."""
 _SPREAD = 64
 _MS = F.unix_millis
 
 
 def kraft_changes(facts: DataFrame, records: DataFrame) -> DataFrame:
-    """Changes, in CHANGE_EVENT's columns less those of who. facts: of `records`, KRAFT_RECORD's columns."""
+    """Changes, in CHANGE_EVENT's columns without those of the author. facts: of `records`, KRAFT_RECORD's columns."""
     in_order = Window.partitionBy(*ATTRIBUTE).orderBy("epoch", F.col("in_snapshot").desc(), "log_offset")
     placed = _with_epochs(facts, _epochs(records)).select(
         "*",
@@ -31,9 +37,9 @@ def kraft_changes(facts: DataFrame, records: DataFrame) -> DataFrame:
 
 
 def _epochs(records: DataFrame) -> DataFrame:
-    """Each with the snapshot that it begins with: cluster_id, log_offset (-1 of the first, that begins with none),
-    mark: its number, the snapshot's time, that of the one before and of the one after it, the latter's offset, and
-    whether the log is there from its beginning."""
+    """Each epoch with the snapshot that it begins with: cluster_id, log_offset (-1 of the first, which begins with
+    none), mark: its number, the snapshot's time, the times of the one before and the one after, the latter's offset,
+    and whether the log is complete from its beginning."""
     in_order = Window.partitionBy("cluster_id").orderBy("log_offset")
     of_cluster = Window.partitionBy("cluster_id")
     is_log = F.col("log_offset") < 0
@@ -57,9 +63,9 @@ def _epochs(records: DataFrame) -> DataFrame:
 
 
 def _with_epochs(facts: DataFrame, epochs: DataFrame) -> DataFrame:
-    """The facts with their epoch; those of a snapshot open the epoch that begins with it."""
+    """The facts with their epoch; those of a snapshot belong to the epoch that begins with it."""
     own = epochs.withColumn("in_snapshot", F.lit(True)).withColumnRenamed("mark", "own_mark")
-    # Only what the log itself says has to be put in order; what snapshots say is spread.
+    # Only facts of the log itself need one order; those of snapshots are spread.
     part = F.when(F.col("in_snapshot"), F.pmod(F.hash(*ATTRIBUTE[1:]), F.lit(_SPREAD)) + 1).otherwise(0)
     # A snapshot ends before its offset, so its mark comes before the record that has that offset.
     in_order = Window.partitionBy("cluster_id", "part").orderBy("log_offset", F.col("is_mark").desc())
@@ -76,7 +82,7 @@ def _with_epochs(facts: DataFrame, epochs: DataFrame) -> DataFrame:
 
 
 def _own_change() -> Column:
-    """What a fact changes; empty: nothing."""
+    """The change that a fact makes; empty: none."""
     between = F.col("epoch") - F.col("last_epoch") - F.col("in_snapshot").cast("int")
     was_set = F.coalesce(F.col("last_is_set") & (between == 0), F.lit(False))
     as_before = was_set & F.col("digest").eqNullSafe(F.col("last_digest"))
@@ -95,7 +101,7 @@ def _own_change() -> Column:
 
 
 def _vanished() -> Column:
-    """The next snapshot lacks what the fact has set, and no record says that it was taken away."""
+    """The deletion of what a fact has set, if the next snapshot lacks it and no record deletes it."""
     before_next = F.col("next_epoch") - F.col("epoch") - F.col("next_in_snapshot").cast("int")
     gone = F.col("is_set") & F.col("then_ts").isNotNull() & F.coalesce(before_next > 0, F.lit(True))
     since = _ms_since("then_ts", "ts", "epoch_ts")
@@ -103,7 +109,7 @@ def _vanished() -> Column:
 
 
 def _ms_since(then: str, *known: str) -> Column:
-    """From the later of what is known to then."""
+    """Milliseconds from the later of the known times to `then`."""
     since = _MS(then) - F.greatest(*(_MS(each) for each in known))
     return F.when(since.isNull(), SINCE_BEFORE).when(since < 0, 0).otherwise(since).cast("bigint")
 

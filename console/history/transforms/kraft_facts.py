@@ -1,4 +1,8 @@
-"""What metadata records say, one row for each attribute that they set or delete: "facts"."""
+"""What metadata records set and delete, one row for each attribute: "facts".
+
+Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a hidden
+one), told (false if the record deletes an attribute that it does not name), log_offset, in_snapshot, ts, run_id.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from console.history.entities import ACL_SET, CONFIG_TYPES, DEFAULT, MECHANISMS
 from console.history.redact import HIDDEN
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
-# The fields of metadata records that changes are told by, out of their JSON. Names are those of Kafka's records.
+# -- fields of metadata records, from their JSON, by Kafka's names ---------------------------------------------------
 
 _FIELDS = """
  resourceType INT, resourceName STRING, name STRING, value STRING,
@@ -21,7 +25,7 @@ _FIELDS = """
  topicId STRING, partitionId INT, replicas ARRAY<INT>, removingReplicas ARRAY<INT>,
  brokerId INT, endPoints ARRAY<STRUCT<name STRING, host STRING, port INT>>, rack STRING, fenced STRING
 """
-"""All that any record type needs; `fenced` is a boolean in one type and a number in another."""
+"""All fields that any record type needs; `fenced` is a boolean in one type and a number in another."""
 
 
 def read_fields(records: DataFrame, *types: str) -> DataFrame:
@@ -43,7 +47,7 @@ def is_type(*types: str) -> Column:
     return F.col("record_type").isin(*types)
 
 
-# `console.history.entities` in Spark's words: the one spelling of entities, for columns of metadata records.
+# -- the spelling of `console.history.entities`, for columns of metadata records -------------------------------------
 
 _ESCAPED = r"[%,=:<>\x00-\x1f\x7f]"
 _EXACT = 1e18
@@ -51,7 +55,7 @@ _EXACT = 1e18
 
 
 def named(names: Mapping[int, str], code: Column) -> Column:
-    """A code's name; `UNKNOWN(n)` where it has none."""
+    """A code's name; `UNKNOWN(n)` if it has none."""
     found = F.lit(None).cast("string")
     for number, name in names.items():
         found = F.when(code == number, F.lit(name)).otherwise(found)
@@ -59,12 +63,12 @@ def named(names: Mapping[int, str], code: Column) -> Column:
 
 
 def config_type(code: Column) -> Column:
-    """The type of what a config belongs to, of Kafka's number."""
+    """The type of a config's resource, from Kafka's number."""
     return named(CONFIG_TYPES, code)
 
 
 def config_key(entity_type: Column, name: Column) -> Column:
-    """The key of what a config belongs to."""
+    """The key of a config's resource."""
     return F.when((entity_type == "broker") & (name == ""), F.lit(DEFAULT)).otherwise(name)
 
 
@@ -84,26 +88,26 @@ def quota_key(parts: Column) -> Column:
 
 
 def quota_value(text: Column) -> Column:
-    """A quota's value as text: a whole number has no point."""
+    """A quota's value as text; whole numbers without a decimal point."""
     number = text.try_cast("double")
     whole = (number == F.floor(number)) & (F.abs(number) < _EXACT)
     return F.when(whole, number.try_cast("bigint").cast("string")).otherwise(text)
 
 
 def acl_key(resource_type: Column, pattern_type: Column, name: Column) -> Column:
-    """The key of what ACLs are upon, of Kafka's numbers and the name."""
+    """The key of an ACL's resource pattern, from Kafka's numbers and the name."""
     resource, pattern = named(AclResourceType.NAMES, resource_type), named(PatternType.NAMES, pattern_type)
     return F.concat_ws(":", resource, pattern, escaped(name))
 
 
 def acl_attr(permission: Column, operation: Column, principal: Column, host: Column) -> Column:
-    """An ACL upon its resource, of Kafka's numbers and the names."""
+    """An ACL as an attribute of its resource pattern, from Kafka's numbers and the names."""
     what, which = named(Permission.NAMES, permission), named(AclOperation.NAMES, operation)
     return F.concat(what, F.lit(" "), which, F.lit(" "), principal, F.lit(" from "), host)
 
 
 def escaped(name: Column) -> Column:
-    """A name as it stands in keys; all that is escaped is ASCII."""
+    """A name as it is written in keys; all escaped characters are ASCII."""
 
     def spelled(each: Column) -> Column:
         return F.when(each.rlike(_ESCAPED), F.concat(F.lit("%"), F.hex(F.encode(each, "UTF-8")))).otherwise(each)
@@ -112,21 +116,19 @@ def escaped(name: Column) -> Column:
     return F.when(name.rlike(_ESCAPED), F.array_join(letters, "")).otherwise(name)
 
 
-# What metadata records say of topics, which most of them know by their ids alone (`kraft_facts` has the columns).
-#
-# A topic's replication is that of its first partition, without the replicas that a reassignment is to remove.
+# -- topics, which most records name by their ids alone --------------------------------------------------------------
 
 ONE_CHANGE = 1000
-"""Milliseconds that the records of one change, next to each other in the log, may be apart."""
+"""How many milliseconds the records of one change, next to each other in the log, may be apart."""
 _OF_TOPIC = ("TopicRecord", "PartitionRecord", "PartitionChangeRecord", "RemoveTopicRecord")
 _BY_ID = ("cluster_id", "topic_id")
 
 
 def topic_facts(records: DataFrame) -> DataFrame:
-    """Ids, partitions, replication, and all that is gone with a topic. Topics whose name no record tells are left
-    out."""
+    """Ids, partitions, replication, and all attributes of deleted topics. Topics of unknown name are left out. A
+    topic's replication is that of its first partition, without the replicas that a reassignment will remove."""
     said = _runs(_by_time(records)).withColumn("said", F.explode(_topic_values()))
-    # A removal takes away each config that the topic ever had; where it had lost it before, nothing changes.
+    # A deletion deletes each config that the topic ever had; if it was deleted before, nothing changes.
     taken = said.join(_known_configs(records), on=["cluster_id", "entity_key", "removes"], how="left")
     value = F.col("said.value")
     return (
@@ -150,7 +152,7 @@ def topic_facts(records: DataFrame) -> DataFrame:
 
 
 def _by_time(records: DataFrame) -> DataFrame:
-    """Records of partitions of one topic at one time together, others as they are; all with the topic's name."""
+    """Groups records of partitions of one topic at one time, leaves others unchanged; all with the topic's name."""
     of_partitions = is_type("PartitionRecord")
     first = F.col("f.partitionId") == 0
     together = (
@@ -178,7 +180,8 @@ def _by_time(records: DataFrame) -> DataFrame:
 
 
 def _runs(rows: DataFrame) -> DataFrame:
-    """Partitions that were made as one, though the clock went on, end in one row: the last, with all that they say."""
+    """Partitions that were created at once, though the clock went on, become one row: the last, with all their
+    values."""
     in_order = Window.partitionBy(*_BY_ID).orderBy("in_snapshot", "log_offset", "record_type")
     of_log = (F.col("record_type") == "PartitionRecord") & ~F.col("in_snapshot")
     goes_on = (
@@ -199,7 +202,7 @@ def _runs(rows: DataFrame) -> DataFrame:
 
 
 def _topic_values() -> Column:
-    """What a row says, as an array of attributes with values; a removal of nothing by itself."""
+    """The values of a row, as an array of attributes with values; of a deletion one without a name."""
     partitions = _topic_value(":partitions", F.col("last") + 1)
     replication = F.when(F.col("replication").isNotNull(), _topic_value(":replication", F.col("replication")))
     return F.array_compact(
@@ -235,11 +238,7 @@ def _known_configs(records: DataFrame) -> DataFrame:
     )
 
 
-# What metadata records say, one row for each attribute that they set or take away: "facts".
-#
-# Columns: cluster_id, entity_type, entity_key, attr, is_set, value, digest (SHA-256 of the value, or the HMAC of a
-# hidden one), told (false where a record takes away an attribute that it does not name), log_offset, in_snapshot, ts,
-# run_id.
+# -- all facts -------------------------------------------------------------------------------------------------------
 
 _OF_BROKER = (":endpoints", ":rack", ":fenced")
 _BY_ITSELF = (
@@ -262,7 +261,7 @@ def facts(records: DataFrame) -> DataFrame:
 
 
 def _facts_by_itself(records: DataFrame) -> DataFrame:
-    """Of records that name what they are about."""
+    """Facts of records that name their entity."""
     read = read_fields(records, *_BY_ITSELF)
     return (
         read.withColumn("fact", F.explode(_record_facts()))
@@ -285,7 +284,7 @@ def _facts_by_itself(records: DataFrame) -> DataFrame:
 
 
 def _record_facts() -> Column:
-    """An array of what a record says."""
+    """An array of the facts of a record."""
     f = F.col("f")
     resource_type = config_type(f["resourceType"])
     config = _fact(
@@ -320,7 +319,7 @@ def _record_facts() -> Column:
         .when(is_type("UnregisterBrokerRecord"), unregistered)
         .when(is_type("FenceBrokerRecord"), F.array(_fact("broker", broker, ":fenced", F.lit(True), F.lit("true"))))
         .when(is_type("UnfenceBrokerRecord"), F.array(_fact("broker", broker, ":fenced", F.lit(True), F.lit("false"))))
-        # 1: it was fenced, -1: it no longer is, 0 or nothing: as it was.
+        # 1: fenced, -1: no longer, 0 or missing: unchanged.
         .when(
             is_type("BrokerRegistrationChangeRecord") & f["fenced"].isin("1", "-1"),
             F.array(_fact("broker", broker, ":fenced", F.lit(True), (f["fenced"] == "1").cast("string"))),
@@ -348,7 +347,7 @@ def _fact(
 
 
 def _endpoints(endpoints: Column) -> Column:
-    """`PLAINTEXT://host:9092,SSL://host:9093`, by their names."""
+    """`PLAINTEXT://host:9092,SSL://host:9093`, sorted."""
     return F.array_join(
         F.array_sort(
             F.transform(
@@ -360,7 +359,7 @@ def _endpoints(endpoints: Column) -> Column:
 
 
 def _acl_facts(records: DataFrame) -> DataFrame:
-    """A removal names the ACL by its id; one whose id no record has told of is left out."""
+    """Facts of ACLs. A deletion names the ACL by its id; one of an unknown id is left out."""
     f = F.col("f")
     is_set = is_type("AccessControlEntryRecord")
     by_id = Window.partitionBy("cluster_id", F.col("f.id"))

@@ -1,4 +1,10 @@
-"""`policy_violation`: what is or was against a policy, from when until when."""
+"""`policy_violation`: what violates or violated a policy, from when until when.
+
+Each policy is judged, for each entity and attribute that it is about, at every change of what it depends on: the value,
+whether the entity exists, what it inherits, and what it is compared with. Adjacent times of violation are merged. Of a
+hidden value only that it is set is judged. Kafka's own default counts only in clusters that were polled: the metadata
+log does not have brokers' files.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +19,9 @@ from console.history.entities import CLUSTER, DEFAULT
 from console.history.policy_files import Expected, Policy
 from console.history.schema import POLICY_VIOLATION
 
-# Whether a state is against a policy, as an expression.
-#
-# Of the columns `live` (how many values are set), `exists` (above 0: the entity is there), own, default and brokers
-# (the value, the one of the brokers' common default, the one of a broker), other (what it is compared with),
-# looked_at (whether Kafka's own default may be assumed).
+# -- whether a state violates a policy, as an expression of the columns `live` (how many values are set), `exists`
+# (above 0: the entity exists), own, default and brokers (the value; that of the brokers' common default; that of a
+# broker), other (what it is compared with), looked_at (whether Kafka's own default may be assumed)
 
 
 def is_broken(policy: Policy) -> Column:
@@ -34,7 +38,7 @@ def is_broken(policy: Policy) -> Column:
 
 
 def _effective_value(policy: Policy) -> Column:
-    """What holds; empty where it is hidden or unknown."""
+    """The value that counts; empty if it is hidden or unknown."""
     own = F.col("own")
     if not policy.counts_missing:
         return own
@@ -65,21 +69,20 @@ def _against(expected: Expected, value: Column) -> list[Column]:
     return found
 
 
-# Everything that a policy looks at, as events: its subjects (an attribute of an entity), and what changed when.
-#
-# An event has `live` and `exists` (+1, -1: a value, any value of the entity, that began or ended), and each of `STATE`
-# where it says something of it: a struct of the value that holds from then on, empty where it was taken away.
+# -- what policies depend on, as events of their subjects (an attribute of an entity). An event has `live` and `exists`
+# (+1, -1: a value, any value of the entity, began or ended), and each of `STATE` that it changes: a struct of the value
+# that counts from then on, empty if it was deleted.
 
 SUBJECT = ("cluster_id", "policy", "entity_key", "attr")
 """policy: its number."""
 STATE = ("own", "default", "brokers", "other")
-"""The value; the one of the brokers' common default; of a broker; of the attribute that it is compared with."""
+"""The value; that of the brokers' common default; that of a broker; that of the attribute that it is compared with."""
 
 _DELTAS = ("live", "exists")
 
 
 def policy_events(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """SUBJECT, ts, live, exists, STATE, and looked_at: whether a look at the cluster showed its brokers' files."""
+    """SUBJECT, ts, live, exists, STATE, and looked_at: whether a poll of the cluster showed its brokers' files."""
     rows = history.where(F.col("entity_type") != CLUSTER)
     clusters = rows.groupBy("cluster_id").agg(
         F.min("valid_from").alias("first"),
@@ -114,7 +117,7 @@ def _values(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
 
 
 def _existing(rows: DataFrame, clusters: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """That an entity is there, for policies that say something of one without a value."""
+    """That an entity exists, for policies about entities without a value."""
 
     def about(policy: Policy) -> Column | None:
         return _is_entity(policy) if policy.counts_missing and not policy.expected.set_on_one else None
@@ -138,7 +141,7 @@ def _existing(rows: DataFrame, clusters: DataFrame, policies: Sequence[Policy]) 
 
 
 def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """The brokers' configs, for every subject of a policy that inherits them: the common default's, and those of the
+    """The brokers' configs, for every subject of a policy that inherits them: those of the common default, and of the
     first broker that has one. A broker inherits from no other."""
 
     def about(policy: Policy) -> Column | None:
@@ -170,7 +173,7 @@ def _inherited(rows: DataFrame, existing: DataFrame, policies: Sequence[Policy])
 
 
 def _others(rows: DataFrame, policies: Sequence[Policy]) -> DataFrame:
-    """What values are compared with."""
+    """The values that others are compared with."""
 
     def about(policy: Policy) -> Column | None:
         below = policy.expected.below
@@ -191,14 +194,14 @@ def _with_policies(rows: DataFrame, policies: Sequence[Policy], about: Callable[
 
 
 def _began_and_ended(rows: DataFrame) -> DataFrame:
-    """A row for the beginning and, where there is one, the end of each value: ts, delta."""
+    """A row for the beginning and, if there is one, the end of each value: ts, delta."""
     began = F.struct(F.col("valid_from").alias("ts"), F.lit(1).alias("delta"))
     ended = F.when(F.col("valid_to").isNotNull(), F.struct(F.col("valid_to").alias("ts"), F.lit(-1).alias("delta")))
     return rows.withColumn("at", F.explode(F.array_compact(F.array(began, ended)))).select("*", "at.*")
 
 
 def _events(rows: DataFrame, **said: Column) -> DataFrame:
-    """The columns of events; what is not said is empty."""
+    """The columns of events; missing ones are empty."""
     empty = {name: F.lit(None).cast("int") for name in _DELTAS}
     empty |= {name: F.lit(None).cast("struct<value:string>") for name in STATE}
     return rows.select(*SUBJECT, "ts", *(said.get(name, column).alias(name) for name, column in empty.items()))
@@ -218,19 +221,13 @@ def _attr(policies: Sequence[Policy]) -> Column:
 
 
 def _whose(policies: Sequence[Policy]) -> Column:
-    """The entity; for a policy of which one of several is enough, always the first."""
+    """The entity; of a policy that needs one of several entities, always the first."""
     firsts = [policy.names.exact[0] if policy.expected.set_on_one else None for policy in policies]
     named = F.element_at(F.array(*(F.lit(first).cast("string") for first in firsts)), F.col("policy") + 1)
     return F.coalesce(named, F.col("entity_key"))
 
 
-# What is or was against a policy, from when until when.
-#
-# Each policy, on each entity and attribute that it is about, is judged anew whenever something changes that it looks
-# at: the value, whether the entity is there, what it inherits, and what it is compared with. Times in which it was
-# broken are put together where they touch. Of a value that is hidden only that it is set is known: nothing else is
-# held against it. Kafka's own default counts only in clusters that were looked at: the metadata log does not have
-# brokers' files.
+# -- the table -------------------------------------------------------------------------------------------------------
 
 
 def policy_violation(history: DataFrame, policies: Sequence[Policy]) -> DataFrame:
@@ -262,8 +259,8 @@ def policy_violation(history: DataFrame, policies: Sequence[Policy]) -> DataFram
 
 
 def _states(events: DataFrame) -> DataFrame:
-    """What held after each event, until the next."""
-    # The frame has all events of one time in it.
+    """The state after each event, until the next."""
+    # The frame includes all events of one time.
     so_far = Window.partitionBy(*SUBJECT).orderBy("ts").rangeBetween(Window.unboundedPreceding, Window.currentRow)
     following = Window.partitionBy(*SUBJECT).orderBy("ts")
     return events.select(
@@ -278,7 +275,7 @@ def _states(events: DataFrame) -> DataFrame:
 
 
 def _together(judged: DataFrame) -> DataFrame:
-    """One row for each time without a gap in which something was broken."""
+    """One row for each time without a gap in which a policy was violated."""
     in_time = Window.partitionBy(*SUBJECT).orderBy("ts")
     began = F.col("broken") & ~F.coalesce(F.lag("broken").over(in_time), F.lit(False))
     numbered = judged.withColumn("began", began.cast("int")).withColumn("time", F.sum("began").over(in_time))
@@ -294,7 +291,7 @@ def _together(judged: DataFrame) -> DataFrame:
 
 
 def _constant(policies: Sequence[Policy], of: Callable[[Policy], str | bool]) -> Column:
-    """What each policy says, by the number in the column `policy`."""
+    """A value of each policy, by the number in the column `policy`."""
     return F.element_at(F.array(*(F.lit(of(policy)) for policy in policies)), F.col("policy") + 1)
 
 

@@ -1,8 +1,8 @@
-"""The effective quota of many requests at once: `console.model.quota` as joins.
+"""The effective quota of many requests at once: the rules of `console.model.quota` as joins.
 
-Limits are pivoted wide, by what they are looked up with (user and client, user, client, nothing), so that four
-broadcast equi-joins ask all eight levels for all keys. Each row of these holds for a time, and the join takes the one
-that held when the request ended.
+Limits are pivoted by their lookup key (user and client, user, client, nothing), so that four broadcast equi-joins
+resolve all eight levels for all quota keys. Each row of these holds for a time, and the join takes the one that held
+when the request ended.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _LEVELS_BY_LOOKUP: dict[tuple[str, ...], tuple[int, ...]] = {
 _LEVELS = tuple(range(1, 9))
 _USER, _CLIENT = "user=", "client-id="
 _OF_CLIENTS = f"^({_USER}[^,]*|({_USER}[^,]*,)?{_CLIENT}[^,]+)$"
-"""A client without an id falls under no limit of client ids, so a limit of an empty client id is nobody's."""
+"""A client without an id falls under no limit of client ids, so a limit of an empty client id applies to no client."""
 _LONG = 1 << 20
 _BEGINNING = "0001-01-01 00:00:00"
 _END = "9999-12-31 00:00:00"
 _TAKEN_AWAY = float("nan")
-"""Spark says that NaN equals itself; no broker takes it for a limit."""
+"""Spark treats NaN as equal to itself, and no broker accepts it as a limit."""
 
 
 def quota_values(history: DataFrame) -> DataFrame:
-    """Limits by level and time, of history's rows: cluster_id, user, client_id (empty where the entity has none or its
-    default), level, attr, value (empty: taken away) and valid_from, the time until the next of the same.
+    """Limits by level and time, from history's rows: cluster_id, user, client_id (empty if the entity has none or its
+    default), level, attr, value (empty: deleted) and valid_from, the time until the next of the same.
 
-    What the first look at a cluster shows was there before it: it holds since ever.
+    What the first poll of a cluster shows was set before it, at an unknown time.
     """
     is_limit = (F.col("entity_type") == "quota") & F.col("attr").isin(*USAGE_KEYS)
     rows = with_first_poll(history.where(is_limit & F.col("entity_key").rlike(_OF_CLIENTS)), history)
@@ -54,7 +54,7 @@ def quota_values(history: DataFrame) -> DataFrame:
 
 
 def limits_by_lookup(values: DataFrame) -> tuple[DataFrame, ...]:
-    """What `effective_quotas` looks limits up in, of what `quota_values` gives: a table for each way of looking up."""
+    """The lookup tables of `effective_quotas`, from the result of `quota_values`: one for each lookup key."""
     return tuple(
         _by_time(values.where(F.col("level").isin(*levels)), lookup, levels, _limits(levels))
         for lookup, levels in _LEVELS_BY_LOOKUP.items()
@@ -62,10 +62,10 @@ def limits_by_lookup(values: DataFrame) -> tuple[DataFrame, ...]:
 
 
 def effective_quotas(uses: DataFrame, limits: Sequence[DataFrame], at: str) -> DataFrame:
-    """The rows of `uses` and, for each of the keys, the limit in a column of its name (bytes/s or %), and its level in
-    one of its name and `_level`; empty where nothing limits it.
+    """The rows of `uses` and, for each quota key, the limit in a column of its name (bytes/s or %), and its level in
+    one of its name and `_level`; empty if nothing limits it.
 
-    uses: cluster_id, user, client_id and a timestamp named `at`. limits: what `limits_by_lookup` gives.
+    uses: cluster_id, user, client_id and a timestamp named `at`. limits: the result of `limits_by_lookup`.
     """
     joined = uses
     for (lookup, levels), table in zip(_LEVELS_BY_LOOKUP.items(), limits, strict=True):
@@ -80,9 +80,9 @@ def effective_quotas(uses: DataFrame, limits: Sequence[DataFrame], at: str) -> D
 
 
 def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...], name: str) -> DataFrame:
-    """Times in which nothing of a lookup changes, with a struct of what holds then, of each level and key."""
+    """The times in which no limit of a lookup changes, with a struct of the limits of each level and key."""
     in_time = Window.partitionBy(*lookup).orderBy("valid_from")
-    # All that begins at one time is in the frame of each of its rows, of which the last is kept.
+    # The frame includes all rows of one time; the last of them is kept.
     so_far = in_time.rangeBetween(Window.unboundedPreceding, Window.currentRow)
     until = F.coalesce(F.lead("valid_from").over(in_time), F.lit(_END).cast("timestamp"))
     slots = {_slot(key, level): _change(key, level) for level in levels for key in USAGE_KEYS}
@@ -97,17 +97,16 @@ def _by_time(values: DataFrame, lookup: tuple[str, ...], levels: tuple[int, ...]
 
 
 def _change(key: str, level: int) -> Column:
-    """The limit that begins, NaN where it is taken away; empty where the row is of something else."""
+    """The limit that begins, NaN if it is deleted; empty if the row is about another level or key."""
     mine = (F.col("level") == level) & (F.col("attr") == key)
     return F.when(mine, F.coalesce(F.col("value"), F.lit(_TAKEN_AWAY)))
 
 
-# What follows is SQL, as it is one call of Java and not hundreds; and flat, as a method of Java's that is too long is
-# never compiled.
+# SQL text is one call of Java instead of hundreds; it is flat, since a Java method that is too long is never compiled.
 
 
 def _first_of(key: str) -> str:
-    """The most special level's limit."""
+    """The limit of the most specific level."""
     return f"coalesce({', '.join(_limit(key, level) for level in _LEVELS)}) AS {key}"
 
 
@@ -132,8 +131,8 @@ def _slot(key: str, level: int) -> str:
     return f"{key}_{level}"
 
 
-# Names are spelled without `,`, `=` and `<`, and `user` comes first: simple functions of text do, which are many times
-# faster than a map of the parts.
+# Names are escaped, so they have no `,`, `=` and `<`, and `user` comes first: simple text functions suffice, which are
+# many times faster than a map of the parts.
 
 
 def _level() -> Column:
@@ -157,6 +156,6 @@ def _client() -> Column:
 
 
 def _name(spelled: Column) -> Column:
-    """A name as it was before it was spelled for a key; url_decode would take + for a space."""
+    """A name without its escapes; url_decode would take + for a space."""
     plain = F.try_url_decode(F.replace(spelled, F.lit("+"), F.lit("%2B")))
     return F.when(spelled != DEFAULT, F.when(spelled.contains("%"), plain).otherwise(spelled))

@@ -1,4 +1,14 @@
-"""`quota_usage`: who used how much of which quota, an estimate of what brokers measure, from request logs."""
+"""`quota_usage`: who used how much of which quota, an estimate of what brokers measure, from request logs.
+
+Bytes are those of record batches; a broker counts headers too. A request's time is `local_ms`; a broker adds that of
+its network threads. A broker logs how long a request is throttled, not by which quota: Produce and Fetch are throttled
+by their byte rate if there is such a limit, else, like all other requests, by `request_percentage`; requests that
+change topics by `controller_mutation_rate`, which is not in this table.
+
+Rows are by the users and clients that share the limit that counted in that second; of a minute in which a limit
+changed, the last one is shown. Users without a limit are shown as pairs with their client ids. Rates over ten seconds
+need the ten seconds before: give whole days.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +28,8 @@ from console.model.quota import (
     USER_LEVELS,
 )
 
-# Rates as a broker sees them: over the ten seconds before each second, those without a request too.
-#
-# A broker keeps 11 samples of a second and divides by at least ten seconds (`quota.window.num`,
-# `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide what it throttles.
+# -- rates as a broker computes them. It keeps 11 samples of a second and divides by at least ten seconds
+# (`quota.window.num`, `quota.window.size.seconds`; Rate.windowSize). The mean of a minute would hide what it throttles.
 
 WINDOW_SECONDS = 10
 _MINUTE_SECONDS = 60
@@ -29,11 +37,11 @@ _ITSELF = -1
 
 
 def rolling_rates(bins: DataFrame, scope: tuple[str, ...]) -> DataFrame:
-    """`bins` with a column `rate`: per second, over ten seconds; and `is_clock`.
+    """`bins` with a column `rate`: per second, over the ten seconds before; and `is_clock`.
 
-    bins: a row for each scope and `second` that has any, with an `amount`. Each minute that has a row gets 60 more,
-    one for each second, `is_clock` true and empty but for the scope, the second and its rate: these are what figures of
-    the minute are taken of. What is before the first row counts as nothing.
+    bins: a row for each scope and `second` with an `amount`. Each minute that has a row gets 60 more, one for each
+    second, `is_clock` true and empty but for the scope, the second and its rate: figures of the minute are computed
+    from these. Time before the first row counts as no use.
     """
     minute = F.date_trunc("minute", "second")
     of_minute = Window.partitionBy(*scope, minute).orderBy("second")
@@ -63,17 +71,7 @@ def mean_of_minute(amount: Column) -> Column:
     return F.coalesce(F.sum(amount), F.lit(0.0)) / _MINUTE_SECONDS
 
 
-# What a limit should be, and why.
-#
-# Judged are all minutes that were given of who shares a limit, on all brokers, as long as the limit stays the same. The
-# limit suggested is for them alone, as a quota of their own: a limit of a default counts for others too.
-#
-# 1. No limit: none is suggested. 2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the
-# log does not show all that brokers count): 1.25 × the highest rate, rounded up to two digits. 3. Throttled, and only
-# bursts reach that: leave it; that is what a limit is for. 4. Throttled, and no rate comes near the limit: leave it;
-# something else throttles. 5. Never throttled, an hour was seen or more, the highest rate is below a tenth of the
-# limit, and the limit is of bytes and their own: 2 × the highest rate, rounded up to two digits. Of a request's time
-# the log shows too little for that. 6. Else never throttled: leave it.
+# -- suggestions -----------------------------------------------------------------------------------------------------
 
 AT_LIMIT = 0.9
 RAISE = 1.25
@@ -86,7 +84,7 @@ _JUDGED = ("cluster_id", "quota_key", "scope_user", "scope_client", "quota_value
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the minutes say together."""
+    """Figures of all minutes together."""
 
     limit: Column
     peak: Column
@@ -94,14 +92,28 @@ class _Seen:
     throttled: Column
     """Minutes."""
     pressed: Column
-    """The highest 95th percentile of the minutes that were throttled."""
+    """The highest 95th percentile of the throttled minutes."""
 
 
 def with_suggestion(minutes: DataFrame) -> DataFrame:
-    """`minutes` with `suggested_value` and `reason`; it has the other columns of QUOTA_USAGE."""
+    """`minutes` with `suggested_value` and `reason`; it has the other columns of QUOTA_USAGE.
+
+    All minutes of a scope count together, on all brokers, as long as the limit stays the same. The suggested limit is
+    for this scope alone, as a quota of its own: a default's limit applies to others too.
+
+    1. No limit: no suggestion.
+    2. Throttled, and in such a minute 95 % of the rates reach 90 % of the limit (the log lacks some of what brokers
+       count): 1.25 × the highest rate, rounded up to two digits.
+    3. Throttled, and only bursts reach that: leave it; that is what a limit is for.
+    4. Throttled, and no rate comes near the limit: leave it; something else throttles.
+    5. Never throttled, an hour or more was seen, the highest rate is below a tenth of the limit, and the limit is of
+       bytes and of a named entity: 2 × the highest rate, rounded up to two digits. Of a request's time the log has too
+       little.
+    6. Otherwise never throttled: leave it.
+    """
     together = Window.partitionBy(*_JUDGED)
     was_throttled = F.col("throttle_ms") > 0
-    # Minutes of the clock: one in which two brokers were used is one.
+    # Minutes of the clock: a minute in which two brokers were used counts once.
     minute = F.col("minute")
     seen = _Seen(
         limit=F.col("quota_value"),
@@ -123,10 +135,9 @@ def with_suggestion(minutes: DataFrame) -> DataFrame:
 
 
 def two_digits_up(value: Column, whole: Column) -> Column:
-    """The next number with two digits that count: 1234 -> 1300. whole: where it must have no fraction, and be 1 at
-    least."""
+    """The next number with two significant digits: 1234 -> 1300. whole: where it must be an integer of at least 1."""
     unit = F.pow(F.lit(10.0), F.floor(F.log10(value)) - 1)
-    # 0.29 * 100 is not 29: a last digit of the sixteen must not round up.
+    # 0.29 * 100 is not 29: the last of sixteen digits must not round up.
     rounded = F.ceil(F.round(value / unit, 9)) * unit
     return F.when(whole, F.greatest(F.ceil(rounded).cast("double"), F.lit(1.0))).otherwise(F.round(rounded, 4))
 
@@ -186,15 +197,7 @@ def _rate(value: Column) -> Column:
     )
 
 
-# Who used how much of which quota: an estimate of what brokers measure, from request logs.
-#
-# Bytes are those of record batches; a broker counts headers too. A request's time is `local_ms`; a broker adds that of
-# its network threads. A broker says of a request how long it waits, not for which quota: Produce and Fetch wait for
-# their byte rate where there is such a limit, else, as all other requests, for `request_percentage`; requests that
-# change topics wait for `controller_mutation_rate`, which is not here.
-#
-# Rows are by who shares the limit that counted in that second; of a minute in which a limit changed, the last one is
-# shown. Who has no limit is shown as a pair. Rates over ten seconds need the ten seconds before: give whole days.
+# -- the table -------------------------------------------------------------------------------------------------------
 
 _SCOPE = ("cluster_id", "broker_id", "quota_key", "scope_user", "scope_client")
 _MUTATIONS = ("CREATE_TOPICS", "DELETE_TOPICS", "CREATE_PARTITIONS")
@@ -203,7 +206,7 @@ _PERCENT_SECONDS_PER_MS = 0.1
 
 def quota_usage(request_1s: DataFrame, history: DataFrame) -> DataFrame:
     """QUOTA_USAGE's columns; request_1s, history: REQUEST_1S's and HISTORY's."""
-    # Brokers look at the principal's name and never at its type.
+    # Brokers compare the principal's name and never its type.
     uses = request_1s.withColumn("user", F.regexp_replace("principal", "^[^:]*:", ""))
     limits = limits_by_lookup(quota_values(history))
     used = _by_key(effective_quotas(uses, limits, at="second"))
@@ -212,7 +215,7 @@ def quota_usage(request_1s: DataFrame, history: DataFrame) -> DataFrame:
 
 
 def _by_key(uses: DataFrame) -> DataFrame:
-    """A row for each quota that a use counts for, and whoever shares its limit."""
+    """A row for each quota that a use counts for, and the scope that shares its limit."""
     waits_for_percentage = F.col(REQUEST_PERCENTAGE).isNotNull()
     bytes_key = {"PRODUCE": PRODUCER_BYTE_RATE, "FETCH": CONSUMER_BYTE_RATE}
     moved = [
@@ -239,9 +242,9 @@ def _by_key(uses: DataFrame) -> DataFrame:
 
 
 def _use(key: str, amount: Column, waits: Column) -> Column:
-    """amount: bytes, or percent times seconds. waits: whether the time that it waited is for this quota."""
+    """amount: bytes, or percent times seconds. waits: whether this quota throttled it."""
     waited = F.when(waits, F.col("throttle_ms_sum")).otherwise(F.lit(0))
-    # None waited longer than the longest, so at least as many waited.
+    # No request waited longer than the longest, so at least this many waited.
     at_least = F.when(F.col("throttle_ms_max") > 0, F.ceil(waited / F.col("throttle_ms_max"))).otherwise(F.lit(0))
     return F.struct(
         F.lit(key).alias("quota_key"),

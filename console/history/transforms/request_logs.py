@@ -17,10 +17,8 @@ from console.history.requests.zone import FURTHEST, QUARTER
 from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, arrow_schema
 from console.history.spark_sources import is_damaged
 
-# ALTER_REQUEST: each thing that a logged request changes, of the lines of request logs.
-#
-# These requests are rare, and each API has its own form: their JSON is read in Python (`console.history.requests`),
-# that of no other line.
+# -- ALTER_REQUEST: each thing that a logged request changes. These requests are rare, and each API has its own format:
+# their JSON is read in Python (`console.history.requests`), that of no other line.
 
 _ALTERED = (
     "start_ts",
@@ -39,10 +37,10 @@ _ALTERED = (
     "is_sensitive",
     "error_code",
 )
-"""What `altered` gives, in its order."""
+"""The columns of `altered`, in its order."""
 _OF_LINE = ("cluster_id", "broker_id", "end_ts", "file", "byte_pos")
 ALTER_NAMES = tuple(name for name in ALTER_REQUEST.names if name != "run_id")
-"""The columns: those of ALTER_REQUEST without the run, which whoever writes them knows."""
+"""The columns: those of ALTER_REQUEST without `run_id`."""
 _ALTER_ARROW = pa.schema([field for field in arrow_schema(ALTER_REQUEST) if field.name in ALTER_NAMES])
 _ALTER_DDL = ", ".join(
     f"{column.name} {column.type.upper()}" for column in ALTER_REQUEST.columns if column.name in ALTER_NAMES
@@ -50,7 +48,7 @@ _ALTER_DDL = ", ".join(
 
 
 def alter_request(lines: DataFrame) -> DataFrame:
-    """lines: as `sources.request_log.request_lines` reads them, all or `alters_only`. Damaged ones are left out."""
+    """lines: from `spark_sources.request_lines`, all or `alters_only`. Damaged ones are left out."""
     may_alter = F.col("api_key").isNull() | F.col("api_key").isin(*sorted(ALTER_KEYS))
     return (
         lines.where(F.col("json").isNotNull() & may_alter)
@@ -70,16 +68,16 @@ def _altered_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]
         yield pa.RecordBatch.from_pylist(rows, schema=_ALTER_ARROW)
 
 
-# QUARANTINE: what of request logs could not be read, of the lines of request logs.
+# -- QUARANTINE: lines that could not be read ------------------------------------------------------------------------
 
 DAMAGED_NAMES = tuple(name for name in QUARANTINE.names if name != "run_id")
-"""The columns: those of QUARANTINE without the run, which whoever writes them knows."""
+"""The columns: those of QUARANTINE without `run_id`."""
 
 
 def damaged_request(lines: DataFrame) -> DataFrame:
-    """lines: as `sources.request_log.request_lines` reads them.
+    """lines: from `spark_sources.request_lines`.
 
-    Of a line that is whole but for its JSON, the hash is of the JSON, and of the sample no letter and no digit is left.
+    For a whole line with damaged JSON the hash is of the JSON, and the sample has no letter and no digit of it.
     """
     shape = F.substring("json", 1, MASKED_CHARS)
     for letters, blotted in ((r"\p{L}", "x"), (r"\p{Nd}", "9"), (r"[^x9 \[\]{}():,.\"'=_/\\-]", "?")):
@@ -94,18 +92,16 @@ def damaged_request(lines: DataFrame) -> DataFrame:
     )
 
 
-# REQUEST_1S: requests by the second, of the lines of request logs.
-#
-# Left out are the copies that the controller logs of forwarded requests, and what replicas ask: whoever names itself
-# by a replica's id. An error is any error code in the answer but 0. Rows of the same second that were made of
-# different parts of a log add up: `merge_request_1s`.
+# -- REQUEST_1S: requests by the second, without the copies that the controller logs of forwarded requests, and without
+# requests with a replica's id. An error is any error code in the answer but 0. Rows of the same second from different
+# parts of a log add up: `merge_request_1s`.
 
 _ANY_ERROR = '[eE]rrorCode":(?:-|[1-9])'
-"""In the JSON of a request: inside of texts every quote has a backslash before it, so this finds fields alone."""
+"""In the JSON of a request. Within texts every quote follows a backslash, so this matches fields alone."""
 
 
 def request_1s(lines: DataFrame) -> DataFrame:
-    """lines: as `sources.request_log.request_lines` reads them. Damaged ones are left out."""
+    """lines: from `spark_sources.request_lines`. Damaged ones are left out."""
     request = F.col("request")
     principal, api = request["principal"], request["requestHeader"]["requestApiKeyName"]
     whole = principal.isNotNull() & api.isNotNull()
@@ -124,7 +120,7 @@ def request_1s(lines: DataFrame) -> DataFrame:
         request["localTimeMs"].alias("local_ms"),
         request["throttleTimeMs"].alias("throttle_ms"),
     )
-    # A filter here, or of the keys below, would be pushed down, and the JSON be read for it once more.
+    # A filter here, or of the keys below, would be pushed down, and the JSON be parsed twice.
     return (
         flat.groupBy(*REQUEST_1S.key)
         .agg(
@@ -143,12 +139,12 @@ def request_1s(lines: DataFrame) -> DataFrame:
 
 
 def merge_request_1s(old: DataFrame, new: DataFrame) -> DataFrame:
-    """Both of REQUEST_1S's columns; a row of each key, with what both counted."""
+    """Both of REQUEST_1S's columns; one row for each key, with the sums."""
     return added_up(old.unionByName(new))
 
 
 def added_up(rows: DataFrame) -> DataFrame:
-    """Rows of REQUEST_1S's columns, those of the same key as one."""
+    """Rows of REQUEST_1S's columns, summed by key."""
     sums = ("requests", "errors", "bytes_in", "bytes_out", "local_ms", "throttle_ms_sum")
     return (
         rows.groupBy(*REQUEST_1S.key)
@@ -185,7 +181,7 @@ def _has_error() -> Column:
 
 
 def _any_error(partitions: Column) -> Column:
-    # No lambda: Spark makes no code of these.
+    # No lambda: Spark generates no code for those.
     return (F.array_max(partitions["errorCode"]) != 0) | (F.array_min(partitions["errorCode"]) != 0)
 
 
@@ -193,10 +189,8 @@ def _sum_where(value: Column) -> Column:
     return F.sum(F.when(F.col("counted"), value).otherwise(0))
 
 
-# How far the times of request logs are from those of the metadata log, in steps of a quarter of an hour.
-#
-# A log line has no time zone: with a wrong one all its times are off by the same number of quarters, and what a request
-# changed stands in the metadata log that much earlier or later.
+# -- clocks. A log line has no time zone: with a wrong one all its times are off by the same number of quarters of an
+# hour, and the metadata log has what a request changed that much earlier or later.
 
 _SLACK = timedelta(seconds=2)
 """How far the clocks of brokers may be apart."""
@@ -205,9 +199,9 @@ _REQUEST = ("cluster_id", "broker_id", "end_ts", "correlation_id", "client_id")
 
 
 def clock_steps(facts: DataFrame, alter_request: DataFrame) -> DataFrame:
-    """cluster_id, broker_id, steps, requests, ends: how many requests were made so many steps before their records, and
-    when some of them ended. A change that fits at several numbers of steps, as one that is made each hour, says nothing
-    and is left out.
+    """cluster_id, broker_id, steps, requests, ends: how many requests were made so many quarters of an hour before
+    their records, and when some of them ended. A change that fits several numbers of steps, as one that is made each
+    hour, is left out.
 
     facts: `kraft_facts.facts`. alter_request: ALTER_REQUEST's columns.
     """

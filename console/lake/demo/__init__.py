@@ -1,1 +1,1 @@
-"""`kac lake demo`: a day of three clusters to try everything on, made as their own logs would tell it."""
+"""`kac lake demo`: a day of three clusters, with the logs that they would have written."""

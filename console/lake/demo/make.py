@@ -57,35 +57,36 @@ if TYPE_CHECKING:
     from console.history.store import Lake
 
 
-# One cluster's day: an embedded cluster that is changed as the story says, and what its logs, its journal and looks
-# at it tell of that. The hours pass in no time; what is recorded has the times of the story.
+# -- one cluster's day: an embedded cluster that is changed as the story says, with the logs, journal and polls of that.
+# It takes seconds; the records have the times of the story.
 
 JOURNALS = "journal"
 HOST = "ops-1"
-"""The host that the journal is of."""
+"""The host of the journal."""
 
 
 async def record(
     name: str, spec: ClusterSpec, end: datetime, folder: Path, passed: Callable[[str], None] = lambda _: None
 ) -> Recorded:
-    """Live through the day of one of the story's clusters, and write its logs into a folder. passed: told of each look.
+    """Runs the day of one of the story's clusters, and writes its logs into a folder. passed: called for each poll.
 
-    The state that it ends in is kept where the specification says. Raises OSError.
+    The final state is kept where the specification says. Raises OSError.
     """
     story = [(end - deed.ago, deed) for deed in story_changes() if deed.cluster == name]
-    looks = [end - POLL_EVERY * hours for hours in range(HOURS, -1, -1)]
+    polls = [end - POLL_EVERY * hours for hours in range(HOURS, -1, -1)]
     unseen = [(end - since, end - until) for since, until in NOT_POLLED.get(name, ())]
-    looks = [at for at in looks if not any(since < at < until for since, until in unseen)]
+    polls = [at for at in polls if not any(since < at < until for since, until in unseen)]
     async with EmbeddedCluster(spec) as cluster:
         context = Context(name, "kac lake demo", ConnectionSettings(tuple(cluster.addresses.values())))
-        day = _Day(cluster, looks[0] - timedelta(minutes=1))
+        day = _Day(cluster, polls[0] - timedelta(minutes=1))
         taken = []
-        for at in sorted({*looks, *(at for at, _ in story)}):
+        for at in sorted({*polls, *(at for at, _ in story)}):
             for _, deed in (each for each in story if each[0] == at):
                 day.do(deed, at)
-            if at in looks:
-                look = await poll_context(context)
-                taken.append(replace(look, at=at, seen=replace(look.seen, at=at) if look.seen is not None else None))
+            if at in polls:
+                polled = await poll_context(context)
+                seen = replace(polled.seen, at=at) if polled.seen is not None else None
+                taken.append(replace(polled, at=at, seen=seen))
                 passed(f"{name}: {at:%H:%M}")
         for client in (each for each in CLIENTS if each.cluster == name):
             topic = cluster.state.topics[client.topic]
@@ -119,7 +120,7 @@ class _Day:
             cluster.state.subscribe(lambda change: log.add(change, self._now))
 
     def do(self, deed: StoryChange, at: datetime) -> None:
-        """Make a change at a time: in the journal before, in the cluster, in the log of who was asked after."""
+        """Makes a change at a time: in the journal before, in the cluster, in the request log after."""
         self._now = at
         state = self.cluster.state
         was = [self._was(edit) for edit in deed.edits]
@@ -164,7 +165,7 @@ class _Day:
 
 
 def apply(cluster: EmbeddedCluster, edit: Edit) -> None:
-    """Make a change in an embedded cluster, without asking it. Raises ValueError for a kind that no story has."""
+    """Makes a change in an embedded cluster's state. Raises ValueError for a kind that no story has."""
     state = cluster.state
     match edit:
         case SetConfig(resource, key, str(value)):
@@ -203,8 +204,7 @@ def apply(cluster: EmbeddedCluster, edit: Edit) -> None:
             raise ValueError(f"no story has {type(edit).__name__}")
 
 
-# The demo's lake, as far as it needs no Spark: three clusters' logs and journals, and the looks at them; and a minute
-# of a real broker, where one can be started.
+# -- the demo's lake -------------------------------------------------------------------------------------------------
 
 FOLDER = "demo"
 """In the lake: the clusters' logs, their state, the journals."""
@@ -212,13 +212,13 @@ STATE = "clusters.json"
 _MARK = "made-by-kac-lake-demo"
 
 Passed = Callable[[str, int, int], None]
-"""Called with (which cluster looked at when, looks done, looks in all)."""
+"""Called with (cluster and time of the poll, polls done, polls in all)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What was made. state: the option ``--state`` of ``kac demo`` that brings the story's clusters back. unrecorded:
-    why there is no real broker among the clusters; None where there is one."""
+    """The result. state: the option ``--state`` of ``kac demo`` that restores the story's clusters. unrecorded: why
+    there is no real broker among the clusters; None if there is one."""
 
     lake: Lake
     clusters: tuple[Recorded, ...]
@@ -233,10 +233,10 @@ def make(
     passed: Passed = lambda *_: None,
     broker: Callable[[Path], Recorded] | None = None,
 ) -> Demo:
-    """A new lake with a day that ends then; a former demo there goes.
+    """Makes a new lake with a day that ends at `end`; replaces a former demo.
 
-    broker: records a real one into a folder; what it raises as NoBroker is told in `Demo.unrecorded`.
-    LakeError: another lake is there. OSError: no room, no right.
+    broker: records a real one into a folder; its NoBroker becomes `Demo.unrecorded`. LakeError: another lake is there.
+    OSError: the disk is full, no permission.
     """
     lake = new_lake(where)
     folder = Path(lake.where) / FOLDER
@@ -259,18 +259,21 @@ def make(
 
 
 def new_lake(where: str) -> Lake:
-    """An empty lake, in the place of a former demo. LakeError: another lake is there, or more than a demo is in it."""
+    """Makes an empty lake; deletes a former demo. LakeError: another lake is there, or a demo with more than demo
+    clusters."""
     from console.history.store import Lake
 
     with suppress(NoLake):
         former = Lake.open(where)
         if not (Path(former.where) / FOLDER / _MARK).exists():
-            raise LakeError(f"There is a lake at {former.where} already: name another folder for the demo with --lake.")
+            raise LakeError(
+                f"There is a lake at {former.where} already: choose another folder for the demo with --lake."
+            )
         owners = LastStates(former).owners(former.current())
         if own := {owner.context for owner in owners.values()} - {*clusters_of("fleet", ClusterSpec()), REAL}:
             raise LakeError(
-                f"The demo at {former.where} also has what was collected of {', '.join(sorted(own))}, and would delete "
-                "it: name another folder for the demo with --lake."
+                f"The demo at {former.where} also has polls of {', '.join(sorted(own))}, and would delete "
+                "it: choose another folder for the demo with --lake."
             )
         shutil.rmtree(former.where)
     return Lake.create(where)
@@ -282,7 +285,7 @@ async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) 
     total = (HOURS + 1) * len(specs) - gaps
     done = 0
 
-    def look(said: str) -> None:
+    def count(said: str) -> None:
         nonlocal done
         done += 1
         passed(said, done, total)
@@ -290,12 +293,12 @@ async def _record_all(folder: Path, state: Path, end: datetime, passed: Passed) 
     recorded = []
     for name, spec in specs.items():
         named = replace(spec, cluster_id=f"{FOLDER}-{name}")
-        recorded.append(await record(name, named, end, folder, look))
+        recorded.append(await record(name, named, end, folder, count))
     return tuple(recorded)
 
 
 def sources_text(clusters: Sequence[Recorded]) -> str:
-    """The lake's `sources.yaml`, so that `kac lake ingest` reads them again."""
+    """The lake's `sources.yaml`, with which `kac lake ingest` reads the clusters' logs."""
     listed = []
     for cluster in clusters:
         log = {"metadata-log": str(cluster.metadata_log)} if cluster.metadata_log is not None else {}

@@ -1,4 +1,4 @@
-"""A metadata log as a controller would have written it, from the changes of an embedded cluster's state.
+"""Writes a metadata log as a controller would have written it, from the changes of an embedded cluster's state.
 
 Records are encoded by the schemas that Kafka's releases ship (console.history.kraft.schemas), in batches of format v2.
 """
@@ -47,19 +47,19 @@ class MetadataLog:
         self._end = 0
 
     def begin(self, state: ClusterState, at: datetime) -> None:
-        """All that the state has, as the first records."""
+        """Adds the whole state as the first records."""
         for table in ("features", "brokers", "topics", "configs", "quotas", "acls", "scram"):
             for key, value in state.tables.named(table).items():
                 self.add(Change(0, 0.0, table, key, ABSENT, value), at)
 
     def add(self, change: Change, at: datetime) -> None:
-        """The records of one change, in a batch of their own."""
+        """Adds the records of one change, as one batch."""
         made = _RECORDS[change.table](change) if change.table in _RECORDS else []
         for start in range(0, len(made), 500):
             self._append([_value(name, fields) for name, fields in made[start : start + 500]], at)
 
     def save(self, folder: Path, cluster_id: str) -> Path:
-        """Write it as a broker's folder has it; gives the folder of the log."""
+        """Writes a broker's folder; returns the folder of the log."""
         log = folder / FOLDER
         log.mkdir(parents=True, exist_ok=True)
         (log / f"{0:020}.log").write_bytes(self._data)
@@ -75,7 +75,7 @@ class MetadataLog:
         self._end += count
 
 
-# -- what changes are told by which records ------------------------------------------------------------------------
+# -- the records of changes ------------------------------------------------------------------------------------------
 
 
 def _topics(change: Change) -> Records:
@@ -193,12 +193,12 @@ _RECORDS: Mapping[str, Callable[[Change], Records]] = {
 }
 
 
-# -- how records are written ---------------------------------------------------------------------------------------
+# -- encoding --------------------------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=32)
 def _schema(name: str) -> RecordSchema:
-    """The first form of a record that there is: the story needs no later one."""
+    """The oldest version of a record's schema: the story needs no later one."""
     return min((each for each in known_schemas().values() if each.name == name), key=lambda each: each.version)
 
 

@@ -1,5 +1,6 @@
-"""A minute of a real broker, where Java and Kafka's jars are there: one process of KRaft on loopback, its own metadata
-log and request log, changes by two principals, and a producer above its quota. It ends with the recording."""
+"""Records a minute of a real broker, if Java and Kafka's jars are installed: one KRaft process on loopback, its
+metadata log and request log, changes by two principals, and a producer above its quota. The broker ends with the
+recording."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ from console.model.secret import Secret
 
 NAME = "recorded"
 LIBRARIES = "KAFKA_HOME"
-"""The environment variable that names a Kafka, with its jars in `libs`."""
+"""The environment variable of a Kafka's folder, with its jars in `libs`."""
 START_SECONDS, STOP_SECONDS, PRODUCE_SECONDS = 60.0, 10.0, 12.0
 TOPIC, BULK = "orders", "bulk-loader"
 _LIMIT = 50_000.0
@@ -68,7 +69,7 @@ logger.request.appenderRef.request.ref = request
 
 
 class NoBroker(Exception):
-    """There is no real broker to record; the text says why."""
+    """No real broker can be recorded; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +81,13 @@ class Kafka:
 
 
 def find_kafka(environ: Mapping[str, str]) -> Kafka:
-    """A Java, and the jars of Kafka 4: those of `KAFKA_HOME`, else of the cache. Raises NoBroker."""
+    """Finds a Java, and the jars of Kafka 4: those of `KAFKA_HOME`, else of the cache. Raises NoBroker."""
     cache = cache_folder(environ)
     home = environ.get(LIBRARIES)
     folders = [Path(home) / "libs"] if home else sorted((cache / "jars").glob("4.*"), reverse=True)
     found = next((folder for folder in folders if any(folder.glob("kafka_2.13-4.*.jar"))), None)
     if found is None:
-        raise NoBroker(f"no Kafka 4: {LIBRARIES} names none")
+        raise NoBroker(f"no Kafka 4: set {LIBRARIES} to one")
     try:
         return Kafka(find_java(environ, cache).program, found)
     except NoJava as missing:
@@ -94,9 +95,9 @@ def find_kafka(environ: Mapping[str, str]) -> Kafka:
 
 
 def record_broker(kafka: Kafka, folder: Path) -> Recorded:
-    """Start a broker, change and use it, look at it before and after, end it, and keep its logs in a folder.
+    """Starts a broker, changes and uses it, polls it before and after, ends it, and keeps its logs in a folder.
 
-    Raises NoBroker where it does not come up or is lost.
+    Raises NoBroker if it does not start or is lost.
     """
     with tempfile.TemporaryDirectory(prefix="kac-demo-broker-") as scratch:
         broker = _Broker(kafka, Path(scratch))
@@ -126,7 +127,7 @@ class _Broker:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """From its start to its end, whatever happens. Raises NoBroker, OSError."""
+        """Runs the broker for the context. Raises NoBroker, OSError."""
         properties = self._write_files()
         format_ = ("format", "-t", self.cluster_id, "-c", str(properties))
         with (self.folder / "console.log").open("wb") as output:
@@ -160,11 +161,11 @@ class _Broker:
             with suppress(OSError), socket.create_connection((_LOOPBACK, self.port), 1.0):
                 return
             time.sleep(0.1)
-        raise NoBroker(f"the broker did not come up within {START_SECONDS:g} s")
+        raise NoBroker(f"the broker did not start within {START_SECONDS:g} s")
 
     def _last_words(self) -> str:
         lines = (self.folder / "console.log").read_text(encoding="utf-8", errors="replace").splitlines()
-        return lines[-1][:200] if lines else "it said nothing"
+        return lines[-1][:200] if lines else "no output"
 
     def _java(self, main_class: str, *arguments: str) -> list[str]:
         logging = f"-Dlog4j2.configurationFile=file:{self.folder / 'log4j2.properties'}"
@@ -205,7 +206,7 @@ class _Broker:
 
 
 def _changes() -> Iterator[tuple[str, ChangeRequest]]:
-    """Who changes what, in this order."""
+    """The changes, each with its user, in this order."""
     orders = topic_resource(TOPIC)
     yield "alice", CreateTopics((NewTopic(TOPIC, 2, 1, configs={"retention.ms": "3600000"}),))
     yield "ci", AlterConfigs({orders: (ConfigOp("retention.ms", SET, "7200000"),)})
@@ -230,14 +231,14 @@ async def _live(broker: _Broker) -> tuple[PollResult, ...]:
             await asyncio.to_thread(client.close)
     await _produce(broker)
     after = await poll_context(context)
-    for look in (before, after):
-        if look.failure is not None:
-            raise NoBroker(f"it could not be looked at: {look.failure}")
+    for result in (before, after):
+        if result.failure is not None:
+            raise NoBroker(f"it could not be polled: {result.failure}")
     return before, after
 
 
 async def _produce(broker: _Broker) -> None:
-    """As alice, above her limit, until the broker makes her wait."""
+    """Produces as alice, above her limit, until the broker throttles her."""
     from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]
 
     producer = AIOKafkaProducer(

@@ -1,6 +1,6 @@
-"""Request logs as brokers write them (`kafka.request.logger` at DEBUG): changes, and what is produced and read.
+"""Writes request logs as brokers do (`kafka.request.logger` at DEBUG): changes, and what is produced and fetched.
 
-Lines and bodies have the form of those of a real 4.3.0 broker (*measured*); times are UTC.
+Lines and bodies have the format of a real 4.3.0 broker (*measured*); times are UTC.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from console.plan.edits import (
 
 HIDDEN = "[hidden]"
 BURST_EVERY = timedelta(minutes=10)
-"""How often each client is seen, for `BURST` each time: a whole day of every second would be gigabytes."""
+"""How often each client is logged, for `BURST` each time: a whole day of every second would be gigabytes."""
 BURST = timedelta(seconds=48)
 BETWEEN = 2.0
 """Seconds between its requests then."""
 _WINDOW = 10.0
-"""Seconds over which a broker reckons a rate before it throttles."""
+"""Seconds over which a broker computes a rate before it throttles."""
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as the log has it."""
+    """A request as it is logged."""
 
     api: str
     key: int
@@ -59,7 +59,8 @@ class Request:
 
 
 def requests_of(edits: Sequence[Edit], topic_id: Callable[[str], UUID | None]) -> list[Request]:
-    """The requests that make these edits, one for each kind. topic_id: of topics that there are afterwards or were."""
+    """The requests that make these edits, one for each kind. topic_id: returns the id of a topic that exists or
+    existed."""
     made = []
     configs = [edit for edit in edits if isinstance(edit, ConfigEdit)]
     if configs:
@@ -197,7 +198,7 @@ def _topic(edit: CreateTopic | DeleteTopic | GrowTopic, topic_id: Callable[[str]
 
 
 def _scram(edit: UpsertScram) -> Request:
-    """Brokers write the salted password, from which a login can be made: who reads such a log has to leave it out."""
+    """Brokers log the salted password, which suffices to log in: readers of such a log have to leave it out."""
     upsertion = {
         "name": edit.user.user,
         "mechanism": int(edit.user.mechanism),
@@ -215,7 +216,8 @@ def _scram(edit: UpsertScram) -> Request:
 
 
 class RequestLogs:
-    """The logs of a cluster's brokers, in memory until they are saved. controller: the broker that is it."""
+    """The logs of a cluster's brokers, in memory until they are saved. controller: the broker that is the
+    controller."""
 
     def __init__(self, brokers: Sequence[int], controller: int | None) -> None:
         self._lines: dict[int, list[tuple[datetime, str]]] = {broker: [] for broker in brokers}
@@ -224,7 +226,7 @@ class RequestLogs:
         self._random = Random(7)  # noqa: S311 - to be the same each time
 
     def change(self, broker: int, who: str, client_id: str, at: datetime, request: Request) -> None:
-        """A change that took effect at a time: on the broker that was asked, and on the controller."""
+        """Logs a change at a time: on the broker that was asked, and on the controller."""
         took = 0.004 + self._random.random() * 0.02
         head = (who, HOSTS.get(who, "10.2.0.9"), client_id)
         if self._controller is not None:
@@ -232,8 +234,8 @@ class RequestLogs:
         self._add(broker, at + timedelta(seconds=took), request, head, took * 1500, forwarded=False)
 
     def traffic(self, client: Client, start: datetime, end: datetime, topic_id: str | None) -> None:
-        """What a client produces or reads from start to end, as it is seen now and then; throttled where it would be
-        above its limit."""
+        """Logs what a client produces or fetches from start to end, in bursts; throttled if it would exceed its
+        limit."""
         head = (client.who, f"10.3.{client.broker}.{len(client.client_id)}", client.client_id)
         burst = start + BURST_EVERY - BURST  # so that the last of them ends with the day
         while burst < end:
@@ -252,7 +254,7 @@ class RequestLogs:
             burst += BURST_EVERY
 
     def save(self, folder: Path) -> dict[int, Path]:
-        """Write them, each in the order of time; gives the file of each broker."""
+        """Writes the logs, each in the order of time; returns the file of each broker."""
         files = {}
         for broker, lines in self._lines.items():
             file = folder / f"broker-{broker}" / "kafka-request.log"

@@ -1,4 +1,4 @@
-"""The day: who changed what in which cluster, and who produced and read how much. All of it is made up."""
+"""The demo's day: who changed what in which cluster, and who produced and fetched how much. All of it is made up."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from console.lake.collect import PollResult
 
 HOURS = 24
-"""How long the day is; it ends now."""
+"""The length of the day; it ends now."""
 POLL_EVERY = timedelta(hours=1)
 HOSTS = {"alice": "10.1.0.17", "bob": "10.1.0.23", "ci": "10.9.4.2", "oncall": "10.1.0.66"}
-"""Where each of them works from."""
+"""The address of each user."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryChange:
-    """A change. ago: before the end of the day. with_kac: then it is in the journal, too."""
+    """A change. ago: before the end of the day. with_kac: also recorded in the journal."""
 
     cluster: str
     ago: timedelta
@@ -51,8 +51,8 @@ class StoryChange:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who produces or reads all day. rate: bytes/s that it would like on its broker. limit: bytes/s that a quota lets
-    it; None: none. busy: from so long ago until so long ago it wants four times as much."""
+    """A client that produces or fetches all day. rate: bytes/s that it needs on its broker. limit: bytes/s of its
+    quota; None: none. busy: from so long ago until so long ago it needs four times as much."""
 
     cluster: str
     broker: int
@@ -67,9 +67,9 @@ class Client:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a cluster left.
+    """The records of a cluster.
 
-    taken: the looks at it. metadata_log: the log's folder; None of a cluster without one. request_logs: by broker.
+    taken: its polls. metadata_log: the log's folder; None for a cluster without one. request_logs: by broker.
     """
 
     name: str
@@ -152,7 +152,7 @@ _PRODUCTION = (
 _STAGING = (
     StoryChange("staging", _ago(20, 15), "ci", (CreateTopic(NewTopic("checkout.returns", 3, 1)),)),
     StoryChange("staging", _ago(13, 20), "bob", (AppendConfig(_ORDERS, "cleanup.policy", "compact"),)),
-    # Two who do the same at the same moment: the log has it once, and nobody can say whose it is.
+    # Two users do the same at the same moment: the log has it once, and the author is ambiguous.
     StoryChange("staging", _ago(8, 0, 1.002), "bob", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
     StoryChange("staging", _ago(8, 0, 1.0), "ci", (SetConfig(_ORDERS, "retention.ms", str(2 * DAY)),)),
     StoryChange("staging", _ago(3, 5), "alice", (UnsetConfig(_PAYMENTS, "retention.ms"),), True),
@@ -163,7 +163,7 @@ _OLD = (
 )
 
 NOT_POLLED = {"old": ((_ago(11), _ago(6, 30)),)}
-"""When nobody looked at a cluster, one without a metadata log: from so long ago until so long ago."""
+"""When a cluster without a metadata log was not polled: from so long ago until so long ago."""
 
 CLIENTS = (
     Client("production", 1, "checkout", "checkout-loader", "checkout.carts", 120_000.0, limit=65_536.0),
