@@ -126,7 +126,7 @@ def one_more_topic(number: int, cluster: EmbeddedCluster) -> None:
         ("a\0b", "unprintable characters"),
         (" ", "is empty"),
         ("\u4e2d" * 100, "too long for the name of a file"),
-        ("__HIVE_DEFAULT_PARTITION__", "stands for no value"),
+        ("__HIVE_DEFAULT_PARTITION__", "reserved"),
     ],
     ids=["long", "control", "nul", "blank", "wide", "reserved"],
 )

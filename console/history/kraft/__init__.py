@@ -1,1 +1,1 @@
-"""The metadata log `__cluster_metadata-0`, as rows: frames, transactions, records of every type, secrets taken out."""
+"""The metadata log `__cluster_metadata-0` as rows: batches, transactions, records of every type, without secrets."""

@@ -18,11 +18,9 @@ from crc32c import crc32c
 
 from console.history.kraft.schemas import MalformedRecordError, uvarint
 
-# Record batches of format v2 (KIP-98): their headers, checksums and what is compressed in them.
-
 HEADER_BYTES = 61
 LENGTH_AT = 12
-"""What a batch's length does not count."""
+"""Bytes of a batch before those that its length counts."""
 
 LEAST_LENGTH = HEADER_BYTES - LENGTH_AT
 
@@ -34,7 +32,7 @@ COMPRESSION = 0x07
 LOG_APPEND_TIME = 0x08
 CONTROL = 0x20
 MOST_BYTES = 128 << 20
-"""The most that a batch may unpack to; more is an attack or damage."""
+"""Limit for the unpacked records of a batch; more is an attack or damage."""
 
 unpack_header = struct.Struct(">qiiBIhiqq14xi").unpack_from
 _XERIAL = b"\x82SNAPPY\x00"
@@ -56,12 +54,13 @@ class Header(NamedTuple):
 
 
 def is_whole(data: bytes | memoryview, at: int, end: int, crc: int) -> bool:
-    """Whether the batch at these bytes has its checksum."""
+    """Whether the checksum of the batch at these bytes is right."""
     return bool(crc32c(memoryview(data)[at + CRC_FROM : end]) == crc)
 
 
 def unpacked(codec: int, data: bytes) -> bytes:
-    """The records of a compressed batch. Raises ValueError where they can't be unpacked, or are too many."""
+    """The records of a compressed batch. Raises ValueError: damaged, an unknown compression, or larger than
+    MOST_BYTES."""
     unpack = _CODECS.get(codec)
     if unpack is None:
         raise ValueError(f"unknown compression {codec}")
@@ -94,13 +93,13 @@ def _streamed(name: str) -> Callable[[bytes], bytes]:
 
 
 def _snappy(data: bytes) -> bytes:
-    """Raw, or in the frames of snappy-java: a magic, two versions, then blocks behind their sizes."""
+    """Raw snappy, or the format of snappy-java: a magic, two versions, then blocks after their sizes."""
     if not data.startswith(_XERIAL):
         return _snappy_block(data)
     at, made = 16, bytearray()
     while at < len(data):
         (size,) = struct.unpack_from(">I", data, at)
-        # Each block alone may be small enough, and all of them together too many.
+        # Each block may be small enough, and all of them together too large.
         made += _snappy_block(data[at + 4 : at + 4 + size], len(made))
         at += 4 + size
     return bytes(made)
@@ -127,16 +126,13 @@ _CODECS: dict[int, Callable[[bytes], bytes]] = {
 }
 
 
-# The batches of a file, and what is damaged between them: checksums, lengths, and how offsets and epochs follow.
-#
-# A checksum covers neither a batch's offset nor its epoch; but the log has no holes, and epochs only grow, so both have
-# to fit to what stands around them.
+# -- the batches of a file, and damage between them ------------------------------------------------------------------
 
 WINDOW = 8 << 20
-"""Bytes that are held at once, beside a batch that is larger."""
+"""Bytes that are held at once, besides a batch that is larger."""
 
 _Head = tuple[int, int, int, int, int, int, int]
-"""Of a header: base offset, length, epoch, magic, checksum, attributes, how much later the last offset is."""
+"""Of a header: base offset, length, epoch, magic, checksum, attributes, difference of the last offset."""
 
 _unpack = struct.Struct(">qiiBIhi").unpack_from
 _MAGIC = bytes([MAGIC])
@@ -147,7 +143,7 @@ _CHECKSUM = "wrong checksum"
 
 
 class Batch(NamedTuple):
-    """A whole batch: where in the file it begins and ends, its first and last offset."""
+    """A whole batch: its first and last byte in the file (`end`: behind it), its first and last offset."""
 
     at: int
     end: int
@@ -158,7 +154,7 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Window:
-    """Whole batches that follow one another. data: the bytes of the file from `at` on, which hold them all."""
+    """Whole batches that follow one another. data: the bytes of the file from `at` on, which contain them all."""
 
     at: int
     data: bytes
@@ -167,7 +163,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Damage:
-    """Bytes of the file that are no batch. offset: of the record that should stand there, at the least."""
+    """Bytes of the file that are no batch. offset: the least offset of the record that belongs there."""
 
     at: int
     data: bytes
@@ -177,14 +173,18 @@ class Damage:
 
 @dataclass(frozen=True)
 class CutTail:
-    """The file ends before its last batch does, as while it is written: nothing is wrong with it. data: its header."""
+    """The file ends within its last batch, as it does while it is written: no error. data: the batch's header."""
 
     at: int
     data: bytes
 
 
 def walk(file: BinaryIO, first_offset: int) -> Iterator[Window | Damage | CutTail]:
-    """What a file is made of, from its beginning. first_offset: that of its first batch."""
+    """The parts of a file, from its beginning. first_offset: that of its first batch.
+
+    A checksum covers neither a batch's offset nor its epoch. But the log has no holes and epochs only grow, so both
+    have to fit the batches around them.
+    """
     return _Walk(file, first_offset).parts()
 
 
@@ -194,7 +194,7 @@ class _Walk:
         self._size = file.seek(0, 2)
         self._expected = first_offset
         self._epoch = -(1 << 31)
-        self._is_certain = True  # whether `_expected` is the next offset, or the least that it may be
+        self._is_certain = True  # whether `_expected` is the next offset, or only the least possible one
 
     def parts(self) -> Iterator[Window | Damage | CutTail]:
         at = 0
@@ -217,7 +217,7 @@ class _Walk:
             at = end
 
     def _window(self, start: int) -> tuple[Window, str | None]:
-        """The whole batches from a byte on, as many as are held at once; what is wrong behind them, if anything."""
+        """The whole batches from a byte on, as many as are held at once; and why the next one is damaged, if it is."""
         data = self._read(start, WINDOW)
         batches: list[Batch] = []
         at, left = 0, self._size - start
@@ -249,7 +249,7 @@ class _Walk:
         return Window(start, data, batches), None
 
     def _misfit(self, head: _Head, following: _Head | None) -> str | None:
-        """What of a header that no checksum covers does not fit to what is around it."""
+        """Why the parts of a header that no checksum covers do not fit the batches around it; None if they do."""
         base, _, epoch, _, _, _, last_delta = head
         if base < self._expected or (self._is_certain and base > self._expected) or last_delta < 0:
             return f"offset {base} instead of {self._expected}"
@@ -260,7 +260,7 @@ class _Walk:
         return None
 
     def _next(self, at: int) -> int | None:
-        """Where the next batch behind a damaged one begins: by its length, or wherever a whole one is."""
+        """Where the next batch behind a damaged one begins: by its length, else wherever a whole one is found."""
         head = _head(self._read(at, HEADER_BYTES), 0)
         if head is None:
             return None
@@ -280,7 +280,7 @@ class _Walk:
         return None
 
     def _may_follow(self, found: int, damaged: int) -> bool:
-        """Whether there is a header of a batch that can stand behind a damaged one: a record has a byte at least."""
+        """Whether a header is there that may follow a damaged batch: a record takes at least a byte."""
         head = _head(self._read(found, HEADER_BYTES), 0)
         return head is not None and _is_plausible(head) and 0 <= head[0] - self._expected <= found - damaged
 
@@ -297,7 +297,7 @@ class _Walk:
 
 
 def _head(data: bytes, at: int) -> _Head | None:
-    """The beginning of a header; None where not all of one is there."""
+    """The beginning of a header; None if it is incomplete."""
     return _unpack(data, at) if at + HEADER_BYTES <= len(data) else None
 
 
@@ -305,12 +305,11 @@ def _is_plausible(head: _Head) -> bool:
     return head[3] == MAGIC and LEAST_LENGTH <= head[1] <= MOST_BYTES
 
 
-# The log's own transactions (KIP-866): records between a BeginTransactionRecord and an AbortTransactionRecord never
-# counted; those behind a BeginTransactionRecord without an end do not count yet.
+# -- the log's own transactions (KIP-866) ----------------------------------------------------------------------------
 
 Kind = Literal["begin", "end", "abort"]
 _KINDS: dict[bytes, Kind] = {b"\x01\x17\x00": "begin", b"\x01\x18\x00": "end", b"\x01\x19\x00": "abort"}
-"""By how the records' values begin: version of the frame, number and version of the type."""
+"""By the first bytes of a record's value: version of the frame, number and version of the type."""
 
 _ANY = re.compile(b"\x01[\x17\x18\x19]\x00")
 
@@ -332,14 +331,15 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Settled:
-    """What does not count: aborted: first and last offsets, in order. open_at: where one begins that has no end."""
+    """Records that do not count. aborted: first and last offsets, in order. open_at: where an unfinished transaction
+    begins."""
 
     aborted: tuple[tuple[int, int], ...]
     open_at: int | None
 
 
 def markers(window: Window) -> list[Marker]:
-    """The beginnings and ends of transactions in whole batches; batches without any are not looked into."""
+    """The beginnings and ends of transactions in whole batches. Batches that can have none are not decoded."""
     suspects: set[int] = set()
     starts = [batch.at - window.at for batch in window.batches]
     end = window.batches[-1].end - window.at
@@ -356,10 +356,11 @@ def markers(window: Window) -> list[Marker]:
 
 
 def settle(found: Iterable[Marker], first_offset: int) -> Settled:
-    """What does not count, by the markers of a log. first_offset: the first one of the log that is there.
+    """Which records do not count, by the markers of a log. first_offset: the first offset that the log still has.
 
-    Of a transaction whose beginning the broker has deleted only the end is there; of one whose end is damaged only the
-    beginning: then nothing shows that it counts, and it does not.
+    Records between a BeginTransactionRecord and an AbortTransactionRecord never counted; those behind a
+    BeginTransactionRecord without an end do not count yet. Of a transaction whose beginning the broker has deleted only
+    the end is left. Of one whose end is damaged only the beginning is: nothing proves that it counts, so it does not.
     """
     aborted: list[tuple[int, int]] = []
     begun: int | None = None
@@ -399,12 +400,12 @@ def records(data: bytes, at: int, end: int) -> Iterator[Record]:
 
 def _sized(body: bytes, p: int) -> tuple[bytes, int]:
     size, p = uvarint(body, p)
-    end = p + (size >> 1)  # none is -1, of which the half is 0 here
+    end = p + (size >> 1)  # a missing key or value has the size -1, of which the half is 0 here
     return body[p:end], end
 
 
 def readable(window: Window, batch: Batch) -> Iterator[Record]:
-    """The batch's records, up to the first that is damaged."""
+    """The batch's records, up to the first damaged one."""
     try:
         yield from records(window.data, batch.at - window.at, batch.end - window.at)
     except (ValueError, IndexError):

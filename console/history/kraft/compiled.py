@@ -31,15 +31,13 @@ from console.history.kraft.schemas import (
 )
 from console.history.redact import HIDDEN, hmac_hex, is_secret
 
-# What was made of equal bytes is made once.
-
 LIMIT = 1 << 15
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
 class Memo(dict[_K, _V], Generic[_K, _V]):
-    """A dict that makes what it has not, and forgets all of it beyond LIMIT entries, so that memory stays flat."""
+    """A dict that makes missing values, and forgets all of them beyond LIMIT entries, so that memory stays flat."""
 
     def __init__(self, make: Callable[[_K], _V]) -> None:
         super().__init__()
@@ -53,23 +51,21 @@ class Memo(dict[_K, _V], Generic[_K, _V]):
         return made
 
 
-# Which fields of which records are secret, and what is kept of them.
-
 HIDDEN_FIELDS: dict[str, dict[str, str]] = {
     "ConfigRecord": {"value": "is_secret[{resourceType}, {name}]"},
     "UserScramCredentialRecord": {"salt": "True", "storedKey": "True", "serverKey": "True"},
 }
-"""By record and field, the condition under which it is hidden; {…} is another field that stands before it. Of
-delegation tokens the log has the ids alone, which authenticate nobody without the brokers' own secret."""
+"""By record and field, the condition under which the field is hidden; {…} is a field before it. Of delegation tokens
+the log has only ids, which authenticate nobody without the brokers' own secret."""
 
 _SHOWN = f'"{HIDDEN}"'
 
 
 class Hiding:
-    """Takes secrets out of records. key: of their HMAC; None keeps nothing of them at all.
+    """Replaces secrets in records. key: for their HMAC; None: no HMAC.
 
-    `hashes` has the HMAC of what was hidden by the number of the row, which the decoder counts in `row`. Where a record
-    has several secrets (SCRAM: salt, storedKey and serverKey, in base64), it is that of all, joined by colons.
+    `hashes` returns the HMAC of what was hidden by the number of the row, which is the length of `row`. Of a record
+    with several secrets (SCRAM: salt, storedKey and serverKey, in base64) it is that of all, joined by colons.
     """
 
     def __init__(self, key: bytes | None, row: list[str]) -> None:
@@ -78,48 +74,43 @@ class Hiding:
         self._hidden: dict[int, list[str]] = {}
 
     def is_secret_config(self, config: tuple[int, bytes]) -> bool:
-        """Whether a config is secret. config: its resource's type by number, its name; what nobody knows is secret."""
+        """Whether a config is secret. config: its resource's type by number, its name. Unknown names are secret."""
         type_, name = config
         return is_secret(CONFIG_TYPES.get(type_, ""), name.decode("utf-8", "replace"))
 
     def hide(self, value: str) -> str:
-        """What is written in place of a value of the row that is being made."""
+        """Hides a value of the row that is being made; returns its replacement."""
         if self._key is not None:
             self._hidden.setdefault(len(self._rows), []).append(value)
         return _SHOWN
 
     def hashes(self) -> dict[int, str]:
-        """HMACs by row, since it was last asked."""
+        """HMACs by row, since the last call."""
         hidden, self._hidden = self._hidden, {}
         key = self._key or b""
         return {row: hmac_hex(key, ":".join(values)) for row, values in hidden.items()}
 
     def forget(self, row: int) -> None:
-        """What was hidden of a row that could not be made."""
+        """Drops what was hidden of a row that could not be made."""
         self._hidden.pop(row, None)
 
     def move(self, to: dict[int, int], since: int) -> None:
-        """Rows from `since` on have other numbers, or are gone."""
+        """Renumbers rows from `since` on; those that `to` lacks are dropped."""
         later = {row: self._hidden.pop(row) for row in list(self._hidden) if row >= since}
         self._hidden |= {to[row]: values for row, values in later.items() if row in to}
 
 
-# A decoder for each version of each record, written as Python from its schema: bytes to JSON text in one go.
-#
-# Written, since a decoder that walks a schema for each record takes several times as long. Text, uuids, arrays and,
-# where records of a type differ in their first fields alone, all the rest are looked up by their bytes (`Memo`).
-
 Decode = Callable[[bytes, int, int], str]
-"""Takes bytes and where in them a record's fields begin and end; gives them as a JSON object.
-Raises MalformedRecordError, IndexError, struct.error."""
+"""Gets bytes and where in them a record's fields begin and end; returns them as a JSON object. Raises
+MalformedRecordError, IndexError, struct.error."""
 
 _FIXED = NUMBERS | {"bool": "?", "float64": "d", "uuid": "16s"}
 _VARYING = {"PartitionRecord": 2, "PartitionChangeRecord": 2, "ClientQuotaRecord": 1}
-"""How many of the first fields differ from record to record, where the rest recurs."""
+"""The number of first fields that differ from record to record, where the rest recurs."""
 
 
 class Specialiser:
-    """Makes decoders that share what they remember. hiding: what they may not write."""
+    """Makes decoders that share their memos. hiding: replaces secrets."""
 
     def __init__(self, hiding: Hiding) -> None:
         self._names: dict[str, Any] = {
@@ -154,7 +145,7 @@ def _compiled(schema: RecordSchema) -> tuple[CodeType, dict[str, Any]]:
 
 
 def source(schema: RecordSchema) -> tuple[str, dict[str, Any]]:
-    """The text of a module with the function `decode`, and the structs that it reads with by their names in it."""
+    """The source of a module with the function `decode`, and the structs that it uses by their names in it."""
     hidden = HIDDEN_FIELDS.get(schema.name, {})
     structs: dict[str, Any] = {}
     placed = [field for field in schema.fields if field.tag is None]
@@ -192,7 +183,7 @@ def _joined(pieces: Sequence[tuple[str, str]]) -> str:
 
 @dataclass
 class _Writer:
-    """Statements that read fields of the bytes `d` at `p`, up to `e`, into variables."""
+    """Writes statements that read fields of the bytes `d` at `p`, up to `e`, into variables."""
 
     structs: dict[str, Any]
     hidden: Mapping[str, str]
@@ -203,11 +194,11 @@ class _Writer:
         self._variables = 0
 
     def line(self, text: str) -> None:
-        """One more statement."""
+        """Adds a statement."""
         self.lines.append("    " * self._depth + text)
 
     def fields(self, fields: Sequence[Field]) -> list[tuple[str, str]]:
-        """Read fields that stand in their place; the name of each and the expression of its JSON."""
+        """Reads fields without tags; returns the name of each and the expression of its JSON."""
         pieces: list[tuple[str, str]] = []
         known: dict[str, str] = {}
         waiting: list[Field] = []
@@ -221,14 +212,14 @@ class _Writer:
         return pieces + self._fixed(waiting, known)
 
     def to_the_end(self, placed: Sequence[Field], tagged: Sequence[Field]) -> tuple[str, str]:
-        """Read fields up to the record's end: their JSON, and the variable with that of the tagged ones."""
+        """Reads fields up to the record's end; returns their JSON, and the variable with that of the tagged ones."""
         pieces = self.fields(placed)
         tags = self.tags(tagged)
         self.line("if p != e: raise Malformed(f'its fields end at byte {p}, the record at byte {e}')")
         return _joined(pieces), tags
 
     def tags(self, fields: Sequence[Field]) -> str:
-        """Read the section of tagged fields; the variable that has their JSON, each with a comma before it."""
+        """Reads the section of tagged fields; returns the variable with their JSON, each after a comma."""
         made, count, tag, size, end = (self._variable() for _ in range(5))
         self.line(f"{made} = ''")
         self.line("if not d[p]: p += 1")
@@ -257,7 +248,7 @@ class _Writer:
         return made
 
     def _fixed(self, fields: Sequence[Field], known: dict[str, str]) -> list[tuple[str, str]]:
-        """Read fields of a fixed size that follow one another, with one call."""
+        """Reads consecutive fields of a fixed size with one call."""
         if not fields:
             return []
         reader = struct.Struct(">" + "".join(_FIXED[field.type] for field in fields))
@@ -269,7 +260,7 @@ class _Writer:
         return [(field.name, _as_json(field.type, variable)) for field, variable in zip(fields, variables, strict=True)]
 
     def _value(self, field: Field, known: dict[str, str]) -> str:
-        """Read one field that begins with its size; the expression of its JSON."""
+        """Reads one field that begins with its size; returns the expression of its JSON."""
         made, size = self._variable(), self._variable()
         self.line(f"{size} = d[p]")
         self.line(f"if {size} < 128: p += 1")
@@ -291,13 +282,13 @@ class _Writer:
         return made
 
     def _bytes(self, size: str) -> None:
-        """Read as many bytes into `raw`; what is cut short shows by `p` being past the end."""
+        """Reads bytes into `raw`; `p` behind the end shows that they are cut short."""
         self.line(f"end_of = p + {size}")
         self.line("raw = d[p:end_of]")
         self.line("p = end_of")
 
     def _text(self, field: Field, made: str, size: str, known: dict[str, str]) -> None:
-        """A string or bytes."""
+        """Reads a string or bytes."""
         self._bytes(f"{size} - 1")
         rule = self.hidden.get(field.name)
         if field.type == "bytes":
@@ -312,13 +303,13 @@ class _Writer:
         if rule is None:
             self.line(f"{made} = {shown}")
             return
-        # What is cut short is no value: it may be the beginning of a secret, or of what is none.
+        # A cut value may be the beginning of a secret.
         self.line("if p > e: raise Malformed('its fields run over its end')")
         condition = rule.format(**known)
         self.line(f"{made} = hide({value}) if {condition} else {shown}")
 
     def _array(self, field: Field, made: str, size: str) -> None:
-        """An array of structs or of strings."""
+        """Reads an array of structs or of strings."""
         self.line(f"if {size} - 1 > e - p: raise Malformed('{field.name} has more than the record can hold')")
         parts = self._variable()
         self.line(f"{parts} = []")

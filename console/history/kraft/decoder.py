@@ -1,4 +1,4 @@
-"""Whole batches of the metadata log as Arrow batches of rows."""
+"""Decodes whole batches of the metadata log into Arrow batches of rows."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from console.history.redact import mask
 from console.history.schema import KRAFT_RECORD, arrow_schema
 
 ROWS = 1 << 15
-"""Rows in an Arrow batch, about."""
+"""Approximate rows in an Arrow batch."""
 
 ROW_SCHEMA: pa.Schema = pa.schema([field for field in arrow_schema(KRAFT_RECORD) if field.name != "run_id"])
-"""The columns of `kraft_record` less `run_id`, which whoever writes them adds."""
+"""The columns of `kraft_record` without `run_id`."""
 
 FRAME_VERSION = 1
 _MOST_MS = 1 << 50
 
 
 class ChangedWhileReadError(RuntimeError):
-    """The file is not what it was when it was looked through."""
+    """The file has changed since the read was planned."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Something that could not be read, as the table `quarantine` has it, less its run."""
+    """Unreadable data, as a row of the table `quarantine` without its run."""
 
     cluster_id: str
     file: str
@@ -64,7 +64,7 @@ class Trouble:
 
     @staticmethod
     def of(cluster_id: str, file: str, byte_pos: int, reason: str, data: bytes) -> Trouble:
-        """data: what could not be read; nothing of it is kept but its shape and its hash."""
+        """data: the unreadable bytes; only their mask and their hash are kept."""
         sample = mask(data[:200].decode("latin-1"))
         return Trouble(cluster_id, file, byte_pos, reason, hashlib.sha256(data).hexdigest(), sample)
 
@@ -74,9 +74,9 @@ Wanted = Callable[[int], bool]
 
 
 class Decoder:
-    """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: is told of records
-    that can't be read, of a file's records of a newer form only of the first. They are rows of the type ``UNKNOWN(n)``
-    with the payload ``{}``; n is -1 where not even the type can be read, as for the rest of a batch."""
+    """Makes rows of batches. key: for the HMAC of secrets; None leaves `value_hmac` empty. report: called for
+    unreadable records; of a file's records of a newer version only for the first. They become rows of the type
+    ``UNKNOWN(n)`` with the payload ``{}``; n is -1 if not even the type can be read, as for the rest of a batch."""
 
     def __init__(self, key: bytes | None, report: Report) -> None:
         self._report = report
@@ -96,9 +96,9 @@ class Decoder:
         }
 
     def rows(self, data: bytes, origin: Origin, wanted: Wanted | None = None) -> Iterator[pa.RecordBatch]:
-        """The rows of batches that follow one another and are whole. wanted: which offsets; None: all.
+        """The rows of whole batches that follow one another. wanted: which offsets; None: all.
 
-        Raises ChangedWhileReadError where they are not whole.
+        Raises ChangedWhileReadError if they are not whole.
         """
         at, size = 0, len(data)
         while at < size:
@@ -135,7 +135,7 @@ class Decoder:
         self._batch(records, 0, len(records), header, origin, at)
 
     def _batch(self, d: bytes, p: int, end: int, header: Header, origin: Origin, batch_at: int) -> None:
-        """Records between two bytes; short names and no calls, since this runs for every record."""
+        """Decodes records between two bytes; short names and no calls, since this runs for every record."""
         heads = self._heads
         base, stamp, last_delta = header.base_offset, _stamp(header.base_ts), header.last_delta
         fixed_stamp = _stamp(header.max_ts) if header.attributes & LOG_APPEND_TIME else None
@@ -193,7 +193,7 @@ class Decoder:
             if p != end:
                 raise MalformedRecordError("bytes after the last record")
         except (MalformedRecordError, IndexError) as reason:
-            # Of the records before it rows were made; the rest is one.
+            # The records before it became rows; the rest becomes one.
             self._tell(origin, batch_at, f"batch at offset {base}: {reason}", d[p:end])
             offsets.append(min(base + header.records - count - 1, base + last_delta))
             stamps.append(stamp)
@@ -202,7 +202,7 @@ class Decoder:
             stamps[len(self._epochs) :] = [fixed_stamp] * (len(payloads) - len(self._epochs))
 
     def _unusual(self, d: bytes, p: int, end: int) -> None:
-        """A record whose type is unknown, or written with more bytes than it needs."""
+        """Decodes a record of an unknown type, or one written with more bytes than it needs."""
         _, at, api_key, version = _frame(d, p, end)
         known = self._heads.get(bytes((FRAME_VERSION, api_key, version))) if max(api_key, version) < 128 else None
         if known is None:
@@ -213,13 +213,13 @@ class Decoder:
         self._codes.append(known[0])
 
     def _unreadable(self, d: bytes, p: int, end: int, origin: Origin, batch_at: int, reason: str) -> None:
-        """A row that says no more than that a record was there."""
+        """Adds a row that only reports that a record was there."""
         self._hiding.forget(len(self._payloads))
         try:
             _, _, api_key, version = _frame(d, p, end)
         except (MalformedRecordError, IndexError):
             api_key = version = -1
-        # What does not fit the column is no number of a type.
+        # A number that does not fit the column is no type.
         api_key, version = (each if each < 1 << 15 else -1 for each in (api_key, version))
         newer = (origin.path, api_key, version)
         if newer not in self._newer_told:
@@ -244,7 +244,7 @@ class Decoder:
         return code
 
     def _keep(self, since: int, wanted: Wanted) -> None:
-        """Take out the rows from `since` on that are not wanted."""
+        """Removes the rows from `since` on that are not wanted."""
         left = [row for row in range(since, len(self._offsets)) if wanted(self._offsets[row])]
         if len(left) == len(self._offsets) - since:
             return
@@ -282,7 +282,7 @@ class Decoder:
 
 
 def known_names() -> dict[int, str]:
-    """The record types by their number."""
+    """The names of record types by their number."""
     return {schema.api_key: schema.name for schema in known_schemas().values()}
 
 
@@ -299,7 +299,7 @@ def _frame(d: bytes, p: int, end: int) -> tuple[int, int, int, int]:
 
 
 def _stamp(ms: int) -> int:
-    """A time that a column can hold; what is none becomes -1, as where Kafka knows none."""
+    """A time in milliseconds that a column can hold, else -1, Kafka's unknown time."""
     return ms if -1 <= ms < _MOST_MS else -1
 
 

@@ -14,20 +14,18 @@ from console.history.cluster_ids import id_problem
 from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, readable, settle, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
 
-# The files of a metadata log, and whose it is.
-
 LOG_FOLDER = "__cluster_metadata-0"
 _SEGMENT = re.compile(r"(\d{20})\.log")
 _SNAPSHOT = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
 
 class NoMetadataLogError(ValueError):
-    """There is no metadata log, or nothing says of which cluster; the text says what to do."""
+    """There is no metadata log, or the id of its cluster is unknown; the text says what to do."""
 
 
 @dataclass(frozen=True, order=True)
 class LogFile:
-    """A segment, or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at."""
+    """A segment or a snapshot. offset: of a segment its first record's, of a snapshot the one that it ends at."""
 
     offset: int
     path: str
@@ -38,15 +36,15 @@ class LogFile:
 
     @property
     def name(self) -> str:
-        """The file's name alone."""
+        """The file's name without its folder."""
         return Path(self.path).name
 
 
 def log_files(folders: Iterable[str], cluster_id: str | None) -> list[LogFile]:
-    """The files of one or several folders `__cluster_metadata-0`, or of log directories with one inside.
+    """The files of one or several folders `__cluster_metadata-0`, or of log directories that contain one.
 
-    cluster_id: None takes it from `meta.properties` beside. Raises NoMetadataLogError; OSError where a folder can't be
-    read.
+    cluster_id: None reads it from `meta.properties` beside. Raises NoMetadataLogError; OSError for an unreadable
+    folder.
     """
     return [file for folder in folders for file in _files_in(_log_folder(Path(folder)), cluster_id)]
 
@@ -96,11 +94,10 @@ def _cluster_id(folder: Path) -> str:
     )
 
 
-# What of a metadata log is to be read, found by its batches' headers and checksums alone: which bytes of which files,
-# each record once, without what does not count or is damaged.
+# -- which bytes are read: each record once, without damaged ones and those that do not count ------------------------
 
 SPLIT_BYTES = 16 << 20
-"""About what is read at once, and by one task."""
+"""Approximate bytes that are read at once, and by one task."""
 
 SNAPSHOT_FOOTER = 4
 _ALL = 1 << 62
@@ -110,7 +107,7 @@ _ALL = 1 << 62
 class Split:
     """Whole batches of a file that follow one another.
 
-    first, last: the offsets in them. dropped: ranges of offsets of them that are left out, both ends included.
+    first, last: their offsets. dropped: ranges of offsets that are left out, both ends included.
     """
 
     file: LogFile
@@ -127,8 +124,8 @@ class Split:
 
 @dataclass(frozen=True)
 class LogPlan:
-    """What is read of a log. next_offset: by cluster, where to begin the next time. open_at: by cluster, where a
-    transaction begins that has not ended: what follows is read the next time. troubles: damaged batches."""
+    """What is read of a log. next_offset: by cluster, where the next run begins. open_at: by cluster, where an
+    unfinished transaction begins: the next run reads from there. troubles: damaged batches."""
 
     splits: tuple[Split, ...]
     next_offset: dict[str, int]
@@ -144,14 +141,15 @@ def plan_log(
     end_offset: int | None = None,
     split_bytes: int = SPLIT_BYTES,
 ) -> LogPlan:
-    """Look through the files of folders `__cluster_metadata-0`, of one cluster or several.
+    """Scans the files of folders `__cluster_metadata-0`, of one cluster or several: headers and checksums alone.
 
-    start_offset: the first that is wanted. end_offset: the first that is not; None: to the end of the whole batches.
-    What is committed no file tells (`quorum-state` has the leader and its epoch alone, a snapshot only that what it has
-    is): give the high watermark, as DescribeQuorum has it, as `end_offset` where the log is of a controller that may
-    yet lose its last records. With one controller, or in a copy that is a minute old, all of it is committed.
-    Snapshots are read where they end behind `start_offset`; one that is not whole is left out, as what it lacks would
-    seem gone. Raises NoMetadataLogError, OSError.
+    start_offset: the first offset that is read. end_offset: the first that is not; None: to the end of the whole
+    batches. No file says what is committed (`quorum-state` has only the leader and its epoch, a snapshot only its own
+    end): give the high watermark, as DescribeQuorum reports it, as `end_offset` if the log is of a controller that may
+    yet lose its last records. With one controller, or in a copy that is a minute old, everything is committed.
+
+    Snapshots are read if they end behind `start_offset`. An incomplete one is left out: whatever it lacks would seem
+    deleted. Raises NoMetadataLogError, OSError.
     """
     files = log_files(folders, cluster_id)
     plans = [
@@ -218,7 +216,7 @@ class _ClusterPlan:
                         reason = "the file ends within a batch, though the log continues in the next file"
                         self._trouble(file, part.at, reason, part.data)
         except FileNotFoundError:
-            return  # the broker has deleted it since: a snapshot has what it said
+            return  # the broker has deleted it since: a snapshot has its records
 
     def _take(self, file: LogFile, window: Window) -> None:
         self._first_seen = min(self._first_seen, window.batches[0].first)
@@ -227,7 +225,7 @@ class _ClusterPlan:
         self._splits += _splits(file, wanted, self._split_bytes)
 
     def _snapshot(self, file: LogFile) -> list[Split]:
-        """A snapshot that is whole from its header to its footer; nothing of any other."""
+        """The splits of a snapshot that is whole from its header to its footer; none of any other."""
         batches: list[Batch] = []
         is_complete = False
         try:
@@ -253,14 +251,14 @@ class _ClusterPlan:
 
 
 class _Ranges:
-    """Offsets that are there already, as ranges that do not touch."""
+    """Offsets that are covered already, as ranges that do not touch."""
 
     def __init__(self) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
 
     def add(self, first: int, last: int) -> bool:
-        """Whether they were not there yet; then they are."""
+        """Adds a range; returns whether it was not covered before."""
         at = bisect_right(self._firsts, first)
         if at and self._lasts[at - 1] >= first:
             return False
@@ -280,13 +278,13 @@ class _Ranges:
 
 
 def _reaches(segment: LogFile, segments: list[LogFile], offset: int) -> bool:
-    """Whether the segment has records from an offset on: it has none where a later one of its folder begins before."""
+    """Whether the segment has records from an offset on: none if a later one of its folder begins before that."""
     folder = Path(segment.path).parent
     return not any(segment.offset < other.offset <= offset and Path(other.path).parent == folder for other in segments)
 
 
 def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
-    """Batches as splits of about a size, cut where they do not follow one another too."""
+    """Batches as splits of about a size, cut where batches do not follow one another too."""
     made: list[Split] = []
     first = 0
     for at, batch in enumerate(batches):
@@ -299,7 +297,7 @@ def _splits(file: LogFile, batches: list[Batch], size: int) -> list[Split]:
 
 
 def _without(split: Split, dropped: list[tuple[int, int]]) -> Split | None:
-    """The split less ranges of offsets; None where nothing is left."""
+    """The split without ranges of offsets; None if nothing is left."""
     inside = tuple(each for each in dropped if each[0] <= split.last and each[1] >= split.first)
     if any(first <= split.first and split.last <= last for first, last in inside):
         return None
@@ -314,7 +312,7 @@ def _is_footer(window: Window, batch: Batch) -> bool:
     return any(len(key) >= 4 and int.from_bytes(key[2:4], "big") == SNAPSHOT_FOOTER for key in keys)
 
 
-# A metadata log as Arrow batches of `kraft_record`, without Spark.
+# -- reading, without Spark ------------------------------------------------------------------------------------------
 
 
 def read_log(
@@ -326,11 +324,11 @@ def read_log(
     start_offset: int = 0,
     end_offset: int | None = None,
 ) -> tuple[LogPlan, Iterator[pa.RecordBatch]]:
-    """Look through a log, then read it as the batches are taken. Options as `plan_log` has them.
+    """Scans a log, then reads it while its batches are taken. Options as in `plan_log`.
 
-    The plan tells where to begin the next time. The rows have `kraft_record`'s columns less `run_id`, in the order of
-    files. key: for the HMAC of secrets, None for none. report: is told of what can't be read, damaged batches first.
-    Raises NoMetadataLogError, OSError; while batches are taken ChangedWhileReadError.
+    Returns the plan, which has the offset where the next run begins, and batches with `kraft_record`'s columns without
+    `run_id`, in the order of files. key: for the HMAC of secrets, None: no HMAC. report: called for unreadable data,
+    damaged batches first. Raises NoMetadataLogError, OSError; while batches are taken ChangedWhileReadError.
     """
     plan = plan_log(folders, cluster_id=cluster_id, start_offset=start_offset, end_offset=end_offset)
     for trouble in plan.troubles:
@@ -339,7 +337,8 @@ def read_log(
 
 
 def read_splits(splits: Iterable[Split], key: bytes | None, report: Report) -> Iterator[pa.RecordBatch]:
-    """The rows of some splits, with one decoder that remembers what recurs. Raises ChangedWhileReadError, OSError."""
+    """The rows of some splits, by one decoder, which remembers recurring values. Raises ChangedWhileReadError,
+    OSError."""
     decoder = Decoder(key, report)
     for split in splits:
         file = split.file

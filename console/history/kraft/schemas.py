@@ -13,16 +13,14 @@ from json.encoder import encode_basestring
 from math import isinf, isnan
 from typing import Any
 
-# The records' schemas, as Kafka's releases ship them (`tests/support/record_metadata_schemas.py` writes the data).
-
 RELEASES = ("4.3", "3.9")
-"""Newest first: what two releases have alike is read from the newer."""
+"""Newest first: schemas that two releases have in common are read from the newer one."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's word, of an array its elements'
-    (`is_array`). tag: None where it stands in its place. fields: of a struct."""
+    """A field in one version of its record. name: as in Kafka's JSON. type: Kafka's name of it, of an array its
+    elements' (`is_array`). tag: None for a field without one. fields: of a struct."""
 
     name: str
     type: str
@@ -34,7 +32,7 @@ class Field:
 
 @dataclass(frozen=True)
 class RecordSchema:
-    """One version of a record's form."""
+    """One version of a record's schema."""
 
     name: str
     api_key: int
@@ -52,9 +50,9 @@ def known_schemas() -> Mapping[tuple[int, int], RecordSchema]:
 
 
 def schemas_of(release: str) -> dict[tuple[int, int], RecordSchema]:
-    """The same of one release, ``4.3``. Raises RuntimeError where its data file is missing."""
+    """The schemas of one release, ``4.3``. Raises RuntimeError if its data file is missing."""
     name = f"data/kafka_{release.replace('.', '_')}.json"
-    # pkgutil, since executors import this from a zip.
+    # pkgutil, since executors import this from a zip. `tests/support/record_metadata_schemas.py` writes the data.
     data = pkgutil.get_data(__package__ or "", name)
     if data is None:
         raise RuntimeError(f"{name} is missing in console.history.kraft: the package is incomplete")
@@ -88,7 +86,7 @@ def _versions(text: str) -> range:
 
 
 def _is_in(version: int, text: str | None) -> bool:
-    """Whether ``2+``, ``1-3`` or ``4`` has the version; None has none."""
+    """Whether ``2+``, ``1-3`` or ``4`` includes the version; None includes none."""
     if text is None:
         return False
     if text.endswith("+"):
@@ -96,15 +94,15 @@ def _is_in(version: int, text: str | None) -> bool:
     return version in _versions(text)
 
 
-# Values of Kafka's protocol as JSON text, as Kafka's own JSON converters write them.
+# -- values as JSON text, as Kafka's own JSON converters write them --------------------------------------------------
 
 BOOLEANS = ("false", "true")
 NUMBERS = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q"}
-"""Kafka's whole numbers, as `struct` calls them."""
+"""Kafka's whole numbers, by their letters in `struct`."""
 
 
 class MalformedRecordError(ValueError):
-    """The bytes are not what the record's schema says."""
+    """The bytes do not fit the record's schema."""
 
 
 def uvarint(data: bytes, at: int) -> tuple[int, int]:
@@ -135,7 +133,7 @@ def skip_tags(data: bytes, at: int) -> int:
 
 
 def quoted(raw: bytes) -> str:
-    """UTF-8 as a JSON string; what is no UTF-8 becomes U+FFFD, as in Java."""
+    """UTF-8 as a JSON string; invalid bytes become U+FFFD, as in Java."""
     return encode_basestring(raw.decode("utf-8", "replace"))
 
 
@@ -150,7 +148,7 @@ def base64_text(raw: bytes) -> str:
 
 
 def real(number: float) -> str:
-    """A float64; what JSON has no number for is a string, as Jackson writes it."""
+    """A float64; infinities and NaN become strings, as Jackson writes them."""
     if isnan(number):
         return '"NaN"'
     if isinf(number):
@@ -159,7 +157,7 @@ def real(number: float) -> str:
 
 
 def whole_numbers(letter: str) -> Callable[[bytes], str]:
-    """Makes of the bytes of an array of whole numbers its JSON."""
+    """Returns a function that makes JSON of the bytes of an array of whole numbers."""
     width = struct.calcsize(f">{letter}")
 
     def made(raw: bytes) -> str:
