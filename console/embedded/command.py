@@ -4,18 +4,15 @@ commands."""
 from __future__ import annotations
 
 import argparse
-import asyncio
 import ipaddress
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
@@ -23,6 +20,8 @@ from console.model.numbers import decimal_number, natural_number, option
 from console.terminal import OneLineEach, complain, put
 
 if TYPE_CHECKING:
+    import subprocess
+
     from console.embedded.faults import Fault
 
 
@@ -88,6 +87,8 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     handler = logging.StreamHandler()
     handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    import asyncio
+
     from console.embedded.state_file import StateFileError
 
     try:
@@ -140,6 +141,8 @@ def _flag(name: str) -> str:
 
 
 async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...], until_input_ends: bool) -> None:
+    import asyncio
+
     from console.embedded.brokers import EmbeddedCluster
 
     stop = asyncio.Event()
@@ -161,6 +164,8 @@ async def _serve(clusters: Mapping[str, ClusterSpec], faults: tuple[Fault, ...],
 
 def _when_input_ends(then: Callable[[], None]) -> None:
     """Call a function on this loop at the end of standard input."""
+    import asyncio
+
     loop = asyncio.get_running_loop()
 
     def wait() -> None:
@@ -200,6 +205,8 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
 
     If this process dies, the child's standard input closes, and it ends too. Raises ClusterProcessFailed.
     """
+    from tempfile import TemporaryFile
+
     with TemporaryFile("w+") as errors, _started_process(argv, errors) as process:
         try:
             assert process.stdout is not None
@@ -214,6 +221,8 @@ def run_in_process(argv: Sequence[str]) -> Iterator[str]:
 
 
 def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[str]:
+    import subprocess
+
     return subprocess.Popen(  # noqa: S603 - this very interpreter
         [sys.executable, "-c", _CHILD, *argv],
         stdin=subprocess.PIPE,
@@ -226,6 +235,8 @@ def _started_process(argv: Sequence[str], errors: IO[str]) -> subprocess.Popen[s
 
 
 def _stop_process(process: subprocess.Popen[str]) -> None:
+    import subprocess
+
     process.terminate()
     try:
         process.wait(STOP_TIMEOUT)
