@@ -21,11 +21,10 @@ from console.model.snapshot import Snapshot
 from console.plan.compile import compile_plan
 from console.plan.diff import diff
 from console.plan.edits import Edit, SetConfig, SetQuota
-from console.plan.effects import effects
 from console.plan.plan import EMPTY, Plan, stage
 from console.plan.requests import Facts
 from console.plan.retention import retention_cuts
-from console.plan.risks import risks
+from console.plan.risks import effects, risks
 
 LIMIT = 2.0
 LONG, STRING, BOOLEAN = ConfigType(5), ConfigType(2), ConfigType(1)

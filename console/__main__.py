@@ -12,7 +12,7 @@ OPEN_FILES = 65_536
 def main() -> int:
     """Run the command line of this process; the result is its exit code."""
     from console.cli.main import FAILED, run
-    from console.plain_output import never_fail, standard_streams
+    from console.terminal import never_fail, standard_streams
 
     set_limits()
     never_fail(standard_streams())

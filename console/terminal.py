@@ -1,27 +1,89 @@
-"""The one way of text out of this process: standard output, standard error, the log and the clipboard.
-
-Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its own
-where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+"""The one way of text out of this process: standard output, standard error, the log and the clipboard; in ASCII, with the
+rest escaped, where a terminal or file can't hold every character.
 """
 
 from __future__ import annotations
 
+import codecs
 import logging
 import re
 import sys
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import TextIO, cast
 
 from widgets.cells import clean
 
+# Text for terminals and files that can't hold every character: ours in ASCII, the rest escaped; never an error.
+
+HANDLER = "kac-plain"
+"""The name of the error handler for encoding, once `register` has run."""
+
+_IN_ASCII = MappingProxyType(
+    {
+        "…": "...",
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "·": ".",
+        "•": "*",
+        "→": "->",
+        "←": "<-",
+        "≈": "~",
+        "×": "x",
+        "≥": ">=",
+        "≤": "<=",
+        "✓": "+",
+        "✗": "x",
+        "⏎": "\\n",
+        "─": "-",
+        "│": "|",
+        "├": "|",
+        "└": "`",
+    }
+)
+
+
+def register() -> None:
+    """Make `HANDLER` known to `codecs`."""
+    codecs.register_error(HANDLER, _plain)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    escaped = (_IN_ASCII.get(char) or char.encode("ascii", "backslashreplace").decode("ascii") for char in text)
+    return "".join(escaped), error.end
+
+
+def never_fail(streams: Iterable[TextIO]) -> None:
+    """Have these streams write what their encoding lacks by `HANDLER`; an undecodable name too (a lone surrogate)."""
+    register()
+    for stream in streams:
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=HANDLER)
+
+
+def standard_streams() -> tuple[TextIO, ...]:
+    """Standard output and error, as far as this process has them."""
+    return tuple(stream for stream in (sys.stdout, sys.stderr) if stream is not None)
+
+
+# The one way of text out of this process: standard output, standard error, the log and the clipboard.
+#
+# Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its own
+# where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+
 LONGEST_COMPLAINT = 4_000
 """Characters of a line for the operator."""
-_PLAIN = re.compile(r"[\n\x20-\x7e]*")
+_HARMLESS = re.compile(r"[\n\x20-\x7e]*")
 
 
 def harmless(text: str) -> str:
     """The same lines, in each of them everything invisible made visible (`widgets.cells.clean`)."""
-    return text if _PLAIN.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
+    return text if _HARMLESS.fullmatch(text) else "\n".join(map(clean, text.split("\n")))
 
 
 class Harmless:

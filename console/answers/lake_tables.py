@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from console.answers.results import Column, Row, Table
-from console.history.reader.rows import Change, Drifted, Usage
+from console.history.reader.tables import Change, Drifted, Usage
 from console.model.numbers import Data
 from console.present.lake import (
     FIRST_SEEN,

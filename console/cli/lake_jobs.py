@@ -65,7 +65,7 @@ def _ingest(options: argparse.Namespace) -> int:
 
     def job(spark: Any, lake: Lake, shown: Shown) -> int:
         from console.history.jobs.ingest import ingest
-        from console.history.jobs.taken import MAX_BAD_RATIO
+        from console.history.jobs.record import MAX_BAD_RATIO
 
         ratio = getattr(options, "max_bad_ratio", MAX_BAD_RATIO)
         return _told(
@@ -134,7 +134,7 @@ def _build(options: argparse.Namespace) -> int:
 
 def _delta() -> dict[str, str]:
     """What Spark needs for Delta's tables; it fetches the jar, and keeps it."""
-    from console.history.jobs.delta import PACKAGE, SETTINGS
+    from console.history.jobs.tables import PACKAGE, SETTINGS
 
     return {**SETTINGS, "spark.jars.packages": PACKAGE}
 

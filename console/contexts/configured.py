@@ -122,7 +122,10 @@ def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Con
 
 def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
     """What each tool has configured. A file that can't be read is one line; the rest goes on."""
-    from console.contexts.foreign import kaf, kafkactl, kcl, rpk
+    from console.contexts import other_tools as kaf
+    from console.contexts import other_tools as kafkactl
+    from console.contexts import other_tools as kcl
+    from console.contexts import other_tools as rpk
 
     found: list[Found] = []
     for tool in (kafkactl, kcl, kaf, rpk):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from console.history.cluster_ids import id_problem
+from console.history.entities import id_problem
 from console.lake.last_state import LastStates, Owner, changed_rows
 from console.lake.poll import Observation, Row, failed_row, observation, poll_cluster, snapshot_table
 from console.model.failure import Failure

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from console.history.cluster_ids import folder_of
+from console.history.entities import folder_of
 from console.history.schema import SNAPSHOT
 from console.history.store.partitions import partition_values
 from console.lake.poll import Observation, Resource, Row, State, Value, state_rows, status_rows
@@ -64,7 +64,7 @@ def applied(state: State, rows: Iterable[Row]) -> State:
 
 # -- the last state. It follows from the table `snapshot` alone; so that a poll need not read all of that, it is also
 # kept in `collect/<cluster>/<run>.parquet`, which the manifest names. If that file is missing, the table is read. A
-# cluster's folder is named by `console.history.cluster_ids.folder_of`, since the cluster chooses its own id.
+# cluster's folder is named by `console.history.entities.folder_of`, since the cluster chooses its own id.
 
 _INPUT = "collect:"
 _COLUMNS = ("entity_type", "entity_key", "attr", "value", "source", "is_sensitive")

@@ -19,8 +19,7 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.rows import Change, Drifted, Freshness, Gap, Minute, Usage, Violation
-from console.history.reader.tables import Tables
+from console.history.reader.tables import Change, Drifted, Freshness, Gap, Minute, Tables, Usage, Violation
 from console.present.lake import (
     FIRST_SEEN,
     NOTHING,

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
-from console.history.cluster_ids import id_problem
+from console.history.entities import id_problem
 from console.model.numbers import is_natural
 from console.model.yaml_places import FileProblem, FileProblems, Node, read_yaml
 

@@ -1,17 +1,25 @@
-"""From a plan to the fewest requests that carry it, in an order that is safe.
-
-What is added comes before what is taken away (`kinds.registry.BATCHES`). Each batch is one request, cut only where a
-controller's limit needs it; for configs see config_requests.py.
+"""A plan as what carries it: the fewest requests in a safe order, the cluster they lead to, and the commands of Kafka's
+own tools for a runbook. The batches of `plan.kinds` do the work.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
+from console.model.snapshot import Snapshot
 from console.plan.edit_kind import Batch
 from console.plan.edits import Edit
+from console.plan.effective_values import DiffGroup, DiffLine
+from console.plan.kafka_tools import Command
 from console.plan.kinds.registry import BATCHES, kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
 from console.plan.staged import Staged
+
+# From a plan to the fewest requests that carry it, in an order that is safe.
+#
+# What is added comes before what is taken away (`kinds.registry.BATCHES`). Each batch is one request, cut only where a
+# controller's limit needs it; for configs see config_requests.py.
 
 
 def compile_plan(plan: Plan, facts: Facts) -> tuple[Step, ...]:
@@ -34,3 +42,48 @@ def _batch(edit: Edit, creations: dict[str, Batch]) -> Batch:
     """The batch of an edit: what is edited of a topic that the plan creates is sent with its creation."""
     created = creations.get(edit.on_topic) if edit.on_topic is not None else None
     return kind_of(edit).batch if created is None else created
+
+
+# The cluster as it will be once a plan is applied, as far as what was read tells.
+#
+# Not predicted: where the partitions of a new or grown topic are placed and who leads them (unless assigned), which
+# default a new topic takes where no broker was read, and what predict_configs.py names.
+
+
+def predict(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """The snapshot after every edit of the plan; parts that no edit touches are the same objects."""
+    edits: dict[Batch, list[Edit]] = {}
+    staged = [each.edit for each in plan.staged]
+    implied = [each for edit in staged for each in kind_of(edit).implies(edit)]
+    for edit in (*implied, *staged):
+        edits.setdefault(kind_of(edit).batch, []).append(edit)
+    for batch in BATCHES:
+        if batch in edits:
+            snapshot = batch.predict(snapshot, edits[batch])
+    return snapshot
+
+
+# The plan as commands of Kafka's own tools, for a runbook.
+
+
+def runbook(groups: Iterable[DiffGroup], connection: Sequence[str]) -> tuple[Command, ...]:
+    """The commands, in the order in which a plan is sent. connection: ``--bootstrap-server HOST:PORT`` and the like."""
+    by_batch: dict[Batch, list[Command]] = {}
+    for group in groups:
+        for batch, lines in _by_batch(group).items():
+            by_batch.setdefault(batch, []).extend(batch.commands(group.target, lines))
+    commands = (command for batch in BATCHES for command in by_batch.get(batch, ()))
+    return tuple(
+        command._replace(words=(*command.words, *connection)) if command.words else command for command in commands
+    )
+
+
+def _by_batch(group: DiffGroup) -> dict[Batch, list[DiffLine]]:
+    """The lines of a target by the batch whose command has them: the one that creates a topic takes what it can."""
+    creation = next((kind_of(line.edit).batch for line in group.lines if line.edit.new_topic), None)
+    found: dict[Batch, list[DiffLine]] = {}
+    for line in group.lines:
+        carried = creation is not None and bool(line.key) and creation.carries(line)
+        batch = creation if creation is not None and carried else kind_of(line.edit).batch
+        found.setdefault(batch, []).append(line)
+    return found

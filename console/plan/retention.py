@@ -17,9 +17,9 @@ from console.model.codes import TOPIC
 from console.model.config import CLUSTER_DEFAULT, ConfigSet
 from console.model.failure import Failure
 from console.model.snapshot import Snapshot
+from console.plan.compile import predict
 from console.plan.edits import ConfigEdit, Slot
 from console.plan.plan import Plan
-from console.plan.predict import predict
 from console.plan.staged import Staged
 from console.plan.topic_risks import BY_SIZE, BY_TIME, POLICY, Kept, config_number, kept
 

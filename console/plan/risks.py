@@ -1,7 +1,5 @@
-"""What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
-
-A warning is a `RiskRule` of a kind of edit: what it needs read, and what it says of an edit. `console.session` reads
-what the rules need before they judge, so that a warning never depends on what happened to be read.
+"""What a plan means beyond its lines: who else is changed, and what is legal but probably wrong. Each risk has a name,
+by which an operator accepts it before it is sent. Pure.
 """
 
 from __future__ import annotations
@@ -10,11 +8,17 @@ from collections.abc import Iterable
 from functools import partial
 
 from console.model.snapshot import Snapshot
+from console.plan.compile import predict
+from console.plan.edits import Slot
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
-from console.plan.predict import predict
 from console.plan.risk_rules import NOTHING, Judged, Risk, RiskFacts, RiskNeeds
-from console.plan.staged import Staged
+from console.plan.staged import Described, Staged
+
+# What is legal but wrong. Each warning has a name, by which an operator accepts it before it is sent. Pure.
+#
+# A warning is a `RiskRule` of a kind of edit: what it needs read, and what it says of an edit. `console.session` reads
+# what the rules need before they judge, so that a warning never depends on what happened to be read.
 
 
 def risks(staged: Iterable[Staged], snapshot: Snapshot, facts: RiskFacts | None = None) -> tuple[Risk, ...]:
@@ -42,3 +46,13 @@ def unaccepted(found: Iterable[Risk], accepted: Iterable[str]) -> tuple[Risk, ..
     """Those whose names were not accepted."""
     names = frozenset(accepted)
     return tuple(risk for risk in found if risk.name not in names)
+
+
+# Who else an edit changes: entities that inherit or shadow a default, clients whose limit moves, the whole cluster.
+
+
+def effects(staged: Iterable[Staged], snapshot: Snapshot) -> dict[Slot, tuple[str, ...]]:
+    """Slot -> lines; edits that change nothing for others are left out."""
+    seen = Described(snapshot)
+    found = {each.edit.slot: kind_of(each.edit).effects(each.edit, seen) for each in staged}
+    return {slot: lines for slot, lines in found.items() if lines}

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from console.history import entities
-from console.history.reader.rows import Change, Drifted, Freshness, Gap, Pair
+from console.history.reader.tables import Change, Drifted, Freshness, Gap, Pair
 from console.plan.amounts import quota
 from console.present.text import clean
 from console.present.values import config_value

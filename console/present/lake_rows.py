@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from console.history.reader.rows import Change, Drifted, Minute, Usage
+from console.history.reader.tables import Change, Drifted, Minute, Usage
 from console.plan.amounts import duration, quota
 from console.present.lake import (
     FIRST_SEEN,

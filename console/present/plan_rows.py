@@ -29,13 +29,12 @@ from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.edits import Edit, Slot
 from console.plan.effective_values import DiffGroup, DiffLine, EffectiveValue
-from console.plan.effects import effects
 from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Step
 from console.plan.retention import Deletion
 from console.plan.risk_rules import Risk, RiskFacts
-from console.plan.risks import risks
+from console.plan.risks import effects, risks
 from console.plan.staged import Staged
 from console.present import names
 from console.present.configs import described_by

@@ -18,9 +18,9 @@ from msgspec import Struct, field
 
 from console.plan.conflicts import Conflict
 from console.plan.edits import DeleteTopic, Slot
-from console.plan.effects import effects
 from console.plan.plan import Plan
 from console.plan.risk_rules import Risk
+from console.plan.risks import effects
 from console.plan.settle import ApplyOptions, ApplyReport, Interrupted
 from console.session.applying import apply_plan
 from console.session.former_changes import former_lines

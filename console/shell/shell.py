@@ -1,12 +1,17 @@
-"""The loop of the shell: reads an entry, runs its statements, prints what they say."""
+"""The loop of the shell: reads an entry, runs its statements, prints results, through a pager where they are long."""
 
 from __future__ import annotations
 
 import asyncio
 import io
 import logging
+import os
+import shlex
+import shutil
 import signal
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,14 +31,52 @@ from console.session.former_changes import NOTHING, FormerChanges, former_change
 from console.session.script_runner import Runner, say_error
 from console.session.session import Session
 from console.shell.line import Line, ShellCompleter, joined
-from console.shell.pager import show
-from console.terminal import complain
+from console.terminal import complain, harmless, put
 
 if TYPE_CHECKING:
     from console.contexts import Context
     from console.contexts.configured import Choice
     from console.language.statements import Statement
 
+
+# Output that is longer than the terminal goes through a pager.
+
+MARGIN = 2
+"""Lines that the prompt and the bar below it take."""
+
+
+def pager(environ: Mapping[str, str]) -> list[str] | None:
+    """The command to page with: $PAGER, else less or more; None on a dumb terminal, or where there is none."""
+    if environ.get("TERM", "dumb") in ("", "dumb", "unknown"):
+        return None
+    named = environ.get("PAGER")
+    if named is not None:
+        try:
+            words = shlex.split(named)
+        except ValueError:
+            words = []
+        return words if words and shutil.which(words[0]) else None
+    if shutil.which("less"):
+        return ["less", "-FRX"]
+    return ["more"] if shutil.which("more") else None
+
+
+def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Print it; through the pager where it has more lines than the terminal."""
+    command = pager(environ) if sys.stdout.isatty() else None
+    if command is not None and text.count("\n") > shutil.get_terminal_size().lines - MARGIN:
+        try:
+            subprocess.run(  # noqa: S603 - the operator's own pager
+                command, input=harmless(text), encoding=sys.stdout.encoding, errors=sys.stdout.errors, check=False
+            )
+        except OSError:
+            pass
+        else:
+            return
+    put(text)
+
+
+# The loop of the shell: reads an entry, runs its statements, prints what they say.
 
 # The statements of one entry, by the runner that `kac run` has, and what only a prompt can do.
 

@@ -28,10 +28,9 @@ from console.model.codes import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TO
 from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.compile import compile_plan
+from console.plan.compile import compile_plan, predict
 from console.plan.edits import DeleteScram, UpsertScram
 from console.plan.plan import EMPTY, stage
-from console.plan.predict import predict
 from console.plan.requests import Facts
 from tests.support.kafka_cluster import KafkaCluster
 from tests.support.random_plans import World, random_edits

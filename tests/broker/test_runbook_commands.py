@@ -19,10 +19,10 @@ from console.language.secret_values import SecretSlot, resolve_secrets
 from console.model.codes import CLIENT_METRICS, GROUP
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.secret import Secret
+from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.kafka_tools import SECRETS, STDIN, Command
 from console.plan.risk_rules import NAMES
-from console.plan.runbook import runbook
 from console.plan.settle import ApplyOptions
 from console.session.applying import apply_plan
 from console.session.reading import read_needs

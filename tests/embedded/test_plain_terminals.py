@@ -18,7 +18,7 @@ from console.cli.main import COMMANDS, Command, run
 from console.embedded.brokers import ThreadedCluster, run_in_thread
 from console.embedded.replicas import new_topic, striped
 from console.embedded.spec import ClusterSpec
-from console.plain_output import HANDLER, never_fail, register
+from console.terminal import HANDLER, never_fail, register
 from tests.support.terminal import Terminal
 
 ROOT = Path(__file__).parents[2]

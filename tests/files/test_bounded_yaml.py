@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from console.answers.data_forms import yaml_text
 from console.cli.main import run
 from console.contexts.context import ContextError
-from console.contexts.foreign.tool_file import parse_yaml
+from console.contexts.tool_file import parse_yaml
 from console.files.plan_file import read_plan
 from console.files.reading import read_files
 from console.history.policy_files import read_baseline, read_policies

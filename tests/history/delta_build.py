@@ -14,9 +14,9 @@ from datetime import timedelta
 from pyspark.sql import SparkSession
 
 from console.history.jobs.build import DELTA, build
-from console.history.jobs.delta import SETTINGS
 from console.history.jobs.session import Settings, session
 from console.history.jobs.steps import Source
+from console.history.jobs.tables import SETTINGS
 from console.history.store import Lake
 from console.history.store.write import writing
 from tests.history.lake_rows import START, snapshot_rows

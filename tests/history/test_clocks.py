@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
 from console.history.requests.zone import FURTHEST, QUARTER, fitting_zones, wrong_steps
 from console.history.store import Lake
 from tests.history.lake_rows import rows_of

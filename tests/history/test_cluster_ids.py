@@ -17,10 +17,10 @@ from console.contexts.context import parse_bootstrap
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
 from console.embedded.scenarios.seed import add_topic
 from console.embedded.spec import ClusterSpec
-from console.history.cluster_ids import LONGEST, folder_of, id_problem
+from console.history.entities import LONGEST, folder_of, id_problem
 from console.history.jobs.inputs import MetadataLog
 from console.history.jobs.plan_inputs import folders_of, refuse_another
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
 from console.history.kraft.metadata_log import LOG_FOLDER, NoMetadataLogError
 from console.history.schema import SNAPSHOT
 from console.history.store import Lake, LakeError

@@ -21,7 +21,7 @@ from console.embedded.state_file import read_state
 from console.history.entities import CONFIG_TYPES, config_key
 from console.history.journals import read_journals
 from console.history.kraft.metadata_log import read_log
-from console.history.requests.logged import altered
+from console.history.requests.lines import altered
 from console.history.store import Lake, LakeError
 from console.lake.collect import collect
 from console.lake.demo.make import Demo, make, new_lake

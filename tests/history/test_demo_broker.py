@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from console.history.kraft.metadata_log import read_log
-from console.history.requests.logged import altered
+from console.history.requests.lines import altered
 from console.lake.demo.real_broker import BULK, Kafka, NoBroker, find_kafka, record_broker
 from tests.support.kafka_jars import KAFKA_4_3, jars, java
 from tests.support.real_clusters import running

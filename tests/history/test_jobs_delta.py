@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console.history.jobs.delta import PACKAGE
+from console.history.jobs.tables import PACKAGE
 from console.history.store import Lake
 from console.history.store.write import writing
 from tests.history.lake_rows import rows_of, snapshot_rows

@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from console.history.jobs import take as take_request_logs
 from console.history.jobs.ingest import ingest
 from console.history.jobs.inputs import Inputs, Journals, MetadataLog, RequestLog, inputs_from_json
+from console.history.jobs.record import Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.jobs.status import status
-from console.history.jobs.taken import Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.schema import TABLES
 from console.history.store import Lake
 from console.journal.lines import intent_line, note_line

@@ -18,7 +18,7 @@ from console.history.jobs.verify import verify
 from console.history.schema import TABLES
 from console.history.store import Lake, LakeBusy, LeaseLost
 from console.history.store.filesystem import LocalFilesystem
-from console.history.store.holder import this_process
+from console.history.store.lock import this_process
 from console.history.store.write import writing
 from tests.history.lake_rows import START, arrow_rows, rows_of, snapshot_rows
 

@@ -27,8 +27,7 @@ from console.history.reader.queries import (
     timeline,
     violations,
 )
-from console.history.reader.rows import Change, Drifted, Pair
-from console.history.reader.tables import NoDuckDB, NotLocal, Tables
+from console.history.reader.tables import Change, Drifted, NoDuckDB, NotLocal, Pair, Tables
 from console.history.schema import DRIFT, HISTORY, QUOTA_USAGE
 from console.history.store import Lake, NoLake
 from console.history.store.write import writing

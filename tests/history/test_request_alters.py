@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.history.requests.alters import _READERS, ALTER_KEYS, NO_ANSWER, Change, changes
-from console.history.requests.logged import altered, client_host
+from console.history.requests.lines import altered, client_host
 from tests.history.request_lines import Logged, alter_configs, alter_scram, produce
 
 END = datetime(2026, 11, 21, 10)

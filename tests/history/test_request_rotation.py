@@ -19,7 +19,7 @@ import pytest
 
 from console.history.jobs.inputs import Inputs, RequestLog
 from console.history.jobs.plan_inputs import plan_request_logs
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
 from console.history.requests import files
 from console.history.requests.files import LogChangedError, opened_as_planned
 from console.history.requests.parts import BrokerLog, Part, parts_of, read_part

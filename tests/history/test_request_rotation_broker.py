@@ -15,7 +15,7 @@ from kafka import KafkaProducer  # type: ignore[import-untyped]
 
 from console.history.jobs.inputs import RequestLog
 from console.history.jobs.plan_inputs import plan_request_logs
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
 from console.history.requests.files import LogChangedError
 from console.history.requests.parts import parts_of, read_part
 from tests.support.kafka_cluster import KafkaCluster

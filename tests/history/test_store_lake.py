@@ -17,8 +17,8 @@ import pytest
 
 from console.history.schema import TABLES
 from console.history.store import DamagedLake, Lake, LakeBusy, LakeError, LeaseLost, Manifest, NewerLake, NoLake
-from console.history.store.clock import iso_now
 from console.history.store.lake import KEY_FILE
+from console.history.store.lock import iso_now
 from console.history.store.write import writing
 from tests.history.lake_rows import arrow_rows, rows_of, snapshot_rows
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console.history.schema import TABLES
 from console.history.store import DataFile, Manifest, TableFiles
-from console.history.store.clock import is_run_id, new_run_id
+from console.history.store.lock import is_run_id, new_run_id
 from console.history.store.manifest import from_json, to_json
 from console.history.store.partitions import partition_name, partition_values, time_partitions
 from console.history.store.sweep import sweep

@@ -15,7 +15,6 @@ from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resourc
 from console.model.quota import IP, QuotaEntity, effective, level_of
 from console.model.snapshot import Snapshot
 from console.plan.edits import CreateTopic, Edit, GrowTopic, SetConfig, SetQuota, UnsetQuota
-from console.plan.effects import effects
 from console.plan.kinds.quotas import StrongerQuotas
 from console.plan.plan import EMPTY, stage
 from console.plan.risk_rules import (
@@ -27,7 +26,7 @@ from console.plan.risk_rules import (
     THROTTLES_EVERYONE,
     UNCLEAN_ELECTION,
 )
-from console.plan.risks import risks, unaccepted
+from console.plan.risks import effects, risks, unaccepted
 from console.plan.staged import Staged
 from tests.support.model_cluster import ModelCluster
 

@@ -59,8 +59,8 @@ def bypasses(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 HANDLED = {
     ("console/embedded/command.py", "logging.basicConfig"),  # with a handler whose formatter is ours
-    ("console/plain_output.py", "sys.stdout"),  # sets the streams up, and writes nothing
-    ("console/plain_output.py", "sys.stderr"),
+    ("console/terminal.py", "sys.stdout"),  # sets the streams up, and writes nothing
+    ("console/terminal.py", "sys.stderr"),
     ("console/cli/screen.py", "sys.stdout"),  # asks whether they are terminals
     ("console/cli/screen.py", "sys.stderr"),
 }

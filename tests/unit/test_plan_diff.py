@@ -22,7 +22,7 @@ from console.model.failure import Failure
 from console.model.quota import USER, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
-from console.plan.compile import compile_plan
+from console.plan.compile import compile_plan, predict
 from console.plan.diff import diff
 from console.plan.edits import (
     AddAcl,
@@ -38,7 +38,6 @@ from console.plan.edits import (
 )
 from console.plan.effective_values import DiffLine, EffectiveValue
 from console.plan.plan import EMPTY, Plan, stage, undo, with_outcomes
-from console.plan.predict import predict
 from console.plan.requests import Facts, Step
 from console.plan.settle import record_check, settle
 from tests.support.model_cluster import ModelCluster

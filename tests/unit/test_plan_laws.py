@@ -29,12 +29,11 @@ from console.model.config import ConfigResource, ConfigSet, topic_resource
 from console.model.failure import Failure
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
-from console.plan.compile import compile_plan
+from console.plan.compile import compile_plan, predict
 from console.plan.diff import diff
 from console.plan.edits import CreateTopic, SetConfig, Slot
 from console.plan.effective_values import DiffLine
 from console.plan.plan import EMPTY, Plan, Staging, discard, redo, stage, undo
-from console.plan.predict import predict
 from console.plan.requests import Facts, Step
 from console.plan.settle import record_check, settle
 from console.plan.staged import subject

@@ -17,6 +17,7 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import CLUSTER_DEFAULT, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.edits import (
     AddAcl,
@@ -33,7 +34,6 @@ from console.plan.edits import (
 )
 from console.plan.kafka_tools import STDIN, Command, property_line
 from console.plan.plan import EMPTY, stage
-from console.plan.runbook import runbook
 from tests.support.model_cluster import ModelCluster
 
 SERVER = ("--bootstrap-server", "broker:9092")

@@ -17,11 +17,11 @@ from console.model.codes import AclOperation, AclResourceType, PatternType, Perm
 from console.model.config import ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan.compile import runbook
 from console.plan.diff import diff
 from console.plan.edits import AddAcl, SetConfig, SetQuota
 from console.plan.kafka_tools import Command
 from console.plan.plan import EMPTY, stage
-from console.plan.runbook import runbook
 from console.present.text import is_harmless
 
 SHELLS = {

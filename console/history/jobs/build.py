@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from console.history.jobs.record import Report, note_versions
 from console.history.jobs.submit import lake_at, moment, parser, submitted
+from console.history.jobs.tables import read_table, write_partitions
 from console.history.schema import TABLES
 from console.history.store.write import writing
 
@@ -21,7 +22,6 @@ from ..store.sweep import KEEP
 from ..store.write import Write
 from .progress import Listener, Steps, silent
 from .steps import STEPS, Source, Step
-from .tables import read_table, write_partitions
 
 JOB = "build"
 PARQUET, DELTA = "parquet", "delta"
@@ -82,7 +82,7 @@ def _make(spark: SparkSession, lake: Lake, write: Write, step: Step, since: date
     if cut is not None:
         rows = rows.where(F.col(cut.column) >= F.lit(cut.start))
     if format == DELTA:
-        from .delta import write_delta  # an extra
+        from console.history.jobs.tables import write_delta  # an extra
 
         write_delta(spark, write, table, rows, cut)
     elif cut is None:

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 
 from pyspark.sql import Row, SparkSession
 
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
+from console.history.jobs.tables import read_table
 from console.history.schema import ALTER_REQUEST, KRAFT_RECORD, Table
 from console.history.transforms.kraft_facts import facts
 from console.history.transforms.request_logs import clock_steps
@@ -16,7 +17,6 @@ from ..requests.zone import QUARTER, fitting_zones, wrong_steps
 from ..store.partitions import partition_values
 from ..store.write import Write
 from .inputs import RequestLog
-from .tables import read_table
 
 _AROUND = timedelta(days=2)
 """Days in which a record may be of a request: zones are 26 hours apart at most."""

@@ -7,13 +7,13 @@ import time
 from pyspark.sql import SparkSession
 
 from console.history.jobs.record import Report, note_versions
+from console.history.jobs.tables import read_table, write_partitions
 from console.history.schema import TABLES
 from console.history.store.write import writing
 
 from ..store import Lake
 from ..store.sweep import KEEP
 from .progress import Listener, Steps, silent
-from .tables import read_table, write_partitions
 
 JOB = "compact"
 FOLDERS = 4

@@ -30,10 +30,9 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from ..store.clock import iso_now
+from console.history.store.lock import BusyLock, Holder, Lock, holder_of, is_dead, iso_now
+
 from ..store.filesystem import Entry
-from ..store.holder import Holder, holder_of, is_dead
-from ..store.lock import BusyLock, Lock
 
 RENEWED_EVERY = timedelta(minutes=1)
 DEAD_AFTER = timedelta(minutes=5)

@@ -12,10 +12,17 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from console.history.jobs.plan_inputs import JOB, owned
-from console.history.jobs.record import Report, note_versions
+from console.history.jobs.record import (
+    MAX_BAD_RATIO,
+    Report,
+    Taken,
+    TooMuchIsBad,
+    UnreadableInput,
+    judge,
+    note_versions,
+)
 from console.history.jobs.submit import lake_at, parser, submitted
 from console.history.jobs.take import take_journals, take_metadata_logs, take_request_logs
-from console.history.jobs.taken import MAX_BAD_RATIO, Taken, TooMuchIsBad, UnreadableInput, judge
 from console.history.store.write import writing
 from console.model.numbers import decimal_number, option
 

@@ -11,10 +11,9 @@ from glob import glob
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from console.history.cluster_ids import id_problem
+from console.history.entities import id_problem
 from console.history.jobs.inputs import Inputs, MetadataLog, RequestLog
-from console.history.jobs.record import Report
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import Report, UnreadableInput
 from console.history.journals import read_journals
 from console.history.kraft.metadata_log import LogPlan, NoMetadataLogError, log_files, plan_log
 from console.history.requests import progress

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from pyspark.sql import DataFrame, SparkSession
 
-from console.history.jobs.taken import UnreadableInput
+from console.history.jobs.record import UnreadableInput
 
 from ..store import Lake
 

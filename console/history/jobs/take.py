@@ -20,8 +20,8 @@ from console.history.jobs.plan_inputs import (
     plan_request_logs,
     remembered,
 )
+from console.history.jobs.record import Taken, UnreadableInput, quarantine, quarantine_arrow
 from console.history.jobs.tables import read_table, write_partitions
-from console.history.jobs.taken import Taken, UnreadableInput, quarantine, quarantine_arrow
 from console.history.journals import merge_journal, read_journals
 from console.history.request_log_duckdb import counted_seconds, executors_have_duckdb, request_1s_of
 from console.history.requests.files import LogChangedError

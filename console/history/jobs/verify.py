@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from console.history.jobs.tables import partition_columns, read_table
 from console.history.schema import HISTORY, TABLES, Table, arrow_schema
 
 from ..store import Lake, Manifest, TableFiles, parquet_files
 from ..store.partitions import partition_values
 from .progress import Listener, Steps, silent
-from .tables import partition_columns, read_table
 
 JOB = "verify"
 

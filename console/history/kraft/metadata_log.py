@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from console.history.cluster_ids import id_problem
+from console.history.entities import id_problem
 from console.history.kraft.batches import Batch, Damage, Marker, Window, markers, readable, settle, walk
 from console.history.kraft.decoder import ChangedWhileReadError, Decoder, Origin, Report, Trouble
 

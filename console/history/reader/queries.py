@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from console.history.entities import CLUSTER, POLL_SOURCES, UNOBSERVED, acl_key
-from console.history.reader.rows import (
+from console.history.reader.tables import (
+    FILES,
     Change,
     Drifted,
     Freshness,
@@ -16,10 +17,13 @@ from console.history.reader.rows import (
     Minute,
     Pair,
     Place,
+    Tables,
     Usage,
     Violation,
+    Where,
+    known_time,
+    time,
 )
-from console.history.reader.tables import FILES, Tables, Where, known_time, time
 from console.history.schema import (
     CHANGE_EVENT,
     DRIFT,

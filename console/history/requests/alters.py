@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from console.history.redact import HIDDEN, is_secret
-from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-
-from ..entities import (
+from console.history.entities import (
     ACL_SET,
     CONFIG_OPS,
     CONFIG_TYPES,
@@ -27,6 +24,8 @@ from ..entities import (
     quota_value,
     scram_value,
 )
+from console.history.redact import HIDDEN, is_secret
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 
 Body = Mapping[str, Any]
 NO_ANSWER = -1

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from console.history.requests.lines import lines
+
 from .files import Check, LogBytes, name_of, opened_as_planned
-from .lines import lines
 from .progress import Span, pieces
 from .zone import fold_at, to_utc
 

@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo, available_timezones
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from console.history.requests.lines import lines
+
 from .files import BLOCK_BYTES, LogBytes
-from .lines import lines
 
 QUARTER = timedelta(minutes=15)
 """No zone changes at another time than at a quarter of an hour, and none is another time than quarters off UTC."""

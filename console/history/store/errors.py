@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .holder import Holder
+from console.history.store.lock import Holder
 
 
 class LakeError(Exception):

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from .holder import Holder
-from .lock import Lock, flocked
+from console.history.store.lock import Holder, Lock, flocked
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from console.history.schema import TABLES, Table
+from console.history.store.lock import is_run_id, iso_now
 from console.model.numbers import json_text
 
-from .clock import is_run_id, iso_now
 from .errors import DamagedLake, LakeError, NewerLake, NoLake
 from .filesystem import Filesystem, LocalFilesystem
 from .manifest import FORMAT, Manifest, from_json

@@ -1,15 +1,102 @@
-"""The one writer's lock: an flock on this machine, a lease where only files are shared."""
+"""The right to write to a lake: one holder at a time, by a lease that ends by itself."""
 
 from __future__ import annotations
 
 import fcntl
+import getpass
+import json
 import os
+import re
+import secrets
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
-from .holder import Holder, holder_of
+from console.model.numbers import json_text
+
+# Times and run ids.
+
+_RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+
+
+def iso_now() -> str:
+    """Now, as ISO 8601 in UTC with microseconds: texts of it sort as times do."""
+    return datetime.now(timezone.utc).isoformat(timespec="microseconds")
+
+
+def new_run_id() -> str:
+    """``20261121T101500Z-3f9a1c``: now, its microsecond in the digits at its end, so that texts sort as times."""
+    now = datetime.now(timezone.utc)
+    return f"{now:%Y%m%dT%H%M%SZ}-{now.microsecond * 16 + secrets.randbelow(16):06x}"
+
+
+def is_run_id(text: str) -> bool:
+    """Whether it is such a name: what comes from a file is checked before it becomes a path."""
+    return _RUN_ID.fullmatch(text) is not None
+
+
+# Who holds a lake's lock, as text in the lock's file.
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A run that writes. since, renewed: ISO 8601 in UTC; `renewed` counts for leases alone."""
+
+    run_id: str
+    job: str
+    user: str
+    host: str
+    pid: int
+    since: str
+    renewed: str
+
+    def __str__(self) -> str:
+        return f"`{self.job}` of {self.user} on {self.host}, process {self.pid}, since {self.since} (run {self.run_id})"
+
+    @property
+    def text(self) -> bytes:
+        """As the lock's file holds it."""
+        return json_text(asdict(self)).encode() + b"\n"
+
+
+def this_process(run_id: str, job: str) -> Holder:
+    """This process as a holder, from now."""
+    now = iso_now()
+    return Holder(run_id, job, _user(), socket.gethostname(), os.getpid(), now, now)
+
+
+def holder_of(text: bytes) -> Holder | None:
+    """Who the lock's file names; None where it is empty or torn."""
+    try:
+        return Holder(**json.loads(text))
+    except (ValueError, TypeError):
+        return None
+
+
+def is_dead(holder: Holder) -> bool:
+    """Whether its process is known to have ended: it ran on this host, and is not there."""
+    if holder.host != socket.gethostname():
+        return False
+    try:
+        os.kill(holder.pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user may have no name
+        return str(os.getuid())
+
+
+# The one writer's lock: an flock on this machine, a lease where only files are shared.
 
 
 class BusyLock(Exception):

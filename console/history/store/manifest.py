@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.history.schema import Table
+from console.history.store.lock import is_run_id
 from console.model.numbers import json_text
-
-from .clock import is_run_id
 
 FORMAT = 1
 Inputs = Mapping[str, Any]

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .clock import is_run_id
+from console.history.store.lock import is_run_id
+
 from .manifest import Manifest
 
 if TYPE_CHECKING:

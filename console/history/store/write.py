@@ -13,14 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from console.history.schema import RUN, TABLES, arrow_schema
+from console.history.store.lock import BusyLock, Holder, Lock, iso_now, new_run_id, this_process
 from console.model.numbers import json_text
 
 from . import parquet_files
-from .clock import iso_now, new_run_id
 from .errors import LakeBusy, LakeError, LeaseLost
-from .holder import Holder, this_process
 from .lake import Lake
-from .lock import BusyLock, Lock
 from .manifest import DataFile, Inputs, Manifest, TableFiles, schema_of, to_json
 from .sweep import KEEP, sweep_lake
 

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 
 from console.history.redact import MASKED_CHARS
 from console.history.requests.alters import ALTER_KEYS
-from console.history.requests.lines import NO_JSON
-from console.history.requests.logged import altered
+from console.history.requests.lines import NO_JSON, altered
 from console.history.requests.zone import FURTHEST, QUARTER
 from console.history.schema import ALTER_REQUEST, QUARANTINE, REQUEST_1S, arrow_schema
 from console.history.spark_sources import is_damaged

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.history import entities
 from console.history.reader.queries import SCOPES, drift
-from console.history.reader.rows import Drifted
+from console.history.reader.tables import Drifted
 from console.model.config import ConfigResource
 from console.model.quota import QuotaEntity
 from console.present.lake_rows import DriftRow, drift_cells, drift_lines, drift_rows, row_name

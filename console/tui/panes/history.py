@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from console.answers.lake_tables import LakeFilter
 from console.history.entities import DEFAULT, quota_key
 from console.history.reader.queries import PAGE, Wanted, first_poll, timeline, with_acls
-from console.history.reader.rows import Change
+from console.history.reader.tables import Change
 from console.language.statements import Entity
 from console.language.unparse import subject_text
 from console.model.codes import BROKER_LOGGER

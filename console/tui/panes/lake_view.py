@@ -25,8 +25,7 @@ from widgets.cells import cell_width
 from widgets.row_table import BadQuery, parse_query
 
 if TYPE_CHECKING:
-    from console.history.reader.rows import Freshness, Gap
-    from console.history.reader.tables import Tables
+    from console.history.reader.tables import Freshness, Gap, Tables
     from console.session.lake_staging import Wish
 
 

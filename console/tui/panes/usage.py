@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from console.answers.lake_tables import LakeFilter
 from console.history.reader.queries import Window, hottest, minutes
-from console.history.reader.rows import Usage
+from console.history.reader.tables import Usage
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.plan.edits import SetQuota
 from console.present.lake import level_text, pair_text

@@ -1,1 +1,0 @@
-"""What other Kafka tools have configured on this machine: read, never written."""

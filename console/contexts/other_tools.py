@@ -1,0 +1,287 @@
+"""Clusters that other tools have configured, as contexts: birdayz/kaf, deviceinsight/kafkactl, twmb/kcl and rpk."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from console.admin.settings import (
+    CLIENT_ID,
+    CONNECT_TIMEOUT,
+    REQUEST_TIMEOUT,
+    ConnectionSettings,
+    SaslSettings,
+    TlsSettings,
+)
+from console.contexts.client_files import read_file
+from console.contexts.context import Context, ContextError, Found, Surroundings
+from console.contexts.tool_file import Part, Table, gather, named_items, parse_yaml, protocol
+
+# birdayz/kaf: ``~/.kaf/config`` with ``clusters[]``: ``brokers``, ``SASL``, ``TLS``, ``security-protocol``.
+
+KAF = "kaf"
+
+
+def read_kaf(surroundings: Surroundings) -> Found:
+    """Its clusters. Raises ContextError."""
+    path = surroundings.home / ".kaf" / "config"
+    if not path.is_file():
+        return Found()
+    table = parse_yaml(path)
+    clusters = named_items(KAF, "clusters", table.get("clusters"), path)
+    return gather(KAF, path, clusters, _kaf_context, str(table.get("current-cluster") or ""), surroundings)
+
+
+def _kaf_context(name: str, origin: str, part: Part) -> Context:
+    named = part.text("security-protocol").upper()
+    tls_part, sasl_part = part.part("TLS"), part.part("SASL")
+    tls: TlsSettings | None = None
+    if tls_part is not None:
+        tls = tls_part.tls(ca="cafile", cert="clientfile", key="clientkeyfile", insecure="insecure")
+    elif named.endswith("SSL"):
+        tls = TlsSettings()
+    if named.startswith("SASL_") and sasl_part is None:
+        raise part.error(f"security-protocol is {named}, and SASL is missing")
+    sasl = None if sasl_part is None else _kaf_sasl(sasl_part, has_protocol=named.startswith("SASL_"))
+    settings = ConnectionSettings(
+        bootstrap=part.addresses("brokers"), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
+    )
+    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAF)
+
+
+def _kaf_sasl(part: Part, *, has_protocol: bool) -> SaslSettings:
+    """kaf takes PLAIN, whatever the mechanism says, unless security-protocol is one of SASL's."""
+    mechanism = part.text("mechanism").upper() if has_protocol else ""
+    if mechanism != "OAUTHBEARER":
+        return part.sasl(mechanism or "PLAIN", user="username", password="password")  # noqa: S106
+    if token := part.secret("token"):
+        return SaslSettings("OAUTHBEARER", password=token)
+    client_id, url = part.text("clientID"), part.text("tokenURL")
+    client_secret = part.secret("clientSecret")
+    if not client_id or client_secret is None or not url:
+        raise part.error("OAUTHBEARER wants clientID, clientSecret and tokenURL, or a token")
+    options = {"token.endpoint.url": url}
+    if scopes := " ".join(part.texts("scopes")):
+        options["scope"] = scopes
+    return SaslSettings("OAUTHBEARER", client_id, client_secret, options=options)
+
+
+# deviceinsight/kafkactl: ``config.yml`` with ``contexts.<name>.{brokers,tls,sasl}``.
+#
+# Its project files in working folders are not read: whoever made a folder should not name one's clusters.
+
+KAFKACTL = "kafkactl"
+CONFIG = "KAFKA_CTL_CONFIG"
+WRITABLE = "KAFKA_CTL_WRITABLE_CONFIG"
+
+
+def read_kafkactl(surroundings: Surroundings) -> Found:
+    """Its contexts; the first of its files that is there counts. Raises ContextError."""
+    path = _kafkactl_config(surroundings)
+    if path is None:
+        return Found()
+    table = {str(key).lower(): value for key, value in parse_yaml(path).items()}
+    named = table.get("contexts") or {}
+    if not isinstance(named, dict):
+        raise ContextError(f"{path}: contexts is no table")
+    contexts = [(name, f"contexts.{name}", value) for name, value in named.items()]
+    return gather(
+        KAFKACTL, path, contexts, _kafkactl_context, _kafkactl_current(surroundings, path, table), surroundings
+    )
+
+
+def _kafkactl_config(surroundings: Surroundings) -> Path | None:
+    named = surroundings.environ.get(CONFIG)
+    if named:
+        return surroundings.path(named, (surroundings.cwd,))
+    names = ("config.yml", "config.yaml")
+    return next(
+        (path for folder in _kafkactl_folders(surroundings) for name in names if (path := folder / name).is_file()),
+        None,
+    )
+
+
+def _kafkactl_folders(surroundings: Surroundings) -> tuple[Path, ...]:
+    home = surroundings.home
+    return home / ".config" / "kafkactl", home / ".kafkactl", Path("/etc/kafkactl")
+
+
+def _kafkactl_current(surroundings: Surroundings, config: Path, table: Table) -> str:
+    """From the environment, else the file ``current-context.yml``, else the old place in the config itself."""
+    if named := surroundings.environ.get("CURRENT_CONTEXT"):
+        return named
+    candidates = [folder / "current-context.yml" for folder in _kafkactl_folders(surroundings)]
+    if CONFIG in surroundings.environ:
+        candidates = [config.parent / "current-context.yml"]
+    if WRITABLE in surroundings.environ:
+        candidates = [surroundings.path(surroundings.environ[WRITABLE], (surroundings.cwd,))]
+    for path in candidates:
+        if path.is_file():
+            return str(parse_yaml(path).get("current-context") or "")
+    return str(table.get("current-context") or "")
+
+
+def _kafkactl_context(name: str, origin: str, part: Part) -> Context:
+    kubernetes = part.part("kubernetes")
+    if kubernetes is not None and kubernetes.flag("enabled"):
+        raise part.error("kafkactl reaches it through kubectl, which kac does not do; forward a port and use -b")
+    tls_part, sasl_part = part.part("tls"), part.part("sasl")
+    tls = sasl = None
+    if tls_part is not None and tls_part.flag("enabled"):
+        tls = tls_part.tls(ca="ca", cert="cert", key="certKey", insecure="insecure", password="certKeyPassphrase")  # noqa: S106
+    if sasl_part is not None and sasl_part.flag("enabled"):
+        mechanism = sasl_part.text("mechanism") or "plaintext"
+        sasl = sasl_part.sasl(mechanism, user="username", password="password")  # noqa: S106
+    settings = ConnectionSettings(
+        bootstrap=part.addresses("brokers"),
+        security_protocol=protocol(tls, sasl),
+        sasl=sasl,
+        tls=tls,
+        client_id=part.text("clientID") or CLIENT_ID,
+        request_timeout=part.seconds("requestTimeout", REQUEST_TIMEOUT),
+    )
+    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KAFKACTL)
+
+
+# twmb/kcl: ``config.toml`` with ``[profiles.<name>]``, or one unnamed profile at the top; ``KCL_*`` over it.
+
+KCL = "kcl"
+DEFAULT_SEEDS = "localhost:9092"
+UNNAMED = "kcl"
+"""The name of a profile that has none."""
+
+_OVERRIDES = {
+    "KCL_SEED_BROKERS": ("seed_brokers",),
+    "KCL_DIAL_TIMEOUT": ("dial_timeout",),
+    "KCL_TLS_CA_CERT_PATH": ("tls", "ca_cert_path"),
+    "KCL_TLS_CLIENT_CERT_PATH": ("tls", "client_cert_path"),
+    "KCL_TLS_CLIENT_KEY_PATH": ("tls", "client_key_path"),
+    "KCL_TLS_SERVER_NAME": ("tls", "server_name"),
+    "KCL_SASL_METHOD": ("sasl", "method"),
+    "KCL_SASL_USER": ("sasl", "user"),
+    "KCL_SASL_PASS": ("sasl", "pass"),
+}
+_SWITCHES = {
+    "KCL_USE_TLS": ("tls", "used"),
+    "KCL_TLS_INSECURE": ("tls", "insecure"),
+    "KCL_SASL_IS_TOKEN": ("sasl", "is_token"),
+}
+"""On by being there, whatever their value."""
+
+
+def read_kcl(surroundings: Surroundings) -> Found:
+    """Its profiles; environment variables change the one that is current. Raises ContextError."""
+    path = _kcl_config(surroundings)
+    environ = surroundings.environ
+    has_file = path.is_file() and not environ.get("KCL_NO_CONFIG_FILE")
+    if not has_file and "KCL_SEED_BROKERS" not in environ:
+        return Found()
+    table = _kcl_profile(path) if has_file else {}
+    profiles = table.get("profiles") or {}
+    if not isinstance(profiles, dict):
+        raise ContextError(f"{path}: profiles is no table")
+    current = str(table.get("current_profile") or "") if profiles else UNNAMED
+    named = dict(profiles or {UNNAMED: table})
+    if isinstance(named.get(current), dict):
+        named[current] = _kcl_overridden(named[current], environ)
+    values = [(name, f"profiles.{name}" if profiles else "profile", value) for name, value in named.items()]
+    return gather(KCL, path, values, _kcl_context, current, surroundings, None if has_file else "environment")
+
+
+def _kcl_config(surroundings: Surroundings) -> Path:
+    environ = surroundings.environ
+    if named := environ.get("KCL_CONFIG_PATH"):
+        return surroundings.path(named, (surroundings.cwd,))
+    folder = surroundings.config_folder()
+    if sys.platform == "darwin":
+        folder = surroundings.home / "Library" / "Application Support"
+    folder = Path(environ["KCL_CONFIG_DIR"]) if environ.get("KCL_CONFIG_DIR") else folder / "kcl"
+    return folder / (environ.get("KCL_CONFIG_FILE") or "config.toml")
+
+
+def _kcl_profile(path: Path) -> Table:
+    import tomllib
+
+    try:
+        return tomllib.loads(read_file(path).decode("utf-8"))
+    except UnicodeDecodeError:
+        raise ContextError(f"{path}: it is not text in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ContextError(f"{path}: not TOML: {error}") from None
+
+
+def _kcl_overridden(profile: Table, environ: Mapping[str, str]) -> Table:
+    """The profile with what the environment puts over it."""
+    result: dict[str, Any] = {key: dict(value) if isinstance(value, dict) else value for key, value in profile.items()}
+    texts = {name: keys for name, keys in _OVERRIDES.items() if name in environ}
+    switches = {name: keys for name, keys in _SWITCHES.items() if name in environ}
+    for name, keys in (texts | switches).items():
+        value: Any = environ[name] if name in texts else True
+        if len(keys) == 1:
+            result[keys[0]] = value
+        else:
+            inner = result.get(keys[0])
+            result[keys[0]] = {**(inner if isinstance(inner, dict) else {}), keys[1]: value}
+    return result
+
+
+def _kcl_context(name: str, origin: str, part: Part) -> Context:
+    tls_part, sasl_part = part.part("tls"), part.part("sasl")
+    tls = sasl = None
+    if tls_part is not None:
+        tls = tls_part.tls(ca="ca_cert_path", cert="client_cert_path", key="client_key_path", insecure="insecure")
+        if tls_part.text("server_name"):
+            tls_part.warn("server_name is not applied: certificates have to name the host that is connected to")
+    if sasl_part is not None and sasl_part.text("method"):
+        if sasl_part.flag("is_token"):
+            raise sasl_part.error("delegation tokens (is_token) are not supported")
+        sasl = sasl_part.sasl(sasl_part.text("method"), user="user", password="pass")  # noqa: S106
+    settings = ConnectionSettings(
+        bootstrap=part.addresses("seed_brokers", DEFAULT_SEEDS),
+        security_protocol=protocol(tls, sasl),
+        sasl=sasl,
+        tls=tls,
+        connect_timeout=part.seconds("dial_timeout", CONNECT_TIMEOUT),
+    )
+    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=KCL)
+
+
+# redpanda-data/redpanda's rpk: ``rpk.yaml`` with ``profiles[].kafka_api.{brokers,tls,sasl}``.
+
+RPK = "rpk"
+DEFAULT_BROKERS = "127.0.0.1:9092"
+DEFAULT_MECHANISM = "SCRAM-SHA-256"
+
+
+def read_rpk(surroundings: Surroundings) -> Found:
+    """Its profiles. Raises ContextError."""
+    folder = surroundings.config_folder()
+    if sys.platform == "darwin":
+        folder = surroundings.home / "Library" / "Application Support"
+    path = folder / "rpk" / "rpk.yaml"
+    if not path.is_file():
+        return Found()
+    table = parse_yaml(path)
+    profiles = named_items(RPK, "profiles", table.get("profiles"), path)
+    return gather(RPK, path, profiles, _rpk_context, str(table.get("current_profile") or ""), surroundings)
+
+
+def _rpk_context(name: str, origin: str, profile: Part) -> Context:
+    part = profile.part("kafka_api") or Part(profile.file, f"{profile.name}.kafka_api", {}, profile.surroundings)
+    tls_part, sasl_part = part.part("tls"), part.part("sasl")
+    tls: TlsSettings | None = None
+    if tls_part is not None:
+        if not tls_part.text("ca_file"):
+            # Its name before May 2023.
+            tls_part.table = {**tls_part.table, "ca_file": tls_part.text("truststore_file")}
+        tls = tls_part.tls(ca="ca_file", cert="cert_file", key="key_file", insecure="insecure_skip_verify")
+    sasl = None
+    if sasl_part is not None:
+        mechanism = sasl_part.text("mechanism") or sasl_part.text("type") or DEFAULT_MECHANISM
+        sasl = sasl_part.sasl(mechanism, user="user", password="password")  # noqa: S106
+    settings = ConnectionSettings(
+        bootstrap=part.addresses("brokers", DEFAULT_BROKERS), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
+    )
+    return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
