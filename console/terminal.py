@@ -1,5 +1,6 @@
-"""The one way of text out of this process: standard output, standard error, the log and the clipboard; in ASCII, with the
-rest escaped, where a terminal or file can't hold every character.
+"""The one way of text out of this process: standard output, standard error, the log and the clipboard.
+
+Where a terminal or file can't hold every character, text is written in ASCII and the rest escaped.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from types import MappingProxyType
 from typing import TextIO, cast
 
 from widgets.cells import clean
-
-# Text for terminals and files that can't hold every character: ours in ASCII, the rest escaped; never an error.
 
 HANDLER = "kac-plain"
 """The name of the error handler for encoding, once `register` has run."""
@@ -73,8 +72,8 @@ def standard_streams() -> tuple[TextIO, ...]:
 
 # The one way of text out of this process: standard output, standard error, the log and the clipboard.
 #
-# Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its own
-# where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
+# Whatever a cluster, a file or another host put into a line, it neither drives the terminal nor begins a line of its
+# own where it was not meant to. `tests/unit/test_output_is_written_in_one_place.py` refuses other ways.
 
 LONGEST_COMPLAINT = 4_000
 """Characters of a line for the operator."""

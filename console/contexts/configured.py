@@ -122,17 +122,14 @@ def load(environ: Mapping[str, str], home: Path, cwd: Path | None = None) -> Con
 
 def _of_other_tools(surroundings: Surroundings) -> tuple[Found, ...]:
     """What each tool has configured. A file that can't be read is one line; the rest goes on."""
-    from console.contexts import other_tools as kaf
-    from console.contexts import other_tools as kafkactl
-    from console.contexts import other_tools as kcl
-    from console.contexts import other_tools as rpk
+    from console.contexts.other_tools import READERS
 
     found: list[Found] = []
-    for tool in (kafkactl, kcl, kaf, rpk):
+    for tool, read in READERS:
         try:
-            found.append(tool.read(surroundings))
+            found.append(read(surroundings))
         except ContextError as error:
-            found.append(Found(problems=(f"{error} ({tool.TOOL})",)))
+            found.append(Found(problems=(f"{error} ({tool})",)))
     return tuple(found)
 
 

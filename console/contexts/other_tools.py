@@ -285,3 +285,7 @@ def _rpk_context(name: str, origin: str, profile: Part) -> Context:
         bootstrap=part.addresses("brokers", DEFAULT_BROKERS), security_protocol=protocol(tls, sasl), sasl=sasl, tls=tls
     )
     return Context(name, origin, settings, warnings=tuple(part.warnings), tool=RPK)
+
+
+READERS = ((KAFKACTL, read_kafkactl), (KCL, read_kcl), (KAF, read_kaf), (RPK, read_rpk))
+"""Each tool with what reads its file, in the order in which contexts of one name win."""

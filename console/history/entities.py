@@ -1,6 +1,4 @@
-"""The one spelling of what a row is about: ids of clusters, which clusters and files claim for themselves, and entities,
-whichever source names them. Pure.
-"""
+"""The one spelling of what a row is about: entities, whichever source names them, and ids of clusters. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from console.model.codes import AlterOp, ResourceType, ScramMechanism
 
 # Ids of clusters: which ids the lake accepts, and the name of a cluster's folder. Pure.
 #
-# Kafka generates an id from a random UUID (`Uuid.toString`: 22 characters of base64url, KIP-78), but accepts any id that
-# its storage is formatted with: `..`, `/etc` and 32 KB of text are ids that a cluster may answer with.
+# Kafka generates an id from a random UUID (`Uuid.toString`: 22 characters of base64url, KIP-78), but accepts any id
+# that its storage is formatted with: `..`, `/etc` and 32 KB of text are ids that a cluster may answer with.
 
 LONGEST = 120
 """Characters of an id. Names of files contain it: most filesystems allow 255 bytes, and an escape takes three."""
@@ -69,11 +67,11 @@ def folder_of(cluster_id: str) -> str:
 # ========== ============================================= ===================================================
 #
 # Changes of a whole topic are changes of its attributes: its creation sets `:partitions`, `:replication` (empty: the
-# broker's default) and each of its configs; added partitions set `:partitions`; its deletion deletes `:topic_id` and with
-# it all others.
+# broker's default) and each of its configs; added partitions set `:partitions`; its deletion deletes `:topic_id` and
+# with it all others.
 #
-# Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a client
-# named `<default>` differs from the default entity, and a key is split unambiguously.
+# Names in quota and ACL keys have `%`, `,`, `=`, `:`, `<`, `>` and control characters as `%XX` of UTF-8, so that a
+# client named `<default>` differs from the default entity, and a key is split unambiguously.
 
 DEFAULT = "<default>"
 CLUSTER = "cluster"

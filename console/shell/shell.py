@@ -76,8 +76,6 @@ def show(text: str, environ: Mapping[str, str] = os.environ) -> None:
     put(text)
 
 
-# The loop of the shell: reads an entry, runs its statements, prints what they say.
-
 # The statements of one entry, by the runner that `kac run` has, and what only a prompt can do.
 
 HELP_WIDTH = 100

@@ -15,8 +15,6 @@ from console.history.schema import QUARANTINE
 from console.history.store import LakeError, parquet_files
 from console.history.store.write import Write
 
-# The record of a run: what it did, and the versions of the programs it was made with.
-
 # What a job did.
 
 

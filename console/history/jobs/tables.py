@@ -17,8 +17,6 @@ from console.history.store.manifest import schema_of
 from console.history.store.partitions import TimeCut, parts_of
 from console.history.store.write import Write
 
-# The lake's tables as DataFrames: read from the files of a version, written as folders of partitions.
-
 _SPARK_FORMATS = {"day": "yyyy-MM-dd", "hour": "yyyy-MM-dd'T'HH"}
 _IN = "in_"
 """Before the names of folders that Spark makes: what a folder is named after is not in its files, and all columns have
@@ -88,9 +86,9 @@ def _leaves(write: Write, folder: str, depth: int) -> Iterable[str]:
 
 # Tables that are built as Delta tables, for who reads the lake with Delta's own readers, too.
 #
-# A table is at data/<table>/delta. The manifest names its version there and the files of that version, so that readers of
-# manifests see one state of all tables, and need no Delta. Delta commits before CURRENT moves: a run that is killed in
-# between leaves a version that no manifest names, and the next run begins at the manifest's. The columns that Delta
+# A table is at data/<table>/delta. The manifest names its version there and the files of that version, so that readers
+# of manifests see one state of all tables, and need no Delta. Delta commits before CURRENT moves: a run that is killed
+# in between leaves a version that no manifest names, and the next run begins at the manifest's. The columns that Delta
 # partitions by are made of others and stand beside them (``in_cluster_id``), since Delta leaves them out of its files.
 
 PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"

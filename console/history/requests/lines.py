@@ -78,8 +78,9 @@ def _body(body: object) -> Mapping[str, Any]:
 
 # Lines of a request log taken apart, a block at a time: where, when, and the JSON, which is not looked into.
 #
-# Most lines have the layout of Kafka's own logging configuration, `[%d] %p %m (%c)%n`: they are cut by column in PyArrow.
-# What is laid out otherwise (ISO 8601 with a T, carriage returns, more before the message) is cut line by line.
+# Most lines have the layout of Kafka's own logging configuration, `[%d] %p %m (%c)%n`: they are cut by column in
+# PyArrow. What is laid out otherwise (ISO 8601 with a T, carriage returns, more before the message) is cut line by
+# line.
 
 _HEAD_CHARS = 50
 _HEAD = r"^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (?:DEBUG|TRACE) Completed request:$"
