@@ -13,14 +13,13 @@ from console.answers.results import Column, Row, Table
 from console.journal.history import Change, Due, History, State
 from console.journal.records import Entry
 from console.language.statements import Entity
-from console.model.config import ConfigEntry, ConfigSet
+from console.model.config import ConfigEntry, ConfigResource, ConfigSet
 from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.snapshot import Snapshot
 from console.plan.amounts import duration_text
 from console.plan.conflicts import Conflict
 from console.plan.diff import after, before
-from console.plan.edits import ConfigEdit
 from console.plan.staged import subject
 from console.present import names
 from console.present.failures import failure_text, how_to_settle
@@ -189,8 +188,8 @@ def history_row(change: Change, place: int, entry: Entry) -> Row:
 def _inheritance(entry: Entry) -> Inheritance:
     """What the key's own entry tells of what it inherits."""
     edit, was = entry.staged.edit, entry.staged.was
-    if isinstance(edit, ConfigEdit) and isinstance(was, ConfigEntry):
-        return Inheritance(Snapshot(configs={edit.resource: ConfigSet((was,))}))
+    if isinstance(edit.target, ConfigResource) and isinstance(was, ConfigEntry):
+        return Inheritance(Snapshot(configs={edit.target: ConfigSet((was,))}))
     return Inheritance(Snapshot())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from console.answers.results import Column, Detail, Row, Table, table_of
 from console.language.statements import EffectiveQuota, Show
 from console.language.vocabulary import check_key, problems, quota_keys
+from console.model.inheritance import Inheritance
 from console.model.numbers import Data
 from console.model.quota import (
     CLIENT_ID,
@@ -21,7 +22,7 @@ from console.model.quota import (
 )
 from console.model.snapshot import Snapshot
 from console.plan.amounts import exact_quota, quota
-from console.plan.edits import SetQuota, UnsetQuota
+from console.plan.diff import after
 from console.plan.plan import Plan
 from console.present.kinds import SCRAM, scram_rows
 from console.present.names import NOTHING, plural, quota_entity
@@ -64,11 +65,9 @@ def _values(entity: QuotaEntity, own: QuotaValues, keys: tuple[str, ...], plan: 
             continue
         text = quota(key, own[key]) if key in own else NOTHING
         exact = exact_quota(key, own[key]) if key in own else ""
-        match edit:
-            case SetQuota():
-                text += f" → {quota(key, edit.value)}"
-            case UnsetQuota():
-                text += f" → {NOTHING}"
+        if edit is not None:
+            wanted = after(edit, None, Inheritance(Snapshot())).value
+            text += f" → {quota(key, wanted) if isinstance(wanted, float) else NOTHING}"
         letters = ("O" if key in own else "") + ("*" if edit is not None else "")
         rows.append(Row((letters, key, text, exact), {"key": key, "value": own.get(key), "pending": edit is not None}))
     columns = (Column(""), Column("Key"), Column("Per broker"), Column("Exactly", True))

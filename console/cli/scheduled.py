@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from console.answers.results import Column, Row, Table
 from console.cli.opening import DONE, FAILED, with_session
+from console.language.interpret import command_of
 from console.language.needs import Needs
-from console.language.quoting import quote
-from console.language.unparse import subject_text
 from console.model.codes import BROKER, TOPIC
 from console.model.config import CLUSTER_DEFAULT
 from console.model.numbers import natural_number, option
 from console.model.snapshot import Snapshot
-from console.plan.edits import SubtractConfig
 from console.plan.stale_throttles import LOG_DIRS_RATE, RATES, StaleThrottle, stale_throttles
 from console.present import names
 from console.present.values import config_value
@@ -140,6 +138,4 @@ def _value(each: StaleThrottle) -> str:
 
 def removal_command(each: StaleThrottle) -> str:
     """The command of the language that stages its removal."""
-    if isinstance(each.edit, SubtractConfig):
-        return f"subtract {subject_text(each.edit.resource)} {quote(each.edit.key)}={quote(each.edit.value)}"
-    return f"unset {subject_text(each.edit.resource)} {quote(each.edit.key)}"
+    return command_of(each.edit)

@@ -1,38 +1,48 @@
-"""Turns statements into edits: names looked up, keys and values checked against what was described. Pure."""
+"""Turns statements into edits: names looked up, keys and values checked against what was described. And edits into the
+statements that stage them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from console.language.arguments import ACL_CLUSTER
 from console.language.errors import CommandError, did_you_mean
 from console.language.quoting import quote_beside_equals, quoted
 from console.language.secret_values import is_sensitive
+from console.language.sensitive import looks_sensitive
 from console.language.statements import (
     Access,
     Alter,
+    Asked,
     Assign,
     Create,
     Delete,
     EditStatement,
+    Entity,
     Grow,
     Key,
+    Name,
     ScramDelete,
     ScramSet,
     Subject,
     Unset,
 )
+from console.language.unparse import unparse
 from console.language.vocabulary import Creates, check_key, known_entry, known_keys, require, require_topic, subject_of
 from console.model.acl import CLUSTER_NAME, Acl
+from console.model.broker_keys import UpdateMode, update_mode
 from console.model.changes import NewTopic, ScramUser
 from console.model.codes import BROKER, BROKER_LOGGER, AclOperation, AclResourceType, ConfigType, PatternType
 from console.model.config import ConfigEntry, ConfigResource, broker_resource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan.amounts import exact_number
 from console.plan.edits import (
     AddAcl,
     AppendConfig,
+    ConfigEdit,
     CreateTopic,
     DeleteScram,
     DeleteTopic,
@@ -111,7 +121,7 @@ def _acl(statement: Access, operation: AclOperation) -> Acl:
 
 # From statements to edits: names looked up, keys and values checked against what was described. Pure.
 
-__all__ = ["LEVELS", "SCRAM_ITERATIONS", "to_edits"]
+__all__ = ["LEVELS", "SCRAM_ITERATIONS", "command_of", "to_edits", "to_statement"]
 
 LIST = ConfigType(7)
 LEVELS = ("FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE")
@@ -302,3 +312,72 @@ def _create(statement: Create, snapshot: Snapshot, secrets: Secrets) -> CreateTo
 def _scram_set(statement: ScramSet, secrets: Secrets) -> UpsertScram:
     iterations = SCRAM_ITERATIONS if statement.iterations is None else statement.iterations
     return UpsertScram(ScramUser(statement.user, statement.mechanism), iterations, secrets["password"])
+
+
+# -- from edits to statements ------------------------------------------------------------------------------------------
+
+
+def to_statement(edit: Edit) -> EditStatement:
+    """The statement that stages an edit; it asks for a value that is secret, or whose key is called like a secret."""
+    return _STATEMENTS[type(edit)](edit)
+
+
+def command_of(edit: Edit) -> str:
+    """That statement as text."""
+    return unparse(to_statement(edit))
+
+
+def _key_of(edit: ConfigEdit) -> Key:
+    """A broker's key that is none of Kafka's dynamic ones may be a plug-in's own: quotes say that it is meant."""
+    type_ = edit.resource.type
+    return Key(edit.key, quoted=type_ == BROKER and update_mode(type_, edit.key) is UpdateMode.RESTART)
+
+
+def _assigned(key: Key, value: str | Secret) -> Assign:
+    return Assign(key, Asked() if isinstance(value, Secret) or looks_sensitive(key.name) else value)
+
+
+def _alter_statement(verb: str) -> Callable[[SetConfig | AppendConfig | SubtractConfig], Alter]:
+    return lambda edit: Alter(verb, Entity(edit.resource), (_assigned(_key_of(edit), edit.value),))
+
+
+def _quota_statement(edit: SetQuota) -> Alter:
+    return Alter("set", Entity(edit.entity), (Assign(Key(edit.key), exact_number(edit.value)),))
+
+
+def _access_statement(edit: AddAcl | RemoveAcl) -> Access:
+    acl = edit.acl
+    return Access(
+        isinstance(edit, RemoveAcl),
+        acl.permission,
+        acl.principal,
+        (acl.operation,),
+        acl.resource_type,
+        None if acl.resource_type == ACL_CLUSTER else acl.resource_name,
+        acl.pattern_type == PREFIXED,
+        acl.host,
+    )
+
+
+def _create_statement(edit: CreateTopic) -> Create:
+    topic = edit.topic
+    configs = tuple(_assigned(Key(key), value) for key, value in topic.configs.items())
+    return Create(Name(topic.name), topic.partitions, topic.replication, topic.assignments, topic.timeout_ms, configs)
+
+
+_STATEMENTS: Mapping[type[Edit], Callable[[Any], EditStatement]] = {
+    SetConfig: _alter_statement("set"),
+    AppendConfig: _alter_statement("append"),
+    SubtractConfig: _alter_statement("subtract"),
+    UnsetConfig: lambda edit: Unset(Entity(edit.resource), (_key_of(edit),)),
+    SetQuota: _quota_statement,
+    UnsetQuota: lambda edit: Unset(Entity(edit.entity), (Key(edit.key),)),
+    AddAcl: _access_statement,
+    RemoveAcl: _access_statement,
+    CreateTopic: _create_statement,
+    GrowTopic: lambda edit: Grow(Name(edit.name), edit.partitions),
+    DeleteTopic: lambda edit: Delete(Name(edit.name)),
+    UpsertScram: lambda edit: ScramSet(edit.user.user, edit.user.mechanism, Asked(), edit.iterations),
+    DeleteScram: lambda edit: ScramDelete(edit.user.user, edit.user.mechanism),
+}
+"""Each kind of edit in the words that stage it."""

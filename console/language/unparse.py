@@ -192,6 +192,7 @@ def _access(statement: Access) -> str:
         target = "cluster"
     else:
         prefixed = "prefixed" if statement.prefixed else ""
-        target = _join(_ACL_WORD[statement.resource_type], quote(statement.resource_name or ""), prefixed)
+        word = _ACL_WORD.get(statement.resource_type) or quote(statement.resource_type.name.lower())
+        target = _join(word, quote(statement.resource_name or ""), prefixed)
     host = f"from {quote(statement.host)}" if statement.host != "*" else ""
     return _join(verb, quote(statement.principal), operations, "on", target, host)

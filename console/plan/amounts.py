@@ -105,6 +105,11 @@ def quota(key: str, value: float) -> str:
     return byte_rate(value) if unit == "B/s" else f"{number(value)} {unit}".rstrip()
 
 
+def exact_number(value: float) -> str:
+    """A finite number with every digit, as the language and Kafka's tools read it: ``1048577``, ``12.345``."""
+    return str(int(value)) if float(value).is_integer() else repr(value)
+
+
 def exact_quota(key: str, value: float) -> str:
     """The same with every digit: ``1048577 B/s``, ``12.345 %``."""
     return f"{repr(float(value)).removesuffix('.0')} {_QUOTA_UNITS.get(key, '')}".rstrip()

@@ -24,6 +24,13 @@ E = TypeVar("E", bound=Edit)
 Json = dict[str, Any]
 
 
+class Typed(NamedTuple):
+    """What an operator has to type before something is sent: `text`, which is `what` (``the name of the context``)."""
+
+    what: str
+    text: str
+
+
 class Reversal(NamedTuple):
     """How an edit is taken back.
 
@@ -71,6 +78,18 @@ def _its_verb(line: DiffLine, _old: str, _new: str) -> str:
     return line.verb
 
 
+def _nothing_recorded(_edit: Edit, _snapshot: Snapshot) -> Mapping[str, str]:
+    return {}
+
+
+def _nothing_typed(_edit: Edit) -> Typed | None:
+    return None
+
+
+def _no_doubt(_edit: Edit, _change: int, _same_topic: bool) -> str:
+    return ""
+
+
 def _always(_edit: Edit) -> bool:
     return True
 
@@ -88,7 +107,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     form, op: the field of the JSON form that names the place, and the value of its field ``op``: unique together.
     to_json: the fields, ``form`` first; with True a value that is not to be written is left out. from_json: the edit
     again; raises KeyError, TypeError and ValueError. state_json, state_of: what stood in its place, in the same way.
-    holds_secret: whether the edit holds a value that no file may hold.
+    holds_secret: whether the edit holds a value that no file may hold. hideable: whether the JSON form can leave out a
+    value that is no Secret, for a key that is called like one.
 
     What is there:
 
@@ -109,8 +129,12 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
 
     Applying and taking back:
 
-    batch: how it is sent. reversal: its opposite, from what stood in its place, which was read; the overrides of a
-    topic that it deleted. takes_away: whether what can't be reversed is a loss.
+    batch: how it is sent. typed: what an interactive front end wants typed before it is sent.
+    recorded: what the journal keeps for its reversal besides what stood in its place, as it was right before.
+    reversal: its opposite, from what stood in its place, which was read, and what was recorded.
+    takes_away: whether what can't be reversed is a loss.
+    doubt: of an edit that takes back one of the change with this number: why its place may not be what that one made,
+    told whether the topic is known to be the same; ``""`` for no doubt.
     """
 
     edit: type[E]
@@ -129,6 +153,7 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     reversal: Callable[[Any, Any, Mapping[str, str]], Reversal]
     batch: Batch
     holds_secret: Callable[[Any], bool] = _no_secret
+    hideable: bool = False
     touches: Callable[[Any], tuple[Target, ...]] = _target
     moved: Callable[[Any, Any, Any], bool] = _differs
     own_moved: Callable[[Any, Any, Any], bool] | None = None
@@ -138,7 +163,10 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
     implies: Callable[[Any], tuple[Edit, ...]] = _nothing_implied
     effects: Callable[[Any, Described], tuple[str, ...]] = _no_effect
     risks: tuple[RiskRule, ...] = ()
+    typed: Callable[[Any], Typed | None] = _nothing_typed
+    recorded: Callable[[Any, Snapshot], Mapping[str, str]] = _nothing_recorded
     takes_away: Callable[[Any], bool] = _always
+    doubt: Callable[[Any, int, bool], str] = _no_doubt
 
 
 class Batch(Struct, frozen=True, kw_only=True):

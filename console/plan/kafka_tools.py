@@ -62,12 +62,6 @@ def bracketed(value: str) -> str:
     return f"[{value}]" if "," in value or "=" in value else value
 
 
-def number(value: str | float | None) -> str:
-    """A quota's value."""
-    assert isinstance(value, float | int)
-    return str(int(value)) if float(value).is_integer() else repr(value)
-
-
 def property_line(key: str, value: str) -> str:
     """A line of a Java properties file (java.util.Properties.load), in ASCII."""
     return f"{_escaped(key, ' :=#!')}={_escaped(value)}"

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from console.model.acl import Acl
 from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
-from console.plan.edits import AddAcl, RemoveAcl
 from console.plan.plan import Plan
 from console.present.columns import EVERYWHERE, LISTED, SCREEN, Column, Columns
 from console.present.text import clean
@@ -43,18 +42,22 @@ _GROUP = {"principal": _order("principal"), "resource": _order("resource_type", 
 
 def acl_rows(acls: Iterable[Acl], plan: Plan, by: By) -> list[AclRow]:
     """The cluster's bindings and those staged to be added, in groups by principal or by resource."""
-    staged: dict[Acl, str] = {}
-    for item in plan.staged:
-        if isinstance(item.edit, AddAcl):
-            staged[item.edit.acl] = "+"
-        elif isinstance(item.edit, RemoveAcl):
-            staged[item.edit.acl] = "-"
+    staged = _staged(plan) if plan.staged else {}
     there = {*acls, *staged} if staged else acls
     ordered = sorted(there, key=_BY_PRINCIPAL if by == "principal" else _BY_RESOURCE)
     groups = [*map(_GROUP[by], ordered)]
     begins = map(ne, groups, chain((None,), groups))
     marks = map(staged.get, ordered, repeat("")) if staged else repeat("")
     return [*map(AclRow, ordered, marks, begins)]
+
+
+def _staged(plan: Plan) -> dict[Acl, str]:
+    # What is known of edits is imported once something is staged.
+    from console.plan.kinds.registry import kind_of
+
+    marks = {"add": "+", "remove": "-"}
+    edits = [item.edit for item in plan.staged]
+    return {target: marks[kind_of(edit).verb] for edit in edits if isinstance(target := edit.target, Acl)}
 
 
 def search_text(binding: Acl) -> str:

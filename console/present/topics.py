@@ -7,13 +7,14 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from console.model.changes import TopicTarget
 from console.model.cluster import LogDir, Partition, Topic
 from console.model.codes import TOPIC
-from console.model.config import ConfigResource, topic_resource
+from console.model.config import topic_resource
+from console.model.inheritance import Inheritance
 from console.model.numbers import long_number
 from console.model.snapshot import Snapshot
 from console.plan.amounts import Unit, size
-from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic
 from console.plan.plan import Plan
 from console.present.columns import (
     DETAIL,
@@ -45,23 +46,23 @@ NO_MARKS = TopicMarks({}, frozenset(), {}, frozenset())
 
 def topic_marks(plan: Plan) -> TopicMarks:
     """What a plan does to topics."""
-    created: dict[str, int] = {}
-    grown: dict[str, int] = {}
-    deleted: set[str] = set()
+    if not plan.staged:
+        return NO_MARKS
+    # What is known of edits is imported once something is staged.
+    from console.plan.diff import after
+    from console.plan.kinds.registry import kind_of
+
+    unread = Inheritance(Snapshot())
+    counts: dict[str, dict[str, int]] = {"create": {}, "grow": {}, "delete": {}}
     edited: set[str] = set()
     for staged in plan.staged:
-        match staged.edit:
-            case CreateTopic(topic=topic):
-                created[topic.name] = len(topic.assignments) or topic.partitions
-            case DeleteTopic(name=name):
-                deleted.add(name)
-            case GrowTopic(name=name, partitions=count):
-                grown[name] = count
-            case edit:
-                target = edit.target
-                if isinstance(target, ConfigResource) and target.type == TOPIC:
-                    edited.add(target.name)
-    return TopicMarks(created, frozenset(deleted), grown, frozenset(edited))
+        target, verb = staged.edit.target, kind_of(staged.edit).verb
+        if isinstance(target, TopicTarget) and verb in counts:
+            count = after(staged.edit, None, unread).value
+            counts[verb][target.name] = count if isinstance(count, int) else -1
+        elif staged.edit.on_topic is not None:
+            edited.add(staged.edit.on_topic)
+    return TopicMarks(counts["create"], frozenset(counts["delete"]), counts["grow"], frozenset(edited))
 
 
 class TopicFacts(NamedTuple):

@@ -17,7 +17,9 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from console.plan.conflicts import Conflict
-from console.plan.edits import DeleteTopic, Slot
+from console.plan.edit_kind import Typed
+from console.plan.edits import Slot
+from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.risk_rules import Risk
 from console.plan.risks import effects
@@ -61,13 +63,6 @@ class Asks(Struct, frozen=True):
     risks: bool = True
     silent: bool = False
     signals: bool = True
-
-
-class Typed(Struct, frozen=True):
-    """What has to be typed: `text`, which is `what` (``the context's name``)."""
-
-    what: str
-    text: str
 
 
 class Question(Struct, frozen=True):
@@ -214,8 +209,8 @@ def names_to_type(session: Session, asks: Asks) -> list[Typed]:
     if asks.name and context.confirm:
         typed.append(Typed("the name of the context", context.name))
     if asks.topics:
-        deleted = [each.edit.name for each in plan.staged if isinstance(each.edit, DeleteTopic)]
-        typed += [Typed("the name of the topic to delete", name) for name in deleted]
+        asked = (kind_of(each.edit).typed(each.edit) for each in plan.staged)
+        typed += [each for each in asked if each is not None]
     return typed
 
 

@@ -17,12 +17,12 @@ from console.journal.history import Change, Due, History, State, history, latest
 from console.journal.records import Closed, Decided, Settled, still_runs, this_operator
 from console.journal.segments import JournalError
 from console.model.changes import Status
-from console.model.config import ConfigResource, topic_resource
 from console.model.failure import Failure
 from console.model.journal_lines import Mended, Told
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import conflicts, rebase
-from console.plan.edits import CreateTopic, DeleteScram, DeleteTopic, Slot
+from console.plan.edits import Slot
+from console.plan.kinds.registry import kind_of
 from console.plan.plan import StageReport
 from console.plan.reversal import reversal
 from console.plan.settle import verdicts
@@ -173,7 +173,7 @@ def seen_now(
             if verdict[edit.slot] is not Status.APPLIED:
                 continue
             edits[place] = Status.APPLIED
-            topic = now.topics.get(edit.topic.name) if isinstance(edit, CreateTopic) else None
+            topic = now.topics.get(edit.new_topic) if edit.new_topic is not None else None
             if topic is not None and topic.topic_id is not None:
                 topic_ids[place] = topic.topic_id
     return edits, topic_ids
@@ -262,11 +262,11 @@ class RevertReport(Struct, frozen=True):
 def opposites(change: Change, places: Iterable[int] | None = None) -> tuple[Back, ...]:
     """How a change's edits are taken back. places: of these alone. Pure."""
     edits = [entry.staged.edit for entry in change.entries]
-    new = frozenset(topic_resource(edit.topic.name) for edit in edits if isinstance(edit, CreateTopic))
+    new = frozenset(name for edit in edits if (name := edit.new_topic) is not None)
     return tuple(_opposite(change, place, new) for place in (range(len(edits)) if places is None else places))
 
 
-def _opposite(change: Change, place: int, new: frozenset[ConfigResource]) -> Back:
+def _opposite(change: Change, place: int, new: frozenset[str]) -> Back:
     entry, state = change.entries[place], change.state(place)
     edit = entry.staged.edit
     what = f"{names.target(edit.target)} {edit.key}".strip()
@@ -276,7 +276,7 @@ def _opposite(change: Change, place: int, new: frozenset[ConfigResource]) -> Bac
         return Back(None, f"{what}: nothing to take back, it is {state.value}")
     if place in change.undone:
         return Back(None, f"{what}: change {change.undone[place].change} took it back already")
-    if edit.target in new:
+    if edit.on_topic in new:
         return Back(None, "")  # a config of a topic that the change created goes with it
     back = reversal(entry.staged, entry.overrides)
     note = f"{what}: {back.loss}" if back.loss else ""
@@ -320,11 +320,8 @@ def _doubt(past: History, back: Staged, snapshot: Snapshot) -> str:
     later = past.touched_later(number, back.edit.slot)
     if later is not None:
         return f"change {later.number} of {later.intent.at:%Y-%m-%d %H:%M} UTC touched it since change {number}"
-    if isinstance(back.edit, DeleteTopic) and (back.topic_id is None or topic_id_of(back.edit, snapshot) is None):
-        return f"whether this is the topic that change {number} created is unknown: no id of it is known"
-    if isinstance(back.edit, DeleteScram):
-        return f"whether this is still the credential that change {number} set can't be seen: brokers tell no password"
-    return ""
+    same_topic = back.topic_id is not None and topic_id_of(back.edit, snapshot) is not None
+    return kind_of(back.edit).doubt(back.edit, number, same_topic)
 
 
 def _base(left: Was, now: Was) -> Was:

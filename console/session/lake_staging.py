@@ -26,21 +26,21 @@ from console.model.codes import (
     ResourceType,
     ScramMechanism,
 )
-from console.model.config import CLUSTER_DEFAULT, ConfigResource, is_override
+from console.model.config import CLUSTER_DEFAULT, ConfigEntry, ConfigResource, is_override
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
 from console.model.snapshot import Snapshot
+from console.plan.current_state import current_state
 from console.plan.edits import (
     AddAcl,
-    ConfigEdit,
     DeleteScram,
     Edit,
-    QuotaEdit,
     RemoveAcl,
     SetConfig,
     SetQuota,
     UnsetConfig,
     UnsetQuota,
 )
+from console.plan.staged import UNREAD, Described
 from console.present.lake import REDACTED, entity_text, is_hidden
 from console.present.names import target
 from console.present.text import clean
@@ -294,26 +294,21 @@ def _moved(edit: Edit, wish: Wish, known: Snapshot) -> list[str]:
 def value_now(edit: Edit, known: Snapshot, *, effective: bool = False) -> Value:
     """What the cluster has in an edit's place: its own value, or the one in a broker's file; None for neither.
     effective: what counts, as long as somebody set it."""
-    if isinstance(edit, ConfigEdit):
-        entries = known.configs.get(edit.resource)
-        if entries is None:
-            return UNKNOWN
-        entry = entries.get(edit.key)
-        if entry is None or entry.source == DEFAULT_CONFIG:
-            return None
-        if not effective and not is_override(entry, edit.resource) and entry.source != STATIC_BROKER_CONFIG:
-            return None
-        return UNKNOWN if entry.hidden else entry.value
-    if isinstance(edit, QuotaEdit):
-        if "quotas" not in known.read_at:
-            return UNKNOWN
-        found = known.quotas.get(edit.entity, {}).get(edit.key)
-        return None if found is None else str(found)
-    return UNKNOWN
+    place = edit.target
+    if not isinstance(place, ConfigResource | QuotaEntity):
+        return UNKNOWN
+    now = current_state(edit, Described(known))
+    if not isinstance(now, ConfigEntry) or not isinstance(place, ConfigResource):
+        return UNKNOWN if now is UNREAD else None if now is None else str(now)
+    if now.source == DEFAULT_CONFIG:
+        return None
+    if not effective and not is_override(now, place) and now.source != STATIC_BROKER_CONFIG:
+        return None
+    return UNKNOWN if now.hidden else now.value
 
 
 def _same(edit: Edit, lake: Value, now: Value) -> bool:
-    if lake is None or now is None or not isinstance(edit, QuotaEdit):
+    if lake is None or now is None or not isinstance(edit.target, QuotaEntity):
         return lake == now
     try:
         return float(str(lake)) == float(str(now))
@@ -323,29 +318,6 @@ def _same(edit: Edit, lake: Value, now: Value) -> bool:
 
 def edit_text(edit: Edit | NoEdit) -> str:
     """What is staged, as a command where it is one, or why it can't be: for the screen, harmless and not to be run."""
-    return clean(_command(edit), 400)
+    from console.language.interpret import command_of
 
-
-def _command(edit: Edit | NoEdit) -> str:
-    from console.language.quoting import quote
-    from console.language.unparse import subject_text
-    from console.plan.edits import AddAcl, RemoveAcl, UnsetQuota
-    from console.present.names import acl
-
-    match edit:
-        case NoEdit(why=why):
-            return why
-        case SetConfig(resource=resource, key=key, value=value):
-            return f"set {subject_text(resource)} {quote(key)}={quote(str(value))}"
-        case SetQuota(entity=entity, key=key, value=value):
-            return f"set {subject_text(entity)} {quote(key)}={value:.15g}"
-        case UnsetConfig(resource=resource, key=key):
-            return f"unset {subject_text(resource)} {quote(key)}"
-        case UnsetQuota(entity=entity, key=key):
-            return f"unset {subject_text(entity)} {quote(key)}"
-        case AddAcl(acl=binding):
-            return acl(binding)
-        case RemoveAcl(acl=binding):
-            return f"revoke {acl(binding)}"
-        case _:
-            return f"delete {target(edit.target)}"
+    return clean(edit.why if isinstance(edit, NoEdit) else command_of(edit), 400)

@@ -15,13 +15,12 @@ from console.journal.segments import JournalError
 from console.language.sensitive import looks_sensitive
 from console.log_file import state_directory
 from console.model.changes import AlterConfigs, ChangeRequest, Outcome
-from console.model.config import topic_resource
 from console.model.failure import Failure
 from console.model.journal_lines import Request, Sending
-from console.model.secret import Secret
 from console.model.snapshot import Snapshot
 from console.plan.conflicts import Conflict
-from console.plan.edits import CreateTopic, DeleteTopic, Edit, SetConfig, Slot, UpsertScram
+from console.plan.edits import Edit, Slot
+from console.plan.kinds.registry import kind_of
 from console.plan.plan import Plan
 from console.plan.requests import Facts, Step
 from console.plan.settle import StepResult, record_check
@@ -126,23 +125,14 @@ async def record(
 
 def _entry(staged: Staged, fresh: Snapshot, at: datetime, overridden: frozenset[Slot]) -> Entry:
     until = at + timedelta(milliseconds=staged.lasts_ms) if staged.lasts_ms is not None else None
-    overrides = {}
-    if isinstance(staged.edit, DeleteTopic):
-        resource = topic_resource(staged.edit.name)
-        configs = fresh.configs.get(resource)
-        overrides = {e.name: e.value for e in configs.overrides(resource) if e.value is not None} if configs else {}
-    return Entry(staged, until, staged.edit.slot in overridden, overrides, _is_secret(staged.edit))
+    recorded = kind_of(staged.edit).recorded(staged.edit, fresh)
+    return Entry(staged, until, staged.edit.slot in overridden, recorded, _is_secret(staged.edit))
 
 
 def _is_secret(edit: Edit) -> bool:
     """Whether it holds what is never written down: a Secret, or a text under a key that is called like one."""
-    match edit:
-        case SetConfig(key=key, value=value):
-            return isinstance(value, Secret) or looks_sensitive(key)
-        case CreateTopic(topic=topic):
-            return any(isinstance(value, Secret) for value in topic.configs.values())
-        case _:
-            return isinstance(edit, UpsertScram)
+    kind = kind_of(edit)
+    return kind.holds_secret(edit) or (kind.hideable and looks_sensitive(edit.key))
 
 
 def _request(step: Step, facts: Facts, slots: Mapping[Slot, int]) -> Request:

@@ -7,6 +7,8 @@ from itertools import combinations
 
 import pytest
 
+from console.language.grammar import parse
+from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
 from console.model.changes import NewTopic, PartitionTarget, ScramUser, Target, TopicTarget
 from console.model.cluster import Partition, ScramCredential, Topic
@@ -25,6 +27,7 @@ from console.model.codes import (
 from console.model.config import ConfigEntry, ConfigResource, topic_resource
 from console.model.quota import QuotaEntity
 from console.model.secret import Secret
+from console.model.snapshot import Snapshot
 from console.plan.edit_json import edit_json, edit_of, was_json, was_of
 from console.plan.edits import (
     AddAcl,
@@ -154,3 +157,13 @@ def test_targets_of_one_name_and_different_types_are_different() -> None:
         assert Slot(one, "") != Slot(other, "")
     assert len({Slot(target, "") for target in targets}) == len(targets)
     assert TopicTarget(NAME) != NAME
+
+
+@pytest.mark.parametrize("edit_class", list(EDITS), ids=lambda each: each.__name__)
+def test_every_kind_has_words_that_stage_it(edit_class: type[Edit]) -> None:
+    edit = EDITS[edit_class][0]
+    statement = to_statement(edit)
+    assert parse(command_of(edit)) == (statement,)
+    secrets = {"password": Secret("")}
+    found = to_edits(statement, Snapshot(topics={NAME: TOPIC}), secrets=secrets)
+    assert found == (edit,)

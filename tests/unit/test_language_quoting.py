@@ -12,6 +12,7 @@ from console.cli.nouns import noun
 from console.cli.scheduled import removal_command as leftover_command
 from console.language.arguments import ACL_TYPES
 from console.language.grammar import parse
+from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
 from console.language.quoting import ENTITY_WORDS, RESERVED, quote, quote_beside_equals, quote_pattern, quoted
 from console.language.statements import Alter, FromFile, List
@@ -49,7 +50,6 @@ from console.plan.stale_throttles import LISTS, StaleThrottle
 from console.plan.values import parts_of
 from console.present.text import is_harmless
 from console.session.lake_staging import edit_text
-from console.tui.plan_script import command
 
 INJECTED = "1:1 ; set broker 1 ssl.keystore.password=@/tmp/secret ; apply --yes"
 HOSTILE = st.sampled_from(

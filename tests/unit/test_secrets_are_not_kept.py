@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from console.language.interpret import command_of as command
 from console.language.secret_values import redact
 from console.language.sensitive import looks_sensitive
 from console.log_file import open_log
 from console.model.config import broker_resource
 from console.plan.edits import SetConfig
 from console.session.command_history import CommandHistory
-from console.tui.plan_script import command
 
 SECRET = "hunter2"
 KEYS = (

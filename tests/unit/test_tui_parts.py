@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.language.grammar import parse
+from console.language.interpret import command_of as command
 from console.language.interpret import to_edits
 from console.language.verbs import Where
 from console.model.config import broker_resource
@@ -24,7 +25,7 @@ from console.tui import frame as chrome
 from console.tui import keymap
 from console.tui.keymap import EVERYWHERE, KEYS, KeyState, reason
 from console.tui.places import BackStack, Place, pane
-from console.tui.plan_script import command, script
+from console.tui.plan_script import script
 from console.tui.text_lines import wrap
 from tests.support.random_plans import random_edits
 from tests.unit.test_plan_laws import WORLD, busy_cluster

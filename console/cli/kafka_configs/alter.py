@@ -14,10 +14,11 @@ from console.language.secret_values import is_sensitive
 from console.language.vocabulary import known_entry
 from console.model.changes import ScramUser
 from console.model.codes import ScramMechanism
-from console.model.config import ConfigResource, ConfigSet, broker_resource, is_override
-from console.model.quota import CLIENT_KEYS, IP_KEYS
+from console.model.config import ConfigResource, ConfigSet, broker_resource
+from console.model.quota import CLIENT_KEYS, IP_KEYS, QuotaEntity
 from console.model.secret import Secret
 from console.model.snapshot import Snapshot
+from console.plan.current_state import wanted
 from console.plan.edits import (
     ConfigEdit,
     DeleteScram,
@@ -32,7 +33,6 @@ from console.plan.edits import (
 from console.plan.plan import Plan
 from console.plan.settle import ApplyReport
 from console.plan.staged import UNREAD, Staged, Was
-from console.plan.values import same_value
 from console.session.session import Session
 from console.session.snapshot_reader import Refused
 
@@ -279,20 +279,14 @@ async def _until_seen(session: Session, resource: ConfigResource, edits: Sequenc
 
 
 async def _until_quotas_seen(session: Session, request: ConfigsRequest, staged: Sequence[Staged]) -> None:
-    edits = [each.edit for each in staged if isinstance(each.edit, QuotaEdit)]
-    wanted = {edit.key: edit.value if isinstance(edit, SetQuota) else None for edit in edits}
-    for _ in range(_SEEN_TRIES if wanted else 0):
+    of_quotas = [each.edit for each in staged if isinstance(each.edit.target, QuotaEntity)]
+    for _ in range(_SEEN_TRIES if of_quotas else 0):
         known = (await read_quotas(session.client, quota_filter(request))).get(entity_of(request), {})
-        if all(known.get(key) == value for key, value in wanted.items()):
+        if all(wanted(edit, known.get(edit.key)) for edit in of_quotas):
             return
         await asyncio.sleep(_SEEN_SECONDS)
 
 
 def _is_seen(edit: ConfigEdit, known: ConfigSet) -> bool:
-    entry = known.get(edit.key)
-    is_own = entry is not None and is_override(entry, edit.resource)
-    if not isinstance(edit, SetConfig):
-        return not is_own
-    if entry is None or not is_own or entry.value is None or not isinstance(edit.value, str):
-        return is_own
-    return same_value(entry.type, edit.value, entry.value)
+    """A hidden value is taken for the one that was set."""
+    return wanted(edit, known.get(edit.key)) is not False

@@ -368,6 +368,7 @@ KINDS = (
         op="set",
         to_json=_value_json,
         from_json=_set_of,
+        hideable=True,
         holds_secret=_has_secret,
         judge=config_rules.judge_set,
         wanted=_is_set,

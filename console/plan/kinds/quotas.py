@@ -30,11 +30,11 @@ from console.model.quota import (
     part_order,
 )
 from console.model.snapshot import Snapshot
-from console.plan.amounts import quota
+from console.plan.amounts import exact_number, quota
 from console.plan.edit_kind import Batch, EditKind, Json, Reversal
 from console.plan.edits import QuotaEdit, SetQuota, UnsetQuota
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
-from console.plan.kafka_tools import Command, alter_configs, entity_words, number
+from console.plan.kafka_tools import Command, alter_configs, entity_words
 from console.plan.requests import RECORD_LIMIT, Facts, Step, steps_of
 from console.plan.risk_rules import QUOTA_NEAR_ZERO, THROTTLES_EVERYONE, Judged, RiskRule
 from console.plan.staged import Described, Draft, Dropped, Refused, Staged, Verdict, Was
@@ -360,7 +360,7 @@ def _commands(target: Target, lines: Sequence[DiffLine]) -> Iterator[Command]:
         yield Command((), note=note)
         return
     words = [word for part in target for word in entity_words(_QUOTA_TYPES[part.type], part.name)]
-    added = [f"{line.key}={number(line.new.value)}" for line in lines if line.new.value is not None]
+    added = [f"{line.key}={exact_number(line.new.value)}" for line in lines if isinstance(line.new.value, float | int)]
     removed = [line.key for line in lines if line.new.value is None]
     options = ["--add-config", ",".join(added)] if added else []
     options += ["--delete-config", ",".join(removed)] if removed else []

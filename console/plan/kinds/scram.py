@@ -109,6 +109,10 @@ def _reverse_deleted(_edit: DeleteScram, _was: Was, _overrides: Mapping[str, str
     return Reversal(None, None, "the password is nowhere kept")
 
 
+def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:
+    return f"whether this is still the credential that change {change} set can't be seen: brokers tell no password"
+
+
 # -- JSON --------------------------------------------------------------------------------------------------------------
 
 _NOT_WRITTEN = Secret("")
@@ -251,6 +255,7 @@ KINDS = (
         before=_before,
         after=_after_deleted,
         reversal=_reverse_deleted,
+        doubt=_doubt,
         batch=DELETIONS,
     ),
 )

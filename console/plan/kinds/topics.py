@@ -19,7 +19,7 @@ from console.model.cluster import Partition, Topic
 from console.model.config import topic_resource
 from console.model.inheritance import Inheritance
 from console.model.snapshot import Snapshot
-from console.plan.edit_kind import Batch, EditKind, Json, Reversal
+from console.plan.edit_kind import Batch, EditKind, Json, Reversal, Typed
 from console.plan.edits import CreateTopic, DeleteTopic, GrowTopic, TopicEdit
 from console.plan.effective_values import NOTHING, DiffLine, EffectiveValue
 from console.plan.kafka_tools import Command, option
@@ -138,6 +138,20 @@ def _reverse_deleted(edit: DeleteTopic, was: Topic | None, overrides: Mapping[st
         return Reversal(None, None, "the topic's records are gone, and how it was made is not known")
     again = NewTopic(edit.name, len(was.partitions), was.replication, configs=overrides)
     return Reversal(CreateTopic(again), None, "the records are gone: the topic comes back empty")
+
+
+def _overrides(edit: DeleteTopic, snapshot: Snapshot) -> Mapping[str, str]:
+    """The topic's own values that brokers don't hide."""
+    resource = topic_resource(edit.name)
+    configs = snapshot.configs.get(resource)
+    entries = configs.overrides(resource) if configs is not None else ()
+    return {entry.name: entry.value for entry in entries if entry.value is not None}
+
+
+def _doubt(_edit: DeleteTopic, change: int, same_topic: bool) -> str:
+    return (
+        "" if same_topic else f"whether this is the topic that change {change} created is unknown: no id of it is known"
+    )
 
 
 def _reverse_grown(_edit: GrowTopic, _was: Was, _overrides: Mapping[str, str]) -> Reversal:
@@ -292,7 +306,10 @@ KINDS = (
         before=partitions_before,
         after=_after_deleted,
         phrase=_deletion_phrase,
+        typed=lambda edit: Typed("the name of the topic to delete", edit.name),
+        recorded=_overrides,
         reversal=_reverse_deleted,
+        doubt=_doubt,
         batch=DELETIONS,
     ),
 )

@@ -11,7 +11,7 @@ from console.answers.lake_tables import LakeFilter
 from console.history.reader.queries import Window, hottest, minutes
 from console.history.reader.tables import Usage
 from console.model.quota import CLIENT_ID, USER, QuotaEntity
-from console.plan.edits import SetQuota
+from console.plan.edits import Edit
 from console.present.lake import level_text, pair_text
 from console.present.lake_rows import plot, usage_cells, usage_lines
 from console.present.text import Cell, Line
@@ -150,7 +150,8 @@ class UsageView(LakeView[Usage]):
     def target_of(self, row: Usage) -> QuotaEntity | None:
         """The pair's own quota."""
         edit = suggested(row._replace(suggested_value=1.0))
-        return edit.entity if isinstance(edit, SetQuota) else None
+        target = edit.target if isinstance(edit, Edit) else None
+        return target if isinstance(target, QuotaEntity) else None
 
     def copied(self) -> str:
         """The pair."""
