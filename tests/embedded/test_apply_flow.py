@@ -1,72 +1,81 @@
-"""Every front end × a warning, a conflict and nobody to ask: all go one way (console.session.apply_flow)."""
+"""Every front end × every warning, a conflict, a refusal, a lost answer and nobody to ask: all go one way
+(console.session.apply_flow)."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
-from prompt_toolkit.input import create_pipe_input
-from prompt_toolkit.output import DummyOutput
 from textual.pilot import Pilot
 
-from console.admin.client import AdminClient
-from console.admin.settings import ConnectionSettings
 from console.cli import main as cli
-from console.contexts.configured import Given
-from console.contexts.console_settings import ConsoleSettings
-from console.contexts.context import Context
 from console.embedded.brokers import EmbeddedCluster, ThreadedCluster, run_in_thread
-from console.embedded.faults import Fault, Meanwhile
-from console.embedded.replicas import new_topic, striped
+from console.embedded.scenarios.seed import seed_records
 from console.embedded.spec import ClusterSpec
-from console.embedded.state import ClusterState
-from console.model.config import topic_resource
+from console.log_file import state_directory
+from console.model.acl import CLUSTER_NAME, Acl
+from console.model.codes import AclOperation, AclResourceType, PatternType, Permission
 from console.plan.edits import SetConfig
 from console.plan.risk_rules import NAMES
 from console.session.applying import apply_plan
-from console.session.session import Session
 from console.session.terminal_front import Terminal
-from console.shell.line import Line
-from console.shell.shell import DONE, FAILED, Shell
-from console.tui.app import Console
-from tests.tui.console_app import Driven
+from console.shell.shell import DONE, FAILED, UNAPPLIED
+from tests.embedded.apply_fronts import (
+    DAY,
+    FRONTS,
+    LOST,
+    NEVER_CAME,
+    ORDERS,
+    OTHERS,
+    PLAIN,
+    REFUSED,
+    RETENTION,
+    RISK,
+    RISKY,
+    UNCLEAN,
+    Case,
+    Front,
+    Gate,
+    Kac,
+    Ran,
+    at_prompt,
+    happens,
+    meanwhile,
+    of_topic,
+    on_screen,
+    put_topic,
+    stage,
+    until,
+)
 
 ROOT = Path(__file__).parents[2]
-ORDERS, OTHERS = topic_resource("orders"), topic_resource("others")
-UNCLEAN, RETENTION = "unclean.leader.election.enable", "retention.ms"
-RISK = "unclean-election"
-DAY = "86400000"
-ALTER = "incremental_alter_configs"
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    complaints: str
-
-
-Kac = Callable[..., Ran]
-
-
-def put_topic(name: str, cluster: EmbeddedCluster) -> None:
-    """One partition on both brokers."""
-    cluster.state.put_topic(new_topic(name, striped([1, 2], 1, 2), [1, 2]))
+CONFIGS = next(front for front in FRONTS if front.name == "configs")
+ALLOWED = Acl(
+    AclResourceType.parse("CLUSTER"),
+    CLUSTER_NAME,
+    PatternType.parse("LITERAL"),
+    "User:ops",
+    "*",
+    AclOperation.parse("ALTER"),
+    Permission.parse("ALLOW"),
+)
+CHANGES_UNCLEAN = of_topic(RISK, UNCLEAN, "true")
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[ThreadedCluster]:
-    with run_in_thread(ClusterSpec(brokers=2)) as started:
+    spec = ClusterSpec(brokers=2, static_configs={"allow.everyone.if.no.acl.found": "true"})
+    with run_in_thread(spec) as started:
         for name in ("orders", "others"):
             started.call(partial(put_topic, name))
         yield started
@@ -74,9 +83,27 @@ def running() -> Iterator[ThreadedCluster]:
 
 @pytest.fixture
 def cluster(running: ThreadedCluster) -> Iterator[ThreadedCluster]:
-    running.call(lambda c: (c.state.replace_config(ORDERS, {}), c.state.replace_config(OTHERS, {})))
+    running.call(clean)
     yield running
     running.call(lambda c: c.faults.clear())
+
+
+def clean(cluster: EmbeddedCluster) -> None:
+    """As at the start: two topics, one with records, no overrides and quotas, an ACL on the cluster."""
+    state = cluster.state
+    state.replace_config(ORDERS, {})
+    state.replace_config(OTHERS, {})
+    for entity, limits in list(state.quotas.items()):
+        state.alter_quota(entity, dict.fromkeys(limits))
+    for acl in list(state.acls):
+        state.remove_acl(acl)
+    state.add_acl(ALLOWED)
+    seed_records(cluster, "orders")
+
+
+def held(cluster: ThreadedCluster) -> Any:
+    """Everything that an edit of these tests can change."""
+    return cluster.call(lambda c: (dict(c.state.configs), dict(c.state.quotas), set(c.state.acls)))
 
 
 @pytest.fixture
@@ -91,39 +118,6 @@ def kac(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> Kac:
 
 def own(cluster: ThreadedCluster, key: str) -> str | None:
     return cluster.call(lambda c: c.state.configs.get(ORDERS, {}).get(key))
-
-
-class Front(NamedTuple):
-    """A front end that has a command line. words: of a change of a key. yes: how its hint
-    writes the flag that answers whether to apply at all; ``""`` where it does not ask."""
-
-    name: str
-    words: Callable[[Path, str, str], list[str]]
-    yes: str = ""
-
-
-def by_file(folder: Path, key: str, value: str) -> list[str]:
-    file = folder / "wanted.yaml"
-    file.write_text(f'version: 1\ntopics:\n  orders:\n    configs:\n      {key}: "{value}"\n')
-    return ["apply", "-f", str(file)]
-
-
-FRONTS = [
-    Front("run", lambda _, key, value: ["run", "-e", f"set topic orders {key}={value}; apply"], yes="apply --yes"),
-    Front("noun", lambda _, key, value: ["topics", "--alter", "--topic", "orders", "--config", f"{key}={value}"]),
-    Front(
-        "configs",
-        lambda _, key, value: ["configs", "--alter", "--topic", "orders", "--add-config", f"{key}={value}"],
-    ),
-    Front("file", by_file, yes="--yes"),
-]
-
-
-def with_flags(words: list[str], *flags: str) -> list[str]:
-    """Where a front end has its flags: in the language behind the verb, else behind the rest."""
-    if words[0] == "run":
-        return [*words[:-1], " ".join((words[-1], *flags))]
-    return [*words, *flags]
 
 
 @pytest.fixture(params=FRONTS, ids=lambda front: front.name)
@@ -145,25 +139,6 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return given
 
 
-def meanwhile(cluster: ThreadedCluster) -> None:
-    """When the check arrives, somebody changes the same key."""
-    change = Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"}))
-    cluster.call(lambda c: c.faults.add(Fault(change, api=ALTER, nth=1, times=1)))
-
-
-class Gate:
-    """Holds the cluster where it has the request that changes something, until it is opened."""
-
-    def __init__(self, cluster: ThreadedCluster) -> None:
-        self.arrived, self.opened = threading.Event(), threading.Event()
-        fault = Fault(Meanwhile(self._hold), api=ALTER, nth=2, times=1)
-        cluster.call(lambda c: c.faults.add(fault))
-
-    def _hold(self, _state: ClusterState) -> None:
-        self.arrived.set()
-        assert self.opened.wait(60)
-
-
 @pytest.fixture
 def gate(cluster: ThreadedCluster) -> Iterator[Gate]:
     made = Gate(cluster)
@@ -173,46 +148,107 @@ def gate(cluster: ThreadedCluster) -> Iterator[Gate]:
 
 # -- nobody to ask -----------------------------------------------------------------------------------------------------
 
+CELLS = [(case, front) for case in RISKY for front in FRONTS if case.configs or front is not CONFIGS]
+"""Each warning at each front end that can write its edit."""
 
+
+@pytest.mark.parametrize(("case", "front"), CELLS, ids=[f"{case.risk}-{front.name}" for case, front in CELLS])
 def test_a_warning_is_refused_with_the_flag_and_taken_with_it(
-    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path
+    kac: Kac, cluster: ThreadedCluster, case: Case, front: Front, tmp_path: Path
 ) -> None:
-    words = with_flags(front.words(tmp_path, UNCLEAN, "true"), *(["--yes"] if front.yes else []))
-    refused = kac(*words)
+    before = held(cluster)
+    refused = kac(*front.command(tmp_path, case, *front.unasked))
     assert refused.code == 1
-    assert f"! {RISK}: topic orders {UNCLEAN}: " in refused.complaints
-    assert f"--accept {RISK}" in refused.complaints
-    assert own(cluster, UNCLEAN) is None
-    assert kac(*with_flags(words, "--accept", "needs-restart")).code == 1
-    assert own(cluster, UNCLEAN) is None
-    assert kac(*with_flags(words, "--accept", RISK)).code == 0
-    assert own(cluster, UNCLEAN) == "true"
+    assert held(cluster) == before
+    other = next(name for name in NAMES if name != case.risk)
+    assert kac(*front.command(tmp_path, case, *front.unasked, "--accept", other)).code == 1
+    assert held(cluster) == before
+    taken = kac(*front.command(tmp_path, case, *front.unasked, "--accept", case.risk))
+    if case.refused:  # what brokers refuse is reported first, and a warning does not matter any more
+        assert taken.code == 1
+        assert held(cluster) == before
+        return
+    assert f"! {case.risk}: " in refused.complaints
+    assert re.search(rf"--accept (\S*,)?{case.risk}(,|$)", refused.complaints, re.MULTILINE), refused.complaints
+    assert taken.code == 0, taken
+    assert held(cluster) != before
 
 
-def test_a_conflict_is_shown_and_not_gone_over(
+def test_a_conflict_is_shown_and_not_overwritten(
     kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path
 ) -> None:
-    words = with_flags(front.words(tmp_path, RETENTION, DAY), *(["--yes"] if front.yes else []))
     meanwhile(cluster)
-    stopped = kac(*words)
+    stopped = kac(*front.command(tmp_path, PLAIN, *front.unasked))
     assert stopped.code == 1
     assert "4711 (≈ 4.71 s, topic)" in stopped.out + stopped.complaints
     assert "were not overwritten" in stopped.complaints
     assert own(cluster, RETENTION) == "4711"
 
 
+@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
+def test_what_brokers_refuse_is_reported(
+    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, nth: int
+) -> None:
+    happens(cluster, REFUSED, nth)
+    refused = kac(*front.command(tmp_path, PLAIN, *front.unasked))
+    assert refused.code == 1
+    assert "not by our rules" in refused.out + refused.complaints
+    assert own(cluster, RETENTION) is None
+
+
+def test_a_lost_answer_is_looked_for(kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path) -> None:
+    happens(cluster, LOST, 2)
+    done = kac(*front.command(tmp_path, PLAIN, *front.unasked))
+    assert done.code == 0, done
+    assert own(cluster, RETENTION) == DAY
+    assert states(kac) == ["applied"]
+
+
+def test_an_outcome_that_nothing_shows_is_unknown(
+    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path
+) -> None:
+    happens(cluster, NEVER_CAME, 2)
+    lost = kac(*front.command(tmp_path, PLAIN, *front.unasked))
+    assert lost.code == 1
+    assert "unknown" in lost.out + lost.complaints
+    assert own(cluster, RETENTION) is None
+    assert states(kac) == ["unknown"]
+
+
+def states(kac: Kac) -> list[str]:
+    """Of each edit in the journal."""
+    return [row["state"] for row in json.loads(kac("history", "--journal", "--output", "json").out)["history"]]
+
+
+def test_a_read_only_context_refuses(kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path) -> None:
+    refused = kac(*front.command(tmp_path, PLAIN, *front.unasked), "--read-only")
+    assert refused.code == 1
+    assert "is read-only" in refused.complaints
+    assert own(cluster, RETENTION) is None
+
+
+def test_nothing_is_sent_without_the_journal(kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path) -> None:
+    journal = state_directory(os.environ) / "journal"
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    journal.write_text("")  # where a directory has to be
+    refused = kac(*front.command(tmp_path, PLAIN, *front.unasked))
+    assert refused.code == 1
+    assert "journal" in refused.complaints
+    assert own(cluster, RETENTION) is None
+
+
 @pytest.mark.parametrize("front", [each for each in FRONTS if each.yes], ids=lambda front: front.name, indirect=True)
 def test_an_apply_that_asks_is_refused_with_the_flag(
     kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path
 ) -> None:
-    refused = kac(*front.words(tmp_path, RETENTION, DAY))
+    refused = kac(*front.command(tmp_path, PLAIN))
     assert refused.code == 1
     assert f"write {front.yes}\n" in refused.complaints
     assert own(cluster, RETENTION) is None
 
 
 def test_a_drop_in_says_the_warning_and_goes_on(kac: Kac, cluster: ThreadedCluster, tmp_path: Path) -> None:
-    done = kac(*FRONTS[2].words(tmp_path, UNCLEAN, "true"), "--output", "kafka")
+    done = kac(*CONFIGS.command(tmp_path, CHANGES_UNCLEAN), "--output", "kafka")
     assert (done.code, done.out) == (0, "Completed updating config for topic orders.\n")
     assert f"kac: ! {RISK}: " in done.complaints
     assert own(cluster, UNCLEAN) == "true"
@@ -224,7 +260,7 @@ def test_a_drop_in_says_the_warning_and_goes_on(kac: Kac, cluster: ThreadedClust
 def test_a_warning_is_asked_about(
     kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, answers: list[str]
 ) -> None:
-    words = front.words(tmp_path, UNCLEAN, "true")
+    words = front.command(tmp_path, CHANGES_UNCLEAN)
     answers[:] = ["no"]
     refused = kac(*words)
     assert refused.code == 1
@@ -239,7 +275,7 @@ def test_a_warning_is_asked_about(
 def test_a_conflict_is_asked_about(
     kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, answers: list[str]
 ) -> None:
-    words = front.words(tmp_path, RETENTION, DAY)
+    words = front.command(tmp_path, PLAIN)
     first = ["yes"] if front.yes else []
     meanwhile(cluster)
     answers[:] = [*first, "no"]
@@ -253,11 +289,37 @@ def test_a_conflict_is_asked_about(
     assert own(cluster, RETENTION) == DAY
 
 
-def test_yes_is_no_answer_to_a_warning(kac: Kac, cluster: ThreadedCluster, tmp_path: Path, answers: list[str]) -> None:
-    for each in FRONTS:
-        flag = "--force" if each.name == "configs" else "--yes"
-        assert kac(*with_flags(each.words(tmp_path, UNCLEAN, "true"), flag)).code == 1
-        assert own(cluster, UNCLEAN) is None
+def test_yes_is_no_answer_to_a_warning(
+    kac: Kac, cluster: ThreadedCluster, front: Front, tmp_path: Path, answers: list[str]
+) -> None:
+    flag = "--force" if front is CONFIGS else "--yes"
+    assert kac(*front.command(tmp_path, CHANGES_UNCLEAN, flag)).code == 1
+    assert own(cluster, UNCLEAN) is None
+
+
+def test_a_context_wants_its_name_typed(
+    cluster: ThreadedCluster,
+    front: Front,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    contexts = tmp_path / "config.toml"
+    contexts.write_text(f'[contexts.prod]\n"bootstrap.servers" = "{cluster.bootstrap}"\nconfirm = true\n')
+    monkeypatch.setenv("KAC_CONFIG", str(contexts))
+    command, *rest = front.command(tmp_path, PLAIN)
+    assert cli.run([command, "-c", "prod", *rest]) == 1
+    assert "context prod wants its name typed" in capsys.readouterr().err
+    assert own(cluster, RETENTION) is None
+    given = request.getfixturevalue("answers")
+    given[:] = ["dev"]
+    assert cli.run([command, "-c", "prod", *rest]) == 1
+    assert own(cluster, RETENTION) is None
+    given[:] = ["prod"]
+    assert cli.run([command, "-c", "prod", *rest]) == 0
+    assert not given
+    assert own(cluster, RETENTION) == DAY
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------
@@ -274,15 +336,66 @@ def test_a_warning_does_not_depend_on_what_was_read(kac: Kac, cluster: ThreadedC
 # -- what is due -------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_due_is_warned_about_too(kac: Kac, cluster: ThreadedCluster) -> None:
-    cluster.call(lambda c: c.state.alter_config(ORDERS, {UNCLEAN: "true"}))
-    assert kac("run", "-e", f"set topic orders {UNCLEAN}=false for 1ms; apply --yes").code == 0
+FOR_A_TIME = [case for case in RISKY if case.safe]
+
+
+@pytest.mark.parametrize("case", FOR_A_TIME, ids=lambda case: case.risk)
+def test_what_is_due_is_warned_about_too(kac: Kac, cluster: ThreadedCluster, case: Case) -> None:
+    assert kac("run", "-e", f"{case.statement}; apply --yes --accept {case.risk}").code == 0
+    before = held(cluster)
+    assert kac("run", "-e", f"{case.safe} for 1ms; apply --yes").code == 0
+    safe = held(cluster)
     refused = kac("due", "--apply")
     assert refused.code == 1
-    assert f"kac due --apply --accept {RISK}" in refused.complaints
-    assert own(cluster, UNCLEAN) == "false"
-    assert kac("due", "--apply", "--accept", RISK).code == 0
-    assert own(cluster, UNCLEAN) == "true"
+    assert f"! {case.risk}: " in refused.complaints
+    assert f"kac due --apply --accept {case.risk}" in refused.complaints
+    assert held(cluster) == safe
+    assert kac("due", "--apply", "--accept", case.risk).code == 0
+    assert held(cluster) == before
+
+
+def due(kac: Kac) -> None:
+    """Set a key for a time that is over at once: the next check is that of taking it back."""
+    assert kac("run", "-e", f"{PLAIN.statement} for 1ms; apply --yes").code == 0
+
+
+def test_what_is_due_and_was_changed_is_not_overwritten(kac: Kac, cluster: ThreadedCluster) -> None:
+    due(kac)
+    meanwhile(cluster)
+    stopped = kac("due", "--apply")
+    assert stopped.code == 1
+    assert "4711 (≈ 4.71 s, topic)" in stopped.out
+    assert "kac due --forget lets it stay" in stopped.complaints
+    assert own(cluster, RETENTION) == "4711"
+
+
+@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
+def test_what_is_due_and_refused_stays_due(kac: Kac, cluster: ThreadedCluster, nth: int) -> None:
+    due(kac)
+    happens(cluster, REFUSED, nth)
+    refused = kac("due", "--apply")
+    assert refused.code == 1
+    assert "not by our rules" in refused.out
+    assert own(cluster, RETENTION) == DAY
+    assert kac("due", "--apply").code == 0
+    assert own(cluster, RETENTION) is None
+
+
+def test_a_lost_answer_to_what_is_due_is_looked_for(kac: Kac, cluster: ThreadedCluster) -> None:
+    due(kac)
+    happens(cluster, LOST, 2)
+    assert kac("due", "--apply").code == 0
+    assert own(cluster, RETENTION) is None
+    assert kac("due", "--apply").out == ""
+
+
+def test_an_unknown_outcome_of_what_is_due_is_reported(kac: Kac, cluster: ThreadedCluster) -> None:
+    due(kac)
+    happens(cluster, NEVER_CAME, 2)
+    lost = kac("due", "--apply")
+    assert lost.code == 1
+    assert "unknown" in lost.out
+    assert own(cluster, RETENTION) == DAY
 
 
 def test_what_is_due_is_asked_about(kac: Kac, cluster: ThreadedCluster, answers: list[str]) -> None:
@@ -319,26 +432,6 @@ def test_one_that_can_not_be_taken_back_blocks_no_other(kac: Kac, cluster: Threa
 # -- the shell ---------------------------------------------------------------------------------------------------------
 
 
-@asynccontextmanager
-async def at_prompt(cluster: ThreadedCluster):  # type: ignore[no-untyped-def]
-    host, _, port = cluster.bootstrap.partition(",")[0].rpartition(":")
-    settings = ConnectionSettings(((host, int(port)),))
-    client = AdminClient(settings)
-    client.start()
-    context = Context("here", "test", settings)
-    with create_pipe_input() as keys:
-        shell = Shell(
-            context,
-            lambda chosen: Session(client, chosen, "shell"),
-            Given([context]),
-            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
-        )
-        try:
-            yield shell, lambda *lines: [keys.send_text(line + "\r") for line in lines], keys
-        finally:
-            client.close()
-
-
 async def test_the_shell_asks_about_a_warning_and_a_conflict(
     cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -354,6 +447,61 @@ async def test_the_shell_asks_about_a_warning_and_a_conflict(
         keys.send_text("\x04")
         assert await shell.run() == DONE
         assert own(cluster, RETENTION) == DAY
+
+
+@pytest.mark.parametrize("case", RISKY, ids=lambda case: case.risk)
+async def test_the_shell_asks_about_each_warning(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], case: Case
+) -> None:
+    before = held(cluster)
+    async with at_prompt(cluster) as (shell, types, keys):
+        types(case.statement, "apply", "no")
+        keys.send_text("\x04")
+        types("yes")
+        assert await shell.run() == UNAPPLIED
+        assert f"! {case.risk}: " in capsys.readouterr().err
+        assert held(cluster) == before
+    async with at_prompt(cluster) as (shell, types, keys):
+        types(case.statement, "apply", "accept", "yes")
+        keys.send_text("\x04")
+        types("yes")
+        assert await shell.run() == (UNAPPLIED if case.refused else DONE)
+        assert (held(cluster) == before) is case.refused
+
+
+@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
+async def test_the_shell_reports_what_brokers_refuse(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str], nth: int
+) -> None:
+    async with at_prompt(cluster) as (shell, types, keys):
+        happens(cluster, REFUSED, nth)
+        types(PLAIN.statement, "apply --yes", "discard")
+        keys.send_text("\x04")
+        assert await shell.run() == DONE
+        assert "not by our rules" in capsys.readouterr().out
+        assert own(cluster, RETENTION) is None
+
+
+async def test_the_shell_looks_for_a_lost_answer(cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]) -> None:
+    async with at_prompt(cluster) as (shell, types, keys):
+        happens(cluster, LOST, 2)
+        types(PLAIN.statement, "apply --yes")
+        keys.send_text("\x04")
+        assert await shell.run() == DONE
+        assert "1 entity ok, 0 failed" in capsys.readouterr().out
+        assert own(cluster, RETENTION) == DAY
+
+
+async def test_the_shell_reports_an_unknown_outcome(
+    cluster: ThreadedCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with at_prompt(cluster) as (shell, types, keys):
+        happens(cluster, NEVER_CAME, 2)
+        types(PLAIN.statement, "apply --yes", "discard")
+        keys.send_text("\x04")
+        assert await shell.run() == DONE
+        assert "change 1: outcome unknown" in capsys.readouterr().out
+        assert own(cluster, RETENTION) is None
 
 
 async def test_ctrl_c_twice_in_the_shell_gives_up_waiting(
@@ -376,23 +524,9 @@ async def test_ctrl_c_twice_in_the_shell_gives_up_waiting(
     assert "stay until it is" in said
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-
-
 # -- a command that is ended -------------------------------------------------------------------------------------------
 
-ENDED = {
-    "run": [
-        "run",
-        "-e",
-        "set topic orders retention.ms=1d; apply --yes; set topic orders retention.ms=2d; apply --yes",
-    ],
-    "noun": ["topics", "--alter", "--topic", "orders", "--config", "retention.ms=1d"],
-    "configs": ["configs", "--alter", "--topic", "orders", "--add-config", f"retention.ms={DAY}"],
-}
+TWICE = f"{PLAIN.statement}; apply --yes; set topic orders retention.ms=2d; apply --yes"
 
 
 def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
@@ -408,11 +542,11 @@ def start(cluster: ThreadedCluster, words: list[str]) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("name", list(ENDED))
 def test_a_command_that_is_ended_says_how_what_was_sent_went(
-    cluster: ThreadedCluster, gate: Gate, name: str, number: signal.Signals
+    cluster: ThreadedCluster, gate: Gate, front: Front, tmp_path: Path, number: signal.Signals
 ) -> None:
-    process = start(cluster, ENDED[name])
+    words = ["run", "-e", TWICE] if front.name == "run" else front.command(tmp_path, PLAIN, *front.unasked)
+    process = start(cluster, words)
     assert gate.arrived.wait(60)
     process.send_signal(number)
     assert process.stderr is not None
@@ -427,7 +561,7 @@ def test_a_command_that_is_ended_says_how_what_was_sent_went(
 
 
 def test_a_command_that_is_ended_twice_does_not_wait(cluster: ThreadedCluster, gate: Gate) -> None:
-    process = start(cluster, ENDED["run"])
+    process = start(cluster, ["run", "-e", TWICE])
     assert gate.arrived.wait(60)
     process.send_signal(signal.SIGTERM)
     assert process.stderr is not None
@@ -440,28 +574,6 @@ def test_a_command_that_is_ended_twice_does_not_wait(cluster: ThreadedCluster, g
 
 
 # -- the screen --------------------------------------------------------------------------------------------------------
-
-
-@asynccontextmanager
-async def on_screen(cluster: ThreadedCluster):  # type: ignore[no-untyped-def]
-    addresses = tuple((host, int(port)) for host, _, port in (a.rpartition(":") for a in cluster.bootstrap.split(",")))
-    settings = ConnectionSettings(addresses)
-    client = AdminClient(settings)
-    client.start()
-    contexts = [Context("here", "test", settings), Context("there", "test", settings)]
-    app = Console(Session(client, contexts[0]), ConsoleSettings(refresh=0.2), contexts=Given(contexts))
-    try:
-        async with app.run_test(size=(80, 24)) as pilot:
-            it = Driven(app, pilot, client)
-            await it.shows("orders")
-            yield it
-    finally:
-        client.close()
-
-
-async def stage(it: Driven, key: str, value: str) -> None:
-    await it.command(f"set topic orders {key}={value}")
-    await it.shows("staged: topic orders")
 
 
 async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedCluster) -> None:
@@ -484,6 +596,57 @@ async def test_the_screen_asks_about_a_warning_and_a_conflict(cluster: ThreadedC
         await it.press("y")
         await it.shows("applied: 1 entity")
         assert own(cluster, RETENTION) == DAY
+
+
+async def test_the_screen_asks_about_each_warning(cluster: ThreadedCluster) -> None:
+    before = held(cluster)
+    async with on_screen(cluster) as it:
+        for case in RISKY:
+            await it.command(case.statement)
+            await it.shows("staged: ")
+            await it.press("7", "A")
+            await it.shows("Type accept, accept, for 1 warning")
+            assert f"! {case.risk}: " in it.text
+            await it.press("escape")
+            await it.shows("nothing was sent")
+            assert held(cluster) == before
+            await it.press("A")
+            await it.shows("Type accept, accept, for 1 warning")
+            await it.type("accept")
+            await it.press("enter")
+            await it.shows("1 failed" if case.refused else "applied: 1 entity")
+            assert (held(cluster) == before) is case.refused
+            await it.command("discard")
+            cluster.call(clean)
+            before = held(cluster)
+
+
+@pytest.mark.parametrize("nth", [1, 2], ids=["checked", "sent"])
+async def test_the_screen_reports_what_brokers_refuse(cluster: ThreadedCluster, nth: int) -> None:
+    async with on_screen(cluster) as it:
+        await stage(it, RETENTION, DAY)
+        happens(cluster, REFUSED, nth)
+        await it.press("7", "A", "y")
+        await it.shows("1 failed")
+        assert own(cluster, RETENTION) is None
+
+
+async def test_the_screen_looks_for_a_lost_answer(cluster: ThreadedCluster) -> None:
+    async with on_screen(cluster) as it:
+        await stage(it, RETENTION, DAY)
+        happens(cluster, LOST, 2)
+        await it.press("7", "A", "y")
+        await it.shows("applied: 1 entity")
+        assert own(cluster, RETENTION) == DAY
+
+
+async def test_the_screen_reports_an_unknown_outcome(cluster: ThreadedCluster) -> None:
+    async with on_screen(cluster) as it:
+        await stage(it, RETENTION, DAY)
+        happens(cluster, NEVER_CAME, 2)
+        await it.press("7", "A", "y")
+        await it.shows("1 of them with an unknown outcome")
+        assert own(cluster, RETENTION) is None
 
 
 async def keys_at_once(pilot: Pilot[object], *keys: str) -> None:

@@ -174,6 +174,8 @@ class ConfigsCommand:
     ) -> int:
         from console.cli.kafka_configs.alter import alter
         from console.cli.kafka_configs.output import completed
+        from console.model.changes import Status
+        from console.present.failures import how_to_settle
         from console.session.applying import check_plan
         from console.session.former_changes import former_lines
 
@@ -190,6 +192,8 @@ class ConfigsCommand:
         if report is not None and not report.ok:
             for outcome in (outcome for result in report.results for outcome in result.failed):
                 self._say_failure(outcome.failure or Failure(outcome.status.value.upper(), "", ""), hint=altered.hint)
+                if outcome.status is Status.UNKNOWN and report.change is not None:
+                    self._note(f"change {report.change}: outcome unknown; {how_to_settle(report.change)}")
             return FAILED
         if request.validate_only:
             self.out.write("The brokers would take it; nothing was changed.\n")

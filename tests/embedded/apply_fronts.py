@@ -1,0 +1,259 @@
+"""The front ends that can apply a plan, as tests drive them; and what can happen to an apply."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from console.admin.client import AdminClient
+from console.admin.settings import ConnectionSettings
+from console.contexts.configured import Given
+from console.contexts.console_settings import ConsoleSettings
+from console.contexts.context import Context
+from console.embedded.brokers import EmbeddedCluster, ThreadedCluster
+from console.embedded.faults import Cut, Effect, Fail, Fault, Meanwhile, Moment
+from console.embedded.replicas import new_topic, striped
+from console.embedded.state import ClusterState
+from console.model.config import topic_resource
+from console.plan.risk_rules import NAMES
+from console.session.session import Session
+from console.shell.line import Line
+from console.shell.shell import Shell
+from console.tui.app import Console
+from tests.tui.console_app import Driven
+
+ORDERS, OTHERS = topic_resource("orders"), topic_resource("others")
+UNCLEAN, RETENTION = "unclean.leader.election.enable", "retention.ms"
+RISK = "unclean-election"
+DAY = "86400000"
+ALTER = "incremental_alter_configs"
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    complaints: str
+
+
+Kac = Callable[..., Ran]
+
+
+def put_topic(name: str, cluster: EmbeddedCluster) -> None:
+    """One partition on both brokers."""
+    cluster.state.put_topic(new_topic(name, striped([1, 2], 1, 2), [1, 2]))
+
+
+# -- what is changed ---------------------------------------------------------------------------------------------------
+
+
+class Case(NamedTuple):
+    """An edit of which there is one warning, as each front end writes it.
+
+    risk: its name, ``""`` for none. statement: of the language. noun, configs: the command line; kafka-configs has none
+    for ACLs. file: a part of a wanted state. safe: sets the same key without a warning, so that taking it back warns;
+    ``""`` where nothing can be set for a time. refused: the brokers refuse it in any case.
+    """
+
+    risk: str
+    statement: str
+    noun: tuple[str, ...]
+    configs: tuple[str, ...]
+    file: str
+    safe: str = ""
+    refused: bool = False
+
+
+def of_topic(risk: str, key: str, value: str, safe: str = "") -> Case:
+    return Case(
+        risk,
+        f"set topic orders {key}={value}",
+        ("topics", "--alter", "--topic", "orders", "--config", f"{key}={value}"),
+        ("configs", "--alter", "--topic", "orders", "--add-config", f"{key}={value}"),
+        f'topics:\n  orders:\n    configs:\n      {key}: "{value}"\n',
+        f"set topic orders {key}={safe}" if safe else "",
+    )
+
+
+def of_user(risk: str, name: str | None, key: str, value: str, safe: str) -> Case:
+    noun = ("--user-defaults",) if name is None else ("--user", name)
+    configs = ("--entity-default",) if name is None else ("--entity-name", name)
+    user = "<default>" if name is None else name
+    return Case(
+        risk,
+        f"set user {user} {key}={value}",
+        ("quotas", "--alter", *noun, "--add-config", f"{key}={value}"),
+        ("configs", "--alter", "--entity-type", "users", *configs, "--add-config", f"{key}={value}"),
+        f'quotas:\n  - user: {user}\n    limits:\n      {key}: "{value}"\n',
+        f"set user {user} {key}={safe}",
+    )
+
+
+PLAIN = of_topic("", RETENTION, DAY)
+RISKY = (
+    of_topic("isr-above-replication", "min.insync.replicas", "2", "1"),
+    of_topic("unclean-election", UNCLEAN, "true", "false"),
+    of_topic("retention-zero", RETENTION, "0", DAY),
+    of_topic("retention-tiny", RETENTION, "1000", DAY),
+    of_topic("message-size-lowered", "max.message.bytes", "1000", "2000000"),
+    of_user("throttles-everyone", None, "producer_byte_rate", "1000000", "2000000"),
+    of_user("quota-near-zero", "alice", "producer_byte_rate", "1", "1000000"),
+    Case(
+        "needs-restart",
+        "set broker 1 num.partitions=3",
+        ("brokers", "--alter", "--broker", "1", "--add-config", "num.partitions=3"),
+        ("configs", "--alter", "--broker", "1", "--add-config", "num.partitions=3"),
+        'brokers:\n  1:\n    num.partitions: "3"\n',
+        refused=True,
+    ),
+    Case(
+        "acl-locks-out",
+        "deny User:ANONYMOUS ALTER on cluster",
+        ("acls", "--add", "--deny-principal", "User:ANONYMOUS", "--operation", "ALTER", "--cluster"),
+        (),
+        "acls:\n  - deny: User:ANONYMOUS\n    operations: [ALTER]\n    cluster: kafka-cluster\n",
+    ),
+    Case(
+        "first-acl",
+        "allow User:alice READ on topic orders",
+        ("acls", "--add", "--allow-principal", "User:alice", "--operation", "READ", "--topic", "orders"),
+        (),
+        "acls:\n  - allow: User:alice\n    operations: [READ]\n    topic: orders\n",
+    ),
+)
+"""An edit for each warning."""
+assert {case.risk for case in RISKY} == set(NAMES)
+
+
+# -- front ends with a command line ------------------------------------------------------------------------------------
+
+
+class Front(NamedTuple):
+    """words: the command of an edit. yes: how its hint writes the flag that answers whether to apply at all; ``""``
+    where it does not ask."""
+
+    name: str
+    words: Callable[[Path, Case], list[str]]
+    yes: str = ""
+
+    def command(self, folder: Path, case: Case, *flags: str) -> list[str]:
+        """The command with flags where the front end has them: in the language behind the verb, else at the end."""
+        words = self.words(folder, case)
+        if words[0] == "run":
+            return [*words[:-1], " ".join((words[-1], *flags))]
+        return [*words, *flags]
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """The flags by which nothing but warnings can stop it."""
+        return ("--yes",) if self.yes else ()
+
+
+def by_file(folder: Path, case: Case) -> list[str]:
+    file = folder / "wanted.yaml"
+    file.write_text(f"version: 1\n{case.file}")
+    return ["apply", "-f", str(file)]
+
+
+FRONTS = (
+    Front("run", lambda _, case: ["run", "-e", f"{case.statement}; apply"], yes="apply --yes"),
+    Front("noun", lambda _, case: list(case.noun)),
+    Front("configs", lambda _, case: list(case.configs)),
+    Front("file", by_file, yes="--yes"),
+)
+
+
+# -- what happens to an apply ------------------------------------------------------------------------------------------
+
+
+def happens(cluster: ThreadedCluster, effect: Effect, nth: int, api: str = ALTER) -> None:
+    """Have an effect on one request. nth: 1 for the check, 2 for the change."""
+    cluster.call(lambda c: c.faults.add(Fault(effect, api=api, nth=nth, times=1)))
+
+
+REFUSED = Fail(44, "not by our rules")
+"""POLICY_VIOLATION."""
+LOST, NEVER_CAME = Cut(Moment.AFTER), Cut(Moment.BEFORE)
+"""The connection ends after the change took effect, or before."""
+
+
+def meanwhile(cluster: ThreadedCluster) -> None:
+    """When the check arrives, another client changes the same key."""
+    happens(cluster, Meanwhile(lambda state: state.alter_config(ORDERS, {RETENTION: "4711"})), 1)
+
+
+class Gate:
+    """Holds the cluster where it has the request that changes something, until it is opened."""
+
+    def __init__(self, cluster: ThreadedCluster) -> None:
+        self.arrived, self.opened = threading.Event(), threading.Event()
+        fault = Fault(Meanwhile(self._hold), api=ALTER, nth=2, times=1)
+        cluster.call(lambda c: c.faults.add(fault))
+
+    def _hold(self, _state: ClusterState) -> None:
+        self.arrived.set()
+        assert self.opened.wait(60)
+
+
+# -- front ends with somebody at them ----------------------------------------------------------------------------------
+
+
+def settings_of(cluster: ThreadedCluster) -> ConnectionSettings:
+    addresses = (address.rpartition(":") for address in cluster.bootstrap.split(","))
+    return ConnectionSettings(tuple((host, int(port)) for host, _, port in addresses), lost_answer_timeout=0.5)
+
+
+@asynccontextmanager
+async def at_prompt(
+    cluster: ThreadedCluster,
+) -> AsyncIterator[tuple[Shell, Callable[..., list[None]], PipeInput]]:
+    """A shell, what types lines at it, and its keys."""
+    settings = settings_of(cluster)
+    client = AdminClient(settings)
+    client.start()
+    context = Context("here", "test", settings)
+    with create_pipe_input() as keys:
+        shell = Shell(
+            context,
+            lambda chosen: Session(client, chosen, "shell"),
+            Given([context]),
+            lambda completer, toolbar: Line(completer, toolbar, input=keys, output=DummyOutput()),
+        )
+        try:
+            yield shell, lambda *lines: [keys.send_text(line + "\r") for line in lines], keys
+        finally:
+            client.close()
+
+
+@asynccontextmanager
+async def on_screen(cluster: ThreadedCluster) -> AsyncIterator[Driven]:
+    """The console, once its topics are on the screen."""
+    settings = settings_of(cluster)
+    client = AdminClient(settings)
+    client.start()
+    contexts = [Context("here", "test", settings), Context("there", "test", settings)]
+    app = Console(Session(client, contexts[0]), ConsoleSettings(refresh=0.2), contexts=Given(contexts))
+    try:
+        async with app.run_test(size=(80, 24)) as pilot:
+            it = Driven(app, pilot, client)
+            await it.shows("orders")
+            yield it
+    finally:
+        client.close()
+
+
+async def stage(it: Driven, key: str, value: str) -> None:
+    await it.command(f"set topic orders {key}={value}")
+    await it.shows("staged: topic orders")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
