@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from msgspec import Struct
+
 from console.answers.data_forms import FORMS, write
 from console.language.errors import CommandError, LanguageError
 from console.language.grammar import parse
@@ -40,8 +42,7 @@ class OptionsError(Exception):
     """Options that don't go together, or miss one; in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Noun:
+class Noun(Struct, frozen=True):
     """A command of one kind of thing.
 
     actions: what it can do, by the option that says so, the first being what is done where none is given.

@@ -92,6 +92,6 @@ def show(context: Context, contexts: Choice, lake: str | None = None) -> int:
         session = sessions.session(context)
         from console.tui.app import run_console
 
-        return run_console(session, found.settings, sessions.session, contexts, lake)
+        return run_console(session, found.settings, sessions, contexts, lake)
     finally:
         sessions.close()

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from msgspec import Struct
+
 from console.journal.lines import Numbered, intent_line, note_line, record
 from console.journal.open_changes import OpenChanges, Touches, slots_of
 from console.journal.records import Intent, Note
@@ -58,8 +60,7 @@ MEND = "kac history --mend"
 NO_JOURNAL = "or change without a record with --no-journal"
 
 
-@dataclass(frozen=True, slots=True)
-class Contents:
+class Contents(Struct, frozen=True):
     """What a journal has, in its order, and what in it can't be read: a line for an operator each."""
 
     records: tuple[Numbered | Note, ...] = ()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from console.journal.lines import Numbered
 from console.journal.records import Answered, Closed, Decided, Ended, Entry, Intent, Note, Settled
@@ -36,8 +38,7 @@ class Decision(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A change and what is known of it.
 
     ended: how the brokers' answers, or a look after a lost one, had it, by the edit's place. found: what a later look
@@ -99,8 +100,7 @@ class Due(NamedTuple):
     until: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """Changes by their number, in order, and a line for each part of the journal that can't be read. Of all changes, or
     of those alone that count for what is asked."""
 

@@ -6,10 +6,11 @@ import os
 import pwd
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from console.model.changes import Status
 from console.model.failure import Failure
@@ -17,8 +18,7 @@ from console.model.journal_lines import Mended, Origin, Request, Sending, Told, 
 from console.plan.staged import Place, Staged
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An edit of a change.
 
     staged: the edit upon what was there right before it was sent, and the topic that it was bound to; a secret in it
@@ -33,8 +33,7 @@ class Entry:
     secret: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Intent:
+class Intent(Struct, frozen=True):
     """A change that is about to be sent, all of it."""
 
     at: datetime
@@ -53,8 +52,7 @@ class Ended(NamedTuple):
     topic_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """How a request of a change went, for each of its edits by their places."""
 
     change: int
@@ -63,8 +61,7 @@ class Answered:
     edits: Mapping[int, Ended]
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """What the cluster was found to have of edits whose outcome was unknown. Only APPLIED settles anything: that an
     edit does not show yet does not prove that its request is not still on its way. topic_ids: of topics that were
     created."""
@@ -75,8 +72,7 @@ class Settled:
     topic_ids: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """What an operator said of edits whose outcome was unknown, APPLIED or NOT_APPLIED, and why."""
 
     change: int
@@ -86,8 +82,7 @@ class Decided:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """An edit that is not to be taken back any more, and why."""
 
     place: Place

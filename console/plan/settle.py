@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from console.model.changes import Outcome, Status, Target
 from console.model.failure import Failure
@@ -98,8 +99,7 @@ def _with_its_kin(status: Status, kin: set[Status]) -> Status:
 # What an apply is asked to do, what it is waiting for, and what it did.
 
 
-@dataclass(frozen=True, slots=True)
-class StepResult:
+class StepResult(Struct, frozen=True):
     """A request and how it went for each of its targets."""
 
     step: Step
@@ -111,8 +111,7 @@ class StepResult:
         return tuple(outcome for outcome in self.outcomes if not outcome.ok)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyReport:
+class ApplyReport(Struct, frozen=True):
     """What a check or an apply did.
 
     sent: whether anything was sent to change the cluster. conflicts: what another client changed since it was read, so
@@ -137,8 +136,7 @@ class ApplyReport:
         return not self.conflicts and not self.risks and not any(result.failed for result in self.results)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplyOptions:
+class ApplyOptions(Struct, frozen=True):
     """How to apply.
 
     valid_only: send what passed the check where something did not. force: go over whatever another client changed
@@ -162,8 +160,7 @@ DEFAULTS = ApplyOptions()
 """Stops at everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class InFlight:
+class InFlight(Struct, frozen=True):
     """A request that was sent to change the cluster and has no answer yet.
 
     change: the number in the journal, None where none is kept. api: Kafka's name of the request; edits: how many it

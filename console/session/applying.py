@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from console.model.changes import Outcome, Status, Target
 from console.model.codes import BROKER, BROKER_LOGGER

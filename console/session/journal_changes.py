@@ -129,7 +129,7 @@ async def settle_unfinished(session: Session, past: History) -> tuple[Found, ...
         if there:
             made = {place: topic_id for place, topic_id in topic_ids.items() if place in there}
             await _write_down(session, Settled(change.number, _now(), there, made))
-        found.append(Found(replace(change, found={**change.found, **there}), edits))
+        found.append(Found(structs.replace(change, found={**change.found, **there}), edits))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -58,10 +58,13 @@ if TYPE_CHECKING:
     from console.tui.applying import Applying
     from console.tui.bar import Bar
     from console.tui.execute import Executor
+    from console.tui.prefetch import SessionFactory
     from widgets.command_bar import CommandBar
 
 log = logging.getLogger(__name__)
 
+FIRST_ANSWERS = 0.1
+"""Seconds that the first paint waits for prefetched answers."""
 LONGEST_COPY = 100_000
 """Characters that are copied; a config value has at most 32,767."""
 
@@ -81,6 +84,7 @@ class Console(KeysInOrder["Context"]):
         history: CommandHistory | None = None,
         contexts: Choice | None = None,
         lake: str | None = None,
+        prefetched: Callable[[float], Awaitable[bool]] | None = None,
     ) -> None:
         """history: where typed commands are kept, None for nowhere. contexts: those that can be switched to; None: what
         is configured. lake: where it is, before what the environment and the context say."""
@@ -98,6 +102,7 @@ class Console(KeysInOrder["Context"]):
         self.journal = Journal(self, self.frame.write_header)
         self.body = Container(id="body")
         self._history = history
+        self._prefetched = prefetched
         self.animation_level = "none"
         for theme in THEMES:
             self.register_theme(theme)
@@ -116,6 +121,12 @@ class Console(KeysInOrder["Context"]):
         yield self.frame.message
         yield self.frame.footer
 
+    async def on_load(self) -> None:
+        """Use the prefetched answers for the first paint: without rows it would be done twice."""
+        if self._prefetched is not None and await self._prefetched(FIRST_ANSWERS):
+            await self.session.read_cluster()
+            await self.reading.all_topics()
+
     def on_mount(self) -> None:
         """Begin to read."""
         self.set_keymap({action: ",".join(remap.keys) for action, remap in self.settings.keys.items()})
@@ -127,6 +138,13 @@ class Console(KeysInOrder["Context"]):
         self.navigator.show()
         if exposures := self.session.context.settings.exposures:
             self.say(f"warning: {' · '.join(exposures)}", "failed")
+        if self.view.known():
+            # Rows are there: what is read besides would hold up their paint, the interpreter being one.
+            self.call_after_refresh(self._go_live)
+        else:
+            self._go_live()
+
+    def _go_live(self) -> None:
         self.start(self.reading.live.run, group="live", name="live")
 
     async def on_unmount(self) -> None:
@@ -505,20 +523,20 @@ class Console(KeysInOrder["Context"]):
 def run_console(
     session: Session,
     settings: ConsoleSettings,
-    connect: Callable[[Context], Session],
+    sessions: SessionFactory,
     contexts: Choice,
     lake: str | None = None,
 ) -> int:
     """Open the console on a session; the result is the exit code.
 
-    settings: of our own file. connect: gives the session of another context and ends the one before: going there ends
-    the app and opens it again. contexts: those that can be gone to. lake: see `Console`.
+    settings: of our own file. sessions: creates the session of another context; switching ends the app and opens it
+    again. contexts: those that can be switched to. lake: see `Console`.
     """
     from console.session.command_history import command_history
 
     while True:
-        app = Console(session, settings, command_history(os.environ), contexts, lake)
-        chosen = app.run(mouse=settings.mouse)
+        app = Console(session, settings, command_history(os.environ), contexts, lake, sessions.arrived)
+        chosen: Context | None = app.run(mouse=settings.mouse)
         if app.return_code or chosen is None:
             return app.return_code or 0
-        session = connect(chosen)
+        session = sessions.session(chosen)

@@ -1,10 +1,11 @@
-"""Sessions whose first reads are sent at once, while the screen is still being built."""
+"""Sessions whose first reads are sent at once, while the screen is still being imported and built."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from console.session.session import Session
@@ -13,14 +14,11 @@ if TYPE_CHECKING:
     from console.admin.client import AdminClient
     from console.contexts import Context
 
-
-# The first reads, sent while the screen is still being built.
-
 T = TypeVar("T")
 
 
 class Submitting(Protocol):
-    """A client that takes operations from any thread (console.admin.client.AdminClient)."""
+    """A client that takes operations from any thread (`console.admin.client.AdminClient`)."""
 
     def submit(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> Future[T]:
         """Run ``operation(link, …)`` on the client's own loop."""
@@ -28,10 +26,9 @@ class Submitting(Protocol):
 
 
 class Prefetch:
-    """A client whose first answers are on their way before anybody has a loop to wait on.
+    """A client with operations that are submitted at once, before there is a loop to wait on their results.
 
-    Each operation given is submitted at once; the first `run` of the same operation and arguments gets that answer,
-    whatever comes later goes to the client.
+    The first `run` of the same operation and arguments gets the prefetched result; every other call goes to the client.
     """
 
     def __init__(
@@ -43,32 +40,52 @@ class Prefetch:
         }
 
     async def run(self, operation: Callable[..., Awaitable[T]], *args: Any, **options: Any) -> T:
-        """Run an operation of `console.admin`, or take the answer that is already on its way."""
+        """Run an operation of `console.admin`, or return its prefetched result."""
         ahead = self._ahead.pop((operation, *args), None) if self._ahead and not options else None
         return await asyncio.wrap_future(ahead or self._client.submit(operation, *args, **options))
 
+    async def arrived(self, seconds: float) -> bool:
+        """Wait at most so many seconds; whether all results are there, and none of them is an error."""
+        ahead = list(self._ahead.values())
+        if not ahead:
+            return False
+        loop, all_there = asyncio.get_running_loop(), asyncio.Event()
 
-# One session after another, each on a client of its own whose first reads are sent at once.
+        def one_is_there(_: Future[Any]) -> None:
+            if all(each.done() for each in ahead):
+                with suppress(RuntimeError):  # the loop was closed while the result was on its way
+                    loop.call_soon_threadsafe(all_there.set)
+
+        for each in ahead:
+            each.add_done_callback(one_is_there)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(all_there.wait(), seconds)
+        return all(each.done() and not each.cancelled() and each.exception() is None for each in ahead)
 
 
 class SessionFactory:
-    """Makes sessions; the client of the one before is closed. start: gives a running client for a context."""
+    """Creates sessions, and closes the client of the one before. start: returns a running client for a context."""
 
     def __init__(self, start: Callable[[Context], AdminClient]) -> None:
         self._start = start
         self._client: AdminClient | None = None
+        self._ahead: Prefetch | None = None
 
     def session(self, context: Context) -> Session:
-        """A session whose brokers and topics are being asked for."""
+        """A session whose brokers and topics are being prefetched."""
         from console.admin import cluster, topics
 
         self.close()
         client = self._client = self._start(context)
-        ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
-        return Session(ahead, context)
+        self._ahead = Prefetch(client, [(cluster.describe_cluster, ()), (topics.describe_topics, (None,))])
+        return Session(self._ahead, context)
+
+    async def arrived(self, seconds: float) -> bool:
+        """Wait at most so many seconds; whether brokers and topics of the last session have been read."""
+        return self._ahead is not None and await self._ahead.arrived(seconds)
 
     def close(self) -> None:
         """Close the client in use."""
         if self._client is not None:
             self._client.close()
-            self._client = None
+            self._client = self._ahead = None

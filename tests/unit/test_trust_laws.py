@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 
 from hypothesis import given, settings
 from msgspec import structs
+from msgspec.structs import replace
 
 from console.journal.lines import Numbered, intent_line, record
 from console.journal.records import Entry, Intent

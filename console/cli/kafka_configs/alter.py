@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from console.cli.kafka_configs.command_line import BROKER_LOGGERS, CLIENTS, IPS, USERS, UsageError
 from console.cli.kafka_configs.describe import quota_filter, read_configs, read_quotas
@@ -182,8 +183,7 @@ _SEEN_TRIES, _SEEN_SECONDS = 20, 0.05
 """A broker may describe a change some milliseconds after the controller took it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Altered:
+class Altered(Struct, frozen=True):
     """How it went. report: None where there was nothing to change; hint: what was probably meant, ``""`` if unknown."""
 
     report: ApplyReport | None

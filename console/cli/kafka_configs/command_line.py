@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
 class UsageError(Exception):
@@ -19,8 +20,7 @@ class UsageError(Exception):
         self.usage = usage
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """An option: its name without dashes, whether a value follows, and how help shows that value."""
 
     name: str
@@ -30,8 +30,7 @@ class Option:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """An option that was given: under which name it is listed, and its value (None where it takes none)."""
 
     name: str
@@ -39,8 +38,7 @@ class Given:
     spelled: str
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """What was given, in order, and the words that belong to no option."""
 
     given: tuple[Given, ...]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from console.cli.kafka_configs.command_line import (
     BROKER_LOGGERS,
@@ -31,8 +32,7 @@ if TYPE_CHECKING:
     from console.session.snapshot_reader import Client
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceConfigs:
+class ResourceConfigs(Struct, frozen=True):
     """All configs of a topic, broker, group, client metrics or a broker's loggers.
 
     type: as --entity-type has it; name: as it was written, ``""`` for the brokers' default.
@@ -52,32 +52,28 @@ class ResourceConfigs:
         return tuple(entry for entry in self.entries if entry.source == source)
 
 
-@dataclass(frozen=True, slots=True)
-class Absent:
+class Absent(Struct, frozen=True):
     """There is no such entity, and it has no configs either."""
 
     type: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaConfigs:
+class QuotaConfigs(Struct, frozen=True):
     """An entity's quotas."""
 
     entity: QuotaEntity
     values: QuotaValues
 
 
-@dataclass(frozen=True, slots=True)
-class ScramConfigs:
+class ScramConfigs(Struct, frozen=True):
     """A user's credentials, as far as brokers tell."""
 
     user: str
     credentials: tuple[ScramCredential, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """What could not be read, and why. type and name: of a resource, as `ResourceConfigs` has them."""
 
     what: str

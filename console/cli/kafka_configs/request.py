@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from console.cli.kafka_configs.command_line import (
     BROKER_LOGGERS,
@@ -32,8 +33,7 @@ _INT = re.compile(r"[+-]?[0-9]+")
 _WITH_DEFAULT = (USERS, CLIENTS, BROKERS, IPS)
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigsRequest:
+class ConfigsRequest(Struct, frozen=True):
     """What is asked, understood and checked as far as that goes without a cluster.
 
     types and names: side by side, in kafka-configs' order; ``""`` is the default. Describing may have fewer names.

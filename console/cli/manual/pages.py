@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from console.cli.main import COMMANDS, EXAMPLES, Command, command_parser, parser
 from console.language.interpret import OPERATIONS_OF
@@ -102,8 +103,7 @@ def _codes(words: tuple[str, ...]) -> str:
 # The man page.
 
 
-@dataclass(frozen=True, slots=True)
-class OptionHelp:
+class OptionHelp(Struct, frozen=True):
     """An option as it is typed and explained. value: how its value is shown, ``""`` where it takes none; choices: its
     legal values where those are few; group: under which heading it stands."""
 
@@ -114,8 +114,7 @@ class OptionHelp:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandHelp:
+class CommandHelp(Struct, frozen=True):
     """A command; ``""`` is what `kac` does without one. epilog: its examples, lines as they stand."""
 
     name: str
