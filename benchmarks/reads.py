@@ -74,13 +74,13 @@ def measure(what: str, address: str) -> float:
         client.close()
 
 
-async def read_undecoded(link: Any, names: list[str]) -> list[memoryview]:
+async def read_undecoded(link: Any, names: list[str]) -> list[bytes]:
     """The same requests, chunks and number in flight, the answers kept as bytes."""
     from console.admin.configs import CHUNK, IN_FLIGHT
 
     gate = asyncio.Semaphore(IN_FLIGHT)
 
-    async def read(chunk: list[str]) -> memoryview:
+    async def read(chunk: list[str]) -> bytes:
         def build(kio: Any) -> Any:
             resources = tuple(
                 kio.DescribeConfigsResource(resource_type=2, resource_name=name, configuration_keys=None)
@@ -89,7 +89,7 @@ async def read_undecoded(link: Any, names: list[str]) -> list[memoryview]:
             return kio.DescribeConfigsRequest(resources=resources, include_synonyms=True, include_documentation=False)
 
         async with gate:
-            body: memoryview = (await link.call_raw("describe_configs", build)).body
+            body: bytes = (await link.call_raw("describe_configs", build)).body
             return body
 
     chunks = [names[start : start + CHUNK] for start in range(0, len(names), CHUNK)]

@@ -250,7 +250,7 @@ async def _describe_chunk(
     )
     asked: Mapping[tuple[int, str], ConfigResource] = {resource: resource for resource in resources}
     try:
-        described = memory.decoder(raw.version).decode(bytes(raw.body), asked)
+        described = memory.decoder(raw.version).decode(raw.body, asked)
     except MalformedFrame as error:
         unread = Failure(
             "BAD_ANSWER", f"broker {broker_id}: {error}", "Its server.log may say why; try another broker."

@@ -43,7 +43,7 @@ async def describe_quotas(
 
     with gc_paused():
         try:
-            quotas = decode_quotas(raw.version, bytes(raw.body))
+            quotas = decode_quotas(raw.version, raw.body)
         except MalformedFrame as error:
             raise BadAnswer(Failure("BAD_ANSWER", str(error), "")) from error
     if isinstance(quotas, QuotaError):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from io import BytesIO
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from console.wire.frames import encode_header, encode_payload, response_header, split_frame
+from console.wire.frames import encode_header, encode_payload, has_flexible_response_header, split_frame
 from console.wire.schemas import request_module
 
 Build = Callable[[ModuleType], Any]
@@ -19,7 +18,7 @@ class RawResponse(NamedTuple):
 
     api: str
     version: int
-    body: memoryview
+    body: bytes
 
 
 class Exchange(NamedTuple):
@@ -38,15 +37,11 @@ class _Encoded(NamedTuple):
         return self.data
 
 
-class _ResponseHeader(NamedTuple):
-    correlation_id: int
-
-
 class AiokafkaRequest:
     """One request at one version, encoded. `sent` turns True right before its bytes are written.
 
-    It stands for aiokafka's ``Request``, ``RequestStruct`` and response class at once. Its textual form tells the API
-    alone, since aiokafka logs requests. Making one raises what `build` raises, and Unencodable.
+    It stands for aiokafka's ``Request`` and ``RequestStruct`` at once. Its text has the API alone, since aiokafka logs
+    requests. Making one raises what `build` raises, and Unencodable.
     """
 
     def __init__(self, api: str, version: int, build: Build, record: Callable[[Exchange], None] | None = None) -> None:
@@ -54,7 +49,7 @@ class AiokafkaRequest:
         self.version = version
         self.sent = False
         self._payload = build(request_module(api, version))
-        self._response_header = response_header(api, self._payload)
+        self._is_flexible = has_flexible_response_header(api, self._payload)
         self._body = encode_payload(self._payload)
         self._header = b""
         self._record = record
@@ -76,20 +71,14 @@ class AiokafkaRequest:
         self.sent = True
         return self._body
 
-    def parse_response_header(self, frame: BytesIO) -> _ResponseHeader:
-        """Reads the header and leaves `frame` at the body."""
-        data = frame.getvalue()
-        correlation_id, body = split_frame(self._response_header, data)
-        frame.seek(len(data) - len(body))
+    def response(self, frame: memoryview) -> tuple[int, RawResponse]:
+        """The correlation id of a response frame and the response, which does not share the frame's memory.
+
+        The body is not decoded: whoever sent the request does that, so that an odd body can't break the connection.
+        Raises MalformedFrame.
+        """
+        correlation_id, body = split_frame(frame, flexible=self._is_flexible)
         if self._record is not None:
-            self._record(Exchange(self._payload.__api_key__, self.version, self._header + self._body, data))
-        return _ResponseHeader(correlation_id)
-
-    @property
-    def RESPONSE_TYPE(self) -> AiokafkaRequest:  # noqa: N802
-        """aiokafka's name for what decodes the response."""
-        return self
-
-    def decode(self, frame: BytesIO) -> RawResponse:
-        """The body as it is: decoding is left to who asked, so that an odd body can't break the connection."""
-        return RawResponse(self.api, self.version, memoryview(frame.getvalue())[frame.tell() :])
+            exchange = Exchange(self._payload.__api_key__, self.version, self._header + self._body, bytes(frame))
+            self._record(exchange)
+        return correlation_id, RawResponse(self.api, self.version, bytes(body))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import struct
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import Any
@@ -31,6 +33,16 @@ receives (receive.message.max.bytes)."""
 MAX_EARLY_FRAME = 512 * 1024
 """Bytes of an answer before authentication: API versions, or a SASL token (sasl.server.max.receive.size). A greater
 length is text or TLS taken for a length, or a peer that is not authenticated yet."""
+
+
+USUAL_BUFFER = 64 * 1024
+"""Bytes; of a connection on which no answer is expected."""
+GROWTH = 4
+"""A full buffer grows to so many times its size, as far as a frame wants it."""
+
+_PREFIX = struct.Struct(">i")
+
+log = logging.getLogger(__name__)
 
 
 class NotKafka(ConnectionError):
@@ -90,8 +102,8 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
         reader: asyncio.StreamReader = this._reader
         del this
         while True:
-            prefix = await reader.readexactly(4)
-            (size,) = struct.unpack(">i", prefix)
+            prefix = await reader.readexactly(_PREFIX.size)
+            (size,) = _PREFIX.unpack(prefix)
             this = self_ref()
             if this is None:
                 return
@@ -108,10 +120,46 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
             del this
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """As aiokafka's; longer frames are read once it is through."""
+        """As aiokafka's; from then on a `_FrameReceiver` takes what comes, longer frames too."""
         streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] = await super().connect()
         self._is_established = True
+        streams[1].transport.set_protocol(_FrameReceiver(self, self._protocol))
         return streams
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was not closed from here."""
+        return self._writer is not None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request waits for its answer."""
+        return all(answer.done() for _, _, answer in self._requests)
+
+    def take(self, frame: memoryview) -> None:
+        """Gives a frame to the oldest request without an answer. A frame that is no answer to it closes the
+        connection."""
+        try:
+            correlation_id, request, answer = self._requests[0]
+            answered, response = request.response(frame)
+        except (IndexError, MalformedFrame) as error:
+            log.warning("%s:%s sends what is no answer: %r", self.host, self.port, error)
+            self.refuse(error)
+            return
+        if answered != correlation_id:
+            mismatch = f"Correlation ids do not match: sent {correlation_id}, received {answered}"
+            if not answer.done():
+                answer.set_exception(_conn.Errors.CorrelationIdError(mismatch))
+            self.close(reason=_conn.CloseReason.OUT_OF_SYNC)
+            return
+        if not answer.done():
+            answer.set_result(response)
+        self._last_action = time.monotonic()  # for aiokafka's check of idle connections
+        self._requests.popleft()
+
+    def refuse(self, error: Exception) -> None:
+        """Closes the connection; what waits for an answer gets this error as the cause."""
+        self.close(reason=_conn.CloseReason.CONNECTION_BROKEN, exc=error)
 
     def authenticator_oauth(self) -> BearerAuthenticator:
         """As aiokafka's, for one that hears refusals."""
@@ -130,6 +178,78 @@ class _CheckedConnection(_conn.AIOKafkaConnection):  # type: ignore[misc,name-de
     def stage(self) -> Stage:
         """What is, or was, under way while connecting: the first request asks for versions, all others are SASL's."""
         return (Stage.OPENING, Stage.VERSIONS, Stage.SASL)[min(self._correlation_id, 2)]
+
+
+class _FrameReceiver(asyncio.BufferedProtocol):
+    """Receives frames into one buffer, which grows with what has come, not with what was announced.
+
+    asyncio's streams copy everything twice more, and wake a task for each piece. Whatever is not data goes to the
+    protocol that aiokafka made.
+    """
+
+    def __init__(self, carrier: _CheckedConnection, inner: asyncio.StreamReaderProtocol) -> None:
+        self._carrier = weakref.ref(carrier)
+        self._inner = inner
+        self._buffer = memoryview(bytearray(USUAL_BUFFER))
+        self._filled = 0
+
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """Where the next bytes go."""
+        return self._buffer[self._filled :]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes came: hands out the frames that are whole, and makes room for the next."""
+        self._filled += nbytes
+        start, wanted = 0, _PREFIX.size
+        carrier = self._carrier()
+        while carrier is not None and carrier.is_open and self._filled - start >= _PREFIX.size:
+            prefix = self._buffer[start : start + _PREFIX.size]
+            (size,) = _PREFIX.unpack(prefix)
+            if size < _PREFIX.size:
+                carrier.refuse(NotKafka(bytes(prefix)))
+            elif size > MAX_FRAME:
+                carrier.refuse(FrameTooLong(size))
+            elif self._filled - start < _PREFIX.size + size:
+                wanted = _PREFIX.size + size
+                break
+            else:
+                end = start + _PREFIX.size + size
+                carrier.take(self._buffer[start + _PREFIX.size : end])
+                start = end
+        if carrier is None or not carrier.is_open:
+            start = self._filled
+        self._keep(start, wanted, shrink=carrier is None or carrier.is_idle)
+
+    def _keep(self, start: int, wanted: int, *, shrink: bool) -> None:
+        """Keeps the bytes from here on, at the beginning of a buffer with room for more.
+
+        wanted: bytes of the frame that they begin. shrink: whether a buffer of the usual size does.
+        """
+        left, size = self._filled - start, len(self._buffer)
+        if left == size:
+            size = min(wanted, GROWTH * size)
+        elif shrink and wanted <= USUAL_BUFFER:
+            size = USUAL_BUFFER
+        if start or size != len(self._buffer):
+            buffer = self._buffer if size == len(self._buffer) else memoryview(bytearray(size))
+            buffer[:left] = self._buffer[start : self._filled]
+            self._buffer, self._filled = buffer, left
+
+    def eof_received(self) -> bool | None:
+        """The peer sends nothing more."""
+        return self._inner.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport is closed."""
+        self._inner.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The transport's own buffer is full."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """The transport takes bytes again."""
+        self._inner.resume_writing()
 
 
 class Connection:
@@ -157,7 +277,7 @@ class Connection:
     @property
     def is_idle(self) -> bool:
         """Whether no request waits for its answer."""
-        return all(answer.done() for _, _, answer in self._carrier._requests)
+        return bool(self._carrier.is_idle)
 
     @property
     def versions(self) -> Mapping[int, tuple[int, int]]:

@@ -15,8 +15,6 @@ from io import BytesIO
 from types import GenericAlias, MappingProxyType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args, get_origin
 
-from kio.schema.response_header.v0.header import ResponseHeader
-from kio.schema.response_header.v1.header import ResponseHeader as FlexibleResponseHeader
 from kio.serial import entity_reader, entity_writer
 from kio.serial.errors import InvalidUnicode, SerialError
 from kio.static.primitive import i16
@@ -81,6 +79,8 @@ def open_reader(entity: type) -> ReadEntity:
 
 # The client's side.
 
+_INT32 = struct.Struct(">i")
+
 
 class Unencodable(ValueError):
     """A request holds something that its format cannot carry: a number out of range, text that is not Unicode."""
@@ -116,29 +116,25 @@ def _encode(entity: Entity) -> bytes:
     return buffer.getvalue()
 
 
-def response_header(api: str, request: RequestPayload) -> type[Entity]:
-    """The header of the response to this request, without importing the response: flexible as the request is, but for
+def has_flexible_response_header(api: str, request: RequestPayload | type[RequestPayload]) -> bool:
+    """Whether the header of the response to this request has tagged fields: as the request has them, but for
     ApiVersions, whose header every client can read (KIP-511)."""
-    is_flexible = request.__flexible__ and api != "api_versions"
-    return FlexibleResponseHeader if is_flexible else ResponseHeader
+    return request.__flexible__ and api != "api_versions"
 
 
 def split_response(response: type[ResponsePayload], frame: bytes) -> tuple[int, memoryview]:
     """The correlation id and the body of a response frame; raises MalformedFrame where there is no whole header."""
-    return split_frame(response.__header_schema__, frame)
+    return split_frame(memoryview(frame), flexible=response.__header_schema__.__flexible__)
 
 
-def split_frame(header: type[Any], frame: bytes) -> tuple[int, memoryview]:
-    """As `split_response`, by the class of the header."""
+def split_frame(frame: memoryview, *, flexible: bool) -> tuple[int, memoryview]:
+    """As `split_response`. flexible: whether the header has tagged fields; none is defined, a newer broker may send
+    some."""
     try:
-        try:
-            found, size = entity_reader(header)(frame, 0)
-        except KeyError:  # tagged fields: none is defined, and kio does not pass over them
-            known, size = without_unknown_tags(header, frame)
-            found, _ = entity_reader(header)(known, 0)
-    except Exception as error:  # kio raises several kinds, none of them ours
+        (correlation_id,) = _INT32.unpack_from(frame)
+        return correlation_id, frame[skip_tags(frame, _INT32.size) if flexible else _INT32.size :]
+    except (struct.error, IndexError, ValueError) as error:
         raise MalformedFrame(f"no response header in {len(frame)} bytes") from error
-    return found.correlation_id, memoryview(frame)[size:]
 
 
 def prepare_decoding(response: type[ResponsePayload]) -> None:

@@ -49,7 +49,7 @@ def read_varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     raise ValueError("a varint of more than five bytes")
 
 
-def skip_tags(data: bytes, at: int) -> int:
+def skip_tags(data: bytes | memoryview, at: int) -> int:
     """The offset behind the section of tagged fields that starts here. Raises IndexError and ValueError."""
     count, at = read_varint(data, at)
     for _ in range(count):

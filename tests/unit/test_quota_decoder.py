@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -52,7 +53,9 @@ def by_kio(version: int, body: bytes) -> Quotas | QuotaError:
 
 
 types = st.sampled_from(["user", "client-id", "ip", "client-id-prefix", "", "t" * 130])
-names = st.none() | st.sampled_from(["", "alice", "al", "<default>", "ü☃", "n" * 126, "n" * 127, "n" * 300])
+names = st.none() | st.sampled_from(
+    ["", "alice", "al", "<default>", "ü☃", "n" * 126, "n" * 127, "n" * 300, "a\0b", "\0", "a\0\x05userb", "\x01" * 9]
+)
 keys = st.sampled_from(["producer_byte_rate", "consumer_byte_rate", "k", "", "k" * 200])
 values = st.sampled_from([0.0, 1.0, 1048576.0, -1.5, 1e300]) | st.floats(allow_nan=False)
 all_entries = st.builds(
@@ -139,6 +142,30 @@ def test_more_shapes_than_are_remembered() -> None:
     quotas = decode_quotas(1, body)
     assert quotas == by_kio(1, body)
     assert len(quotas) == 12 * 11
+
+
+def test_a_million_bytes_of_all_kinds() -> None:
+    """More than is decoded at once: names and limits that come again or never, entities in every order."""
+    rng = Random(7)
+    kinds = [("user",), ("client-id",), ("client-id", "user"), ("user", "client-id"), ("ip",)]
+    limits = [("producer_byte_rate",), ("producer_byte_rate", "consumer_byte_rate"), ("request_percentage",)]
+    some = [f"name-{number}" for number in range(50)]
+
+    def name() -> str | None:
+        return rng.choice([None, rng.choice(some), "x" * rng.randrange(300), f"{rng.random()}"])
+
+    entries = [
+        Entry(
+            tuple((kind, name()) for kind in rng.choice(kinds)),
+            tuple((key, rng.choice([1.0, rng.random()])) for key in rng.choice(limits)),
+        )
+        for _ in range(12_000)
+    ]
+    body = response(1, entries)
+    assert len(body) > 1_000_000
+    assert decode_quotas(1, body) == by_kio(1, body)
+    tricky = [*entries[:6_000], Entry((("user", "a\0\x05userb"), ("client-id", "c\0")), ()), *entries[6_000:]]
+    assert decode_quotas(1, response(1, tricky)) == by_kio(1, response(1, tricky))
 
 
 def test_equal_values_are_one_object() -> None:

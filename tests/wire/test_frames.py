@@ -9,9 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.describe_acls.v1.request import DescribeAclsRequest as OldAclsRequest
 from kio.schema.describe_configs.v4.request import DescribeConfigsRequest, DescribeConfigsResource
+from kio.schema.index import schema_name_map
 
 from console.wire.bounds_check import MalformedFrame
-from console.wire.frames import Unencodable, decode_body, encode_header, encode_payload, split_response
+from console.wire.frames import (
+    Unencodable,
+    decode_body,
+    encode_header,
+    encode_payload,
+    has_flexible_response_header,
+    split_response,
+)
 from console.wire.schemas import for_version, request_type, response_type, version_range
 
 FLEXIBLE = DescribeConfigsRequest(resources=(), include_synonyms=True, include_documentation=False)
@@ -113,3 +121,14 @@ def test_an_answer_that_tells_of_more_than_it_has_is_refused_before_room_is_made
     throttle, brokers = b"\0\0\0\0", b"\xff\xff\xff\xff\x0f"  # 2³² - 2 of them: 32 GiB of pointers
     with pytest.raises(MalformedFrame, match="brokers has 4294967294 elements in 20 bytes"):
         decode_body(response_type("metadata", 9), throttle + brokers + bytes(20))
+
+
+def test_the_response_header_follows_from_the_request_for_every_message_of_kafka() -> None:
+    for api, versions in schema_name_map.items():
+        for version in versions:
+            try:
+                request, response = request_type(api, version), response_type(api, version)
+            except KeyError:  # data that is no request
+                continue
+            flexible = has_flexible_response_header(api, request)
+            assert flexible is response.__header_schema__.__flexible__, (api, version)
