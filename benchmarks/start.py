@@ -79,31 +79,6 @@ def in_turn(measures: dict[str, Callable[[], Taken]], rounds: int) -> dict[str, 
     return medians
 
 
-def screen_counts(address: str, row: bytes = ROW) -> start_counts.StartCounts:
-    """What the screen has made when its first rows are there."""
-    terminals: list[Terminal] = []
-
-    def run(command: Sequence[str], environ: dict[str, str]) -> int:
-        terminals.append(Terminal(command, columns=120, rows=40, environ=environ))
-        terminals[0].until(row, 60.0)
-        return terminals[0].pid
-
-    try:
-        return start_counts.counted(run, "-b", address)
-    finally:
-        for terminal in terminals:
-            terminal.__exit__(None, None, None)
-
-
-def command_counts(*argv: str) -> start_counts.StartCounts:
-    """What a command has made at its end."""
-
-    def run(command: Sequence[str], environ: dict[str, str]) -> None:
-        subprocess.run(command, env={**os.environ, **environ}, check=True, stdout=subprocess.DEVNULL)
-
-    return start_counts.counted(run, *argv)
-
-
 def report_counts(what: str, found: start_counts.StartCounts) -> None:
     """How many of each."""
     report(
@@ -124,6 +99,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     options = parser.parse_args()
     python = str(Path(options.kac).parent / "python")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its modules compiled
     report("machine", **load())
     with nullcontext(options.address) if options.address else filled_broker() as address:
         describe = ["configs", "--bootstrap-server", address, "--topic", topic_name(7), "--describe"]
@@ -139,9 +115,9 @@ def main() -> None:
         )
         for name, limit in LIMITS.items():
             report_ratio(f"{name}: seconds", medians[name].wall, limit)
-        report_counts("made: help", command_counts("--help"))
-        report_counts("made: configs --describe", command_counts(*describe))
-        report_counts("made: screen", screen_counts(address))
+        report_counts("made: help", start_counts.of_command("--help"))
+        report_counts("made: configs --describe", start_counts.of_command(*describe))
+        report_counts("made: screen", start_counts.of_screen(address, ROW.decode()))
     report("machine", **load())
 
 

@@ -10,7 +10,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from console.safe_files import open_private
-from console.terminal import OneLineEach
+from console.terminal import indented
 
 INTERNAL = "something went wrong in kac itself: $XDG_STATE_HOME/kac/kac.log has it; please report it"
 MAX_BYTES = 2_000_000
@@ -23,14 +23,14 @@ def state_directory(environ: Mapping[str, str]) -> Path:
     return Path(base) / "kac"
 
 
-class WithoutSecrets(OneLineEach):
-    """Takes out what a broker's words or a traceback may repeat of a command."""
+class WithoutSecrets(logging.Formatter):
+    """Removes secrets that a broker's message or a traceback may repeat of a command."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's lines."""
         from console.language.sensitive import without_secrets
 
-        return without_secrets(super().format(record), "…")
+        return without_secrets(indented(super().format(record)), "…")
 
 
 class PrivateLog(RotatingFileHandler):

@@ -6,7 +6,6 @@ Where a terminal or file can't hold every character, text is written in ASCII an
 from __future__ import annotations
 
 import codecs
-import logging
 import re
 import sys
 from collections.abc import Iterable
@@ -157,9 +156,6 @@ def for_clipboard(text: str) -> str:
     return harmless(text).rstrip("\n")
 
 
-class OneLineEach(logging.Formatter):
-    """Log records that begin a line; what goes on below is indented, so that no text in it can look like a record."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record's lines."""
-        return "\n    ".join(map(clean, super().format(record).split("\n")))
+def indented(text: str) -> str:
+    """The text of a log record: lines after the first are indented, so that no text in it can look like a record."""
+    return "\n    ".join(map(clean, text.split("\n")))

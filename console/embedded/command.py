@@ -17,12 +17,20 @@ from typing import IO, TYPE_CHECKING
 
 from console.embedded.spec import LOOPBACK, RELEASE_NAMES, SCENARIO_NAMES, ClusterSpec, clusters_of
 from console.model.numbers import decimal_number, natural_number, option
-from console.terminal import OneLineEach, complain, put
+from console.terminal import complain, indented, put
 
 if TYPE_CHECKING:
     import subprocess
 
     from console.embedded.faults import Fault
+
+
+class Indented(logging.Formatter):
+    """Log records whose further lines are indented, so that no text in them can look like a record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's lines."""
+        return indented(super().format(record))
 
 
 FAILED, USAGE = 1, 2
@@ -85,7 +93,7 @@ def run_cluster(options: argparse.Namespace, *, until_input_ends: bool = False) 
     if not _is_loopback(options.host):
         _complain(f"warning: listening on {options.host}: anyone who can connect can change this cluster", 0)
     handler = logging.StreamHandler()
-    handler.setFormatter(OneLineEach("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(Indented("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     import asyncio
 

@@ -9,16 +9,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests.support.terminal import Terminal
 
 OWN = ("console", "widgets", "themes")
 WAIT = 60.0
 """Seconds; a watchdog, far from what a start takes."""
+
+_COUNTED_MARK = "start counted"
 
 _COUNTED = f"""
 import os, signal, sys
@@ -26,9 +31,9 @@ from pathlib import Path
 
 def count(*_):
     from tests.support.start_counts import counts
-    into = Path(os.environ["COUNTS"])
-    into.with_suffix(".part").write_text(counts())
-    into.with_suffix(".part").rename(into)
+    Path(os.environ["COUNTS"]).write_text(counts())
+    if _:
+        os.write(1, b"{_COUNTED_MARK}")
 
 signal.signal(signal.{signal.SIGUSR1.name}, count)
 from console.__main__ import main
@@ -54,7 +59,7 @@ class StartCounts(NamedTuple):
 
 
 def counts() -> str:
-    """What this process has made so far, as JSON for `read`."""
+    """What this process has made so far, as JSON."""
     names = sorted(name for name in sys.modules if name.split(".")[0] in OWN)
     made: dict[str, list[str]] = {"dataclasses": [], "structs": [], "named_tuples": [], "others": []}
     for name in names:
@@ -72,32 +77,39 @@ def _kind(made: type[Any]) -> str:
     return "named_tuples" if issubclass(made, tuple) and hasattr(made, "_fields") else "others"
 
 
-def read(text: str) -> StartCounts:
-    """What `counts` wrote."""
-    found = json.loads(text)
+def of_command(*argv: str) -> StartCounts:
+    """What ``kac`` with these arguments has made at its end. Raises CalledProcessError where it fails."""
+    with _folder() as folder:
+        command, environ = _counting(folder, argv)
+        subprocess.run(command, env={**os.environ, **environ}, check=True, stdout=subprocess.DEVNULL, timeout=WAIT)
+        return _read(folder)
+
+
+def of_screen(bootstrap: str, row: str) -> StartCounts:
+    """What the screen has made when a row with this text is on it. Raises TimeoutError."""
+    with _folder() as folder:
+        command, environ = _counting(folder, ("-b", bootstrap))
+        environ = {"HOME": str(folder), "PATH": os.environ["PATH"], **environ}
+        with Terminal(command, cwd=folder, environment=environ, columns=120, rows=40) as terminal:
+            terminal.wait_for(row, WAIT)
+            os.kill(terminal.process.pid, signal.SIGUSR1)
+            terminal.wait_for(_COUNTED_MARK, WAIT)
+        return _read(folder)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def _counting(folder: Path, argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The command, and what it needs in its environment."""
+    root = Path(__file__).resolve().parents[2]
+    return [sys.executable, "-c", _COUNTED, *argv], {"COUNTS": str(folder / "counts"), "PYTHONPATH": str(root)}
+
+
+def _read(folder: Path) -> StartCounts:
+    found = json.loads((folder / "counts").read_text())
     sizes = {kind: len(found[kind]) for kind in ("structs", "named_tuples", "others")}
     return StartCounts(frozenset(found["modules"]), tuple(found["dataclasses"]), **sizes)
-
-
-def command(*argv: str, python: str = sys.executable) -> list[str]:
-    """``kac`` with these arguments, which counts at its end, or when it gets SIGUSR1."""
-    return [python, "-c", _COUNTED, *argv]
-
-
-def counted(
-    run: Callable[[Sequence[str], dict[str, str]], int | None], *argv: str, python: str = sys.executable
-) -> StartCounts:
-    """The counts of one start. run: starts the command with these additions to the environment; gives the process to
-    send the signal to once it has come so far, None where it has ended."""
-    with tempfile.TemporaryDirectory() as folder:
-        into = Path(folder) / "counts"
-        root = str(Path(__file__).resolve().parents[2])
-        process = run(command(*argv, python=python), {"COUNTS": str(into), "PYTHONPATH": root})
-        if process is not None:
-            os.kill(process, signal.SIGUSR1)
-        end = time.monotonic() + WAIT
-        while not into.exists():
-            if time.monotonic() > end:
-                raise TimeoutError(f"kac {' '.join(argv)} did not say what it has made within {WAIT:g} s")
-            time.sleep(0.01)
-        return read(into.read_text())

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.answers.data_forms import csv_cell, csv_text, yaml_text
+from console.embedded.command import Indented
+from console.log_file import WithoutSecrets
 from console.model.numbers import json_text
-from console.terminal import Harmless, OneLineEach, for_clipboard, harmless
+from console.terminal import Harmless, for_clipboard, harmless
 from tests.support.hostile_text import HOSTILE, acted_upon
 
 ROOT = Path(__file__).parents[2]
@@ -103,9 +105,10 @@ def test_what_is_written_has_lines_and_nothing_that_acts(texts: list[str]) -> No
     assert harmless(out.getvalue()) == out.getvalue()
 
 
+@pytest.mark.parametrize("kind", [WithoutSecrets, Indented])
 @given(hostile, hostile)
-def test_a_record_of_the_log_can_not_look_like_two(message: str, error: str) -> None:
-    formatter = OneLineEach("%(asctime)s %(levelname)s %(name)s: %(message)s")
+def test_a_record_of_the_log_can_not_look_like_two(kind: type[logging.Formatter], message: str, error: str) -> None:
+    formatter = kind("%(asctime)s %(levelname)s %(name)s: %(message)s")
     forged = f"{message}\n2026-01-01 00:00:00,000 INFO console: all is well"
     try:
         raise ValueError(f"{error}\n2026-01-01 00:00:00,000 INFO console: all is well")

@@ -1,0 +1,48 @@
+"""A start makes little: own modules that are imported, and dataclasses, of which each takes a millisecond to define.
+
+`benchmarks/start.py` has the times. Where a limit is exceeded the failure lists everything that was made: import it
+later, or make the value a `msgspec.Struct`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from console.embedded.brokers import run_in_thread
+from console.embedded.spec import ClusterSpec
+from tests.support.start_counts import StartCounts, of_command, of_screen
+
+TOPIC = "checkout.orders"
+
+
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    with run_in_thread(ClusterSpec(scenario="quiet")) as cluster:
+        yield cluster.bootstrap
+
+
+def assert_small(made: StartCounts, *, modules: int, dataclasses: int) -> None:
+    # What is counted is there: a count of nothing would pass too.
+    assert "console.cli.main" in made.modules
+    assert made.others > 0
+    assert len(made.modules) <= modules, "\n".join(sorted(made.modules))
+    assert len(made.dataclasses) <= dataclasses, "\n".join(made.dataclasses)
+
+
+def test_the_screen_until_its_first_rows(bootstrap: str) -> None:
+    made = of_screen(bootstrap, TOPIC)
+    assert "console.tui.panes.topics" in made.modules
+    assert made.structs > 20
+    assert_small(made, modules=105, dataclasses=8)
+
+
+def test_configs_describe(bootstrap: str) -> None:
+    made = of_command("configs", "--bootstrap-server", bootstrap, "--topic", TOPIC, "--describe")
+    assert "console.admin.configs" in made.modules
+    assert_small(made, modules=75, dataclasses=8)
+
+
+def test_help() -> None:
+    assert_small(of_command("--help"), modules=8, dataclasses=0)
