@@ -149,17 +149,13 @@ class OpenChanges(Generic[Where]):
         self._changes = {number: change for number, change in self._changes.items() if number in kept}
 
 
+_VALUES = frozenset({"op", "value", "secret", "partitions", "replication", "assignments", "configs", "iterations"})
+"""The fields of an edit that say what is done. All others say where; a new kind of edit has its values in ``value``."""
+
+
 def slot_key(edit: Json) -> str:
     """The place that an edit changes, equal for all edits of it."""
-    if "acl" in edit:
-        return json_text(edit["acl"])
-    if "quota" in edit:
-        return json_text([sorted(edit["quota"].items()), edit["key"]])
-    if "scram" in edit:
-        return json_text([edit["scram"], edit["mechanism"], "scram"])
-    if "topic" in edit:
-        return json_text([edit["topic"]])
-    return json_text([edit["type"], edit["name"], edit["key"]])
+    return json_text({name: field for name, field in edit.items() if name not in _VALUES}, sort_keys=True)
 
 
 def slots_of(line: bytes) -> frozenset[str]:
@@ -187,6 +183,8 @@ class Touches:
 
 
 def _words(value: object) -> list[str]:
+    if isinstance(value, dict):
+        value = list(value.values())
     if isinstance(value, list):
         return [word for each in value for word in _words(each)] or [""]
     return [value] if isinstance(value, str) else [""]

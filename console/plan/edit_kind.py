@@ -105,7 +105,8 @@ class EditKind(Struct, Generic[E], frozen=True, kw_only=True):
 
     edit: the class. verb: of its lines in a diff, as an operator says it.
     form, op: the field of the JSON form that names the place, and the value of its field ``op``: unique together.
-    to_json: the fields, ``form`` first; with True a value that is not to be written is left out. from_json: the edit
+    to_json: the fields: ``form`` and others that name the place, and what is done in a field ``value`` (some old kinds
+    have other names); with True a value that is not to be written is left out. from_json: the edit
     again; raises KeyError, TypeError and ValueError. state_json, state_of: what stood in its place, in the same way.
     holds_secret: whether the edit holds a value that no file may hold. hideable: whether the JSON form can leave out a
     value that is no Secret, for a key that is called like one.

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import pytest
 
+from console.journal.open_changes import slot_key
 from console.language.grammar import parse
 from console.language.interpret import command_of, to_edits, to_statement
 from console.model.acl import Acl
@@ -167,3 +168,11 @@ def test_every_kind_has_words_that_stage_it(edit_class: type[Edit]) -> None:
     secrets = {"password": Secret("")}
     found = to_edits(statement, Snapshot(topics={NAME: TOPIC}), secrets=secrets)
     assert found == (edit,)
+
+
+def test_the_journal_knows_edits_of_one_place_by_their_json() -> None:
+    slots: dict[str, Slot] = {}
+    for edit, _ in EDITS.values():
+        assert slots.setdefault(slot_key(edit_json(edit)), edit.slot) == edit.slot
+        assert slot_key(edit_json(edit, True)) == slot_key(edit_json(edit))
+    assert len(slots) == len(set(slots.values())) == len({edit.slot for edit, _ in EDITS.values()})

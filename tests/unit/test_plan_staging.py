@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from console.model.acl import Acl
-from console.model.changes import NewTopic, Outcome, ScramUser, Status
+from console.model.changes import NewTopic, Outcome, ScramUser, Status, TopicTarget
 from console.model.codes import (
     BROKER,
     BROKER_LOGGER,
@@ -599,10 +599,11 @@ def test_discarding_a_topic_takes_all_of_it(snapshot: Snapshot) -> None:
         GrowTopic("t1", 4),
         SetConfig(T1, "flush.ms", "5"),
     ).plan
-    for target in ("new", NEW):
-        assert [s.edit.target for s in discard(plan, target).staged] == ["t1", T1]
-    assert [s.edit.target for s in discard(plan, "new", "").staged] == ["t1", T1]
-    assert [s.edit.target for s in discard(plan, "t1", "").staged] == ["new", NEW, T1]
-    assert [s.edit.target for s in discard(plan, T1, "flush.ms").staged] == ["new", NEW, "t1"]
+    new, t1 = TopicTarget("new"), TopicTarget("t1")
+    for target in (new, NEW):
+        assert [s.edit.target for s in discard(plan, target).staged] == [t1, T1]
+    assert [s.edit.target for s in discard(plan, new, "").staged] == [t1, T1]
+    assert [s.edit.target for s in discard(plan, t1, "").staged] == [new, NEW, T1]
+    assert [s.edit.target for s in discard(plan, T1, "flush.ms").staged] == [new, NEW, t1]
     assert discard(plan, T1, "retention.ms") is plan
     assert discard(plan).staged == ()

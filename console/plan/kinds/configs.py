@@ -343,26 +343,21 @@ def _needs_file(pair: tuple[str, str]) -> bool:
 CONFIGS = Batch(steps=config_steps, predict=_predict, commands=_commands)
 
 
-def _kind(**parts: Any) -> EditKind[Any]:
-    """A kind of edit of a config, with the parts that all of them share."""
-    shared = {
-        "form": "type",
-        "state_json": _entry_json,
-        "state_of": _entry_of,
-        "current": _current,
-        "moved": _moved,
-        "own_moved": _own_moved,
-        "before": _before,
-        "effects": _effects,
-        "risks": _RISKS,
-        "takes_away": _takes_away,
-        "batch": CONFIGS,
-    }
-    return EditKind(**{**shared, **parts})
-
+_SHARED: dict[str, Any] = {
+    "form": "type",
+    "state_json": _entry_json,
+    "state_of": _entry_of,
+    "current": _current,
+    "moved": _moved,
+    "own_moved": _own_moved,
+    "before": _before,
+    "effects": _effects,
+    "takes_away": _takes_away,
+    "batch": CONFIGS,
+}
 
 KINDS = (
-    _kind(
+    EditKind(
         edit=SetConfig,
         verb="set",
         op="set",
@@ -375,8 +370,9 @@ KINDS = (
         after=_after_set,
         risks=(*_RISKS, RiskRule(NEEDS_RESTART, _needs_restart)),
         reversal=_reverse_set,
+        **_SHARED,
     ),
-    _kind(
+    EditKind(
         edit=UnsetConfig,
         verb="unset",
         op="unset",
@@ -385,9 +381,11 @@ KINDS = (
         judge=config_rules.judge_unset,
         wanted=_is_unset,
         after=_after_unset,
+        risks=_RISKS,
         reversal=_reverse_unset,
+        **_SHARED,
     ),
-    _kind(
+    EditKind(
         edit=AppendConfig,
         verb="append",
         op="append",
@@ -397,10 +395,12 @@ KINDS = (
         judge=config_rules.judge_append,
         wanted=_has_items,
         after=_after_items,
+        risks=_RISKS,
         note=_list_note,
         reversal=_reverse_append,
+        **_SHARED,
     ),
-    _kind(
+    EditKind(
         edit=SubtractConfig,
         verb="subtract",
         op="subtract",
@@ -410,7 +410,9 @@ KINDS = (
         judge=config_rules.judge_subtract,
         wanted=_has_no_items,
         after=_after_items,
+        risks=_RISKS,
         note=_list_note,
         reversal=_reverse_subtract,
+        **_SHARED,
     ),
 )

@@ -220,42 +220,42 @@ DELETIONS = Batch(
     why="deleted once those that are set are there",
 )
 
+_SHARED: dict[str, Any] = {
+    "form": "scram",
+    "state_json": _credential_json,
+    "state_of": _credential_of,
+    "current": _current,
+    "before": _before,
+}
+
 KINDS = (
     EditKind(
         edit=UpsertScram,
         verb="set",
-        form="scram",
         op="set",
         to_json=_set_json,
         from_json=lambda data: UpsertScram(_user_of(data), int(data["iterations"]), _NOT_WRITTEN),
         holds_secret=lambda _edit: True,
-        state_json=_credential_json,
-        state_of=_credential_of,
         judge=_judge_set,
-        current=_current,
         wanted=_is_set,
         settled=_settled,
-        before=_before,
         after=_after_set,
         reversal=_reverse_set,
         batch=UPSERTS,
+        **_SHARED,
     ),
     EditKind(
         edit=DeleteScram,
         verb="delete",
-        form="scram",
         op="delete",
         to_json=_deleted_json,
         from_json=lambda data: DeleteScram(_user_of(data)),
-        state_json=_credential_json,
-        state_of=_credential_of,
         judge=_judge_deleted,
-        current=_current,
         wanted=_is_deleted,
-        before=_before,
         after=_after_deleted,
         reversal=_reverse_deleted,
         doubt=_doubt,
         batch=DELETIONS,
+        **_SHARED,
     ),
 )

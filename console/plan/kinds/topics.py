@@ -79,12 +79,12 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 # -- what is there -----------------------------------------------------------------------------------------------------
 
 
-def current_topic(edit: TopicEdit, seen: Described) -> Was:
+def _current(edit: TopicEdit, seen: Described) -> Was:
     """The topic; None where there is none."""
     return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
 
 
-def has_moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
+def _moved(_edit: TopicEdit, was: Topic | None, now: Topic | None) -> bool:
     """Whether it has another number of partitions, or is another topic; its leaders may change."""
     if was is None or now is None:
         return was is not now
@@ -116,7 +116,7 @@ def _touched_by_deletion(edit: DeleteTopic) -> tuple[Target, ...]:
     return edit.target, topic_resource(edit.name)
 
 
-def partitions_before(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
+def _before(_edit: TopicEdit, there: Topic | None, _inheritance: Inheritance) -> EffectiveValue:
     """How many partitions the topic has."""
     return NOTHING if there is None else EffectiveValue(len(there.partitions))
 
@@ -180,12 +180,12 @@ def _grown_json(edit: GrowTopic, _hide: bool) -> Json:
     return {"topic": edit.name, "partitions": edit.partitions}
 
 
-def topic_json(was: Topic) -> Json:
+def _topic_json(was: Topic) -> Json:
     """What counts of a topic for an edit of it."""
     return {"topic": was.name, "id": was.topic_id, "replicas": [each.replicas for each in was.partitions]}
 
 
-def topic_of(data: Json) -> Topic:
+def _topic_of(data: Json) -> Topic:
     """The topic again; who leads its partitions is not written."""
     partitions = tuple(Partition(n, -1, tuple(replicas), ()) for n, replicas in enumerate(data["replicas"]))
     return Topic(data["topic"], partitions, topic_id=data["id"])
@@ -267,43 +267,42 @@ def _topic(name: str) -> tuple[str, ...]:
 GROWTH = Batch(steps=_growth_steps, predict=_with_grown, commands=_grow_commands)
 DELETIONS = Batch(steps=_deletion_steps, predict=_without_deleted, commands=_delete_commands)
 
+OF_TOPICS: dict[str, Any] = {
+    "form": "topic",
+    "state_json": _topic_json,
+    "state_of": _topic_of,
+    "current": _current,
+    "moved": _moved,
+    "before": _before,
+}
+"""The parts that all edits of topics share."""
+
 KINDS = (
     EditKind(
         edit=GrowTopic,
         verb="grow",
-        form="topic",
         op="grow",
         to_json=_grown_json,
         from_json=lambda data: GrowTopic(data["topic"], int(data["partitions"])),
-        state_json=topic_json,
-        state_of=topic_of,
         judge=_judge_grown,
-        current=current_topic,
-        moved=has_moved,
         wanted=_is_grown,
-        before=partitions_before,
         after=_after_grown,
         phrase=_growth_phrase,
         effects=_effects_of_growth,
         reversal=_reverse_grown,
         batch=GROWTH,
+        **OF_TOPICS,
     ),
     EditKind(
         edit=DeleteTopic,
         verb="delete",
-        form="topic",
         op="delete",
         to_json=_deleted_json,
         from_json=lambda data: DeleteTopic(data["topic"]),
-        state_json=topic_json,
-        state_of=topic_of,
         judge=_judge_deleted,
         touches=_touched_by_deletion,
-        current=current_topic,
-        moved=has_moved,
         wanted=_is_deleted,
         settled=_deletion_settled,
-        before=partitions_before,
         after=_after_deleted,
         phrase=_deletion_phrase,
         typed=lambda edit: Typed("the name of the topic to delete", edit.name),
@@ -311,5 +310,6 @@ KINDS = (
         reversal=_reverse_deleted,
         doubt=_doubt,
         batch=DELETIONS,
+        **OF_TOPICS,
     ),
 )
