@@ -131,7 +131,7 @@ def journal_path(state: Path, cluster_id: str) -> Path:
         raise JournalError(
             Failure(
                 "NO_JOURNAL",
-                "the cluster tells no id by which a journal could be kept"
+                "the cluster reports no id by which a journal could be kept"
                 if not cluster_id
                 else "the cluster's id is too long",
                 f"Look at the brokers, {NO_JOURNAL}.",
@@ -234,7 +234,7 @@ class JournalFile:
         return Contents(tuple(found))
 
     def numbers(self) -> tuple[int, int] | None:
-        """The first and the last number of a change; None where there is none. Raises JournalError as `read` does."""
+        """The first and the last number of a change; None without any. Raises JournalError as `read` does."""
         with self._reading():
             all_ = self._known_segments()
             first = next((n for segment in all_ if (n := _first_number(segment)) is not None), None)

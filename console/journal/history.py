@@ -73,7 +73,7 @@ class Change(Struct, frozen=True):
         return State.NOT_SENT if found is None else State(found)
 
     def failure(self, place: int) -> Failure | None:
-        """Why an edit did not go well, where somebody said so."""
+        """Why an edit failed, if known."""
         ended = self.ended.get(place)
         return ended.failure if ended is not None else None
 

@@ -23,7 +23,7 @@ class Entry(Struct, frozen=True):
 
     staged: the edit upon what was there right before it was sent, and the topic that it was bound to; a secret in it
     is written as set, and is not read back. until: when it is to be taken back. reverts: the edit of another change
-    that it takes back. overridden: whether it went over what another client had changed meanwhile. overrides: of a
+    that it takes back. overridden: whether it overwrote what another client had changed. overrides: of a
     topic that is deleted. secret: whether it holds a value that is not written down."""
 
     staged: Staged
@@ -124,7 +124,7 @@ def still_runs(origin: Origin) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's process
+        pass  # another user's process
     return origin.started == _started(origin.pid)
 
 

@@ -137,7 +137,7 @@ Layers = Callable[[str], Iterable[Synonym]]
 
 
 def layers_of(configs: ConfigSet) -> Layers:
-    """What a broker's described set tells of each name."""
+    """What a broker's described set has for each name."""
 
     def layers(name: str) -> Iterable[Synonym]:
         entry = configs.get(name)

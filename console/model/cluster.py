@@ -122,7 +122,7 @@ class ClusterInfo(Struct, frozen=True):
 class BrokerVersion(Struct, frozen=True):
     """What one broker speaks, from its ApiVersions answer.
 
-    apis: API key -> (lowest, highest version). release: Kafka's release as far as that tells ("4.3", "3.9", "≥ 4.3").
+    apis: API key -> (lowest, highest version). release: Kafka's release as far as that shows ("4.3", "3.9", "≥ 4.3").
     """
 
     release: str
@@ -152,7 +152,7 @@ class Quorum(Struct, frozen=True):
 
 
 class Partition(NamedTuple):
-    """A partition. leader is -1 where there is none; `error` is Kafka's error name or ``""``."""
+    """A partition. leader is -1 for no leader; `error` is Kafka's error name or ``""``."""
 
     number: int
     leader: int
@@ -178,7 +178,7 @@ class Topic(Struct, frozen=True):
 
     @property
     def replication(self) -> int:
-        """The replication factor: that of the first partition, 0 where there is none."""
+        """The replication factor: that of the first partition, 0 without partitions."""
         return len(self.partitions[0].replicas) if self.partitions else 0
 
     @property
@@ -200,7 +200,7 @@ class TopicListing(Struct, frozen=True):
 
 
 class LogDir(Struct, frozen=True, dict=True):
-    """One log directory of one broker. total and usable bytes are -1 where the broker does not tell (before v4)."""
+    """One log directory of one broker. total and usable bytes are -1 if not reported (before v4)."""
 
     path: str
     replicas: ReplicaSizes
@@ -294,7 +294,7 @@ class GroupLag(Struct, frozen=True):
 
 
 class ScramCredential(NamedTuple):
-    """What a broker tells of a SCRAM user: never the password."""
+    """What a broker returns of a SCRAM user: never the password."""
 
     mechanism: ScramMechanism
     iterations: int

@@ -37,7 +37,7 @@ class Code(int):
         for number, known in cls.NAMES.items():
             if known == wanted:
                 return cls(number)
-        raise ValueError(f"{name!r} is none of {', '.join(cls.NAMES.values())}")
+        raise ValueError(f"{name!r} is not one of {', '.join(cls.NAMES.values())}")
 
     @property
     def json(self) -> str | int:

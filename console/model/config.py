@@ -98,12 +98,12 @@ class ConfigEntry(Struct, frozen=True):
 
     @property
     def is_default(self) -> bool:
-        """KIP-133's flag: nobody set the key anywhere."""
+        """KIP-133's flag: the key is not set anywhere."""
         return self.source == DEFAULT_CONFIG
 
     @property
     def hidden(self) -> bool:
-        """The broker has a value, or may have one, and does not tell it."""
+        """The broker has a value, or may have one, and does not return it."""
         return self.sensitive and self.value is None
 
 

@@ -30,7 +30,7 @@ class Inherited(NamedTuple):
     """What applies to a key without an override: the value in the key's own terms, and where it comes from.
 
     name: the key's name there (``log.retention.hours``). value None: nothing, or hidden. known: False where what was
-    read does not tell.
+    read does not show it.
     """
 
     value: str | None
@@ -100,7 +100,7 @@ class Inheritance:
         """What applies to a key of a resource once the resource's own override of it is gone, or already if it has
         none. Topics are seen as the broker sees them that described them."""
         if resource.type == BROKER_LOGGER:
-            return UNKNOWN  # a parent logger's level, and which parents have one is not told
+            return UNKNOWN  # a parent logger's level, and which parents have one is unknown
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         if entry is not None:
@@ -117,7 +117,7 @@ class Inheritance:
 
     def default(self, resource: ConfigResource, key: str) -> str | None:
         """Kafka's own default of a key, which an append or a subtract starts from where the resource has no override
-        (not what it inherits: ConfigurationControlManager.getParts); None where it is not told."""
+        (not what it inherits: ConfigurationControlManager.getParts); None if unknown."""
         configs = self._snapshot.configs.get(resource)
         entry = configs.get(key) if configs is not None else None
         if entry is None or _default(entry) is None:
@@ -165,7 +165,7 @@ class Inheritance:
         return UNKNOWN
 
     def _below_cluster_default(self, key: str) -> Inherited:
-        """Each broker falls back to its own file or to the default; told only where those that were read agree."""
+        """Each broker falls back to its own file or to the default; known only where those that were read agree."""
         found = {_below(configs.get(key), key) for configs in self._sets(BROKER)}
         return found.pop() if len(found) == 1 else UNKNOWN
 

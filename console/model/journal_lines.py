@@ -103,7 +103,7 @@ class Sending(NamedTuple):
 
 
 class EndedLine(NamedTuple):
-    """How an edit ended. status: one of STATUSES. error: (name, message, remedy), None where there is none. topic_id:
+    """How an edit ended. status: one of STATUSES. error: (name, message, remedy), None for no error. topic_id:
     of the topic that it created."""
 
     status: str
@@ -250,7 +250,7 @@ def time_text(at: datetime) -> str:
 
 
 def time_of(text: str) -> datetime:
-    """The time again. Raises ValueError, TypeError and AttributeError for what is none."""
+    """The time again. Raises ValueError, TypeError and AttributeError for anything else."""
     # Python 3.10 does not take the Z.
     return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
@@ -293,7 +293,7 @@ def _edit(data: Json) -> EditLine:
 
 
 def recorded_status(ended: Json) -> str:
-    """The status in an edit's part of an outcome. Raises KeyError and ValueError for what is none."""
+    """The status in an edit's part of an outcome. Raises KeyError and ValueError for anything else."""
     status = _status(ended["status"])
     return UNKNOWN if status == NOT_APPLIED and ended.get("remedy") == UNPROVEN else status
 

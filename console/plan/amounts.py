@@ -119,7 +119,7 @@ def exact_quota(key: str, value: float) -> str:
 
 
 class Unit(Enum):
-    """What the number of a config key counts; the value is its plural in words."""
+    """What the number of a config key counts; the value is its plural."""
 
     NONE = ""
     MILLISECONDS = "milliseconds"
@@ -165,7 +165,7 @@ _AMOUNT = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) ?([A-Za-z]{1,5})(/s)?")
 
 
 def unit_of(key: str) -> Unit:
-    """What a config key's number counts, told by the key's name; NONE where the name does not tell."""
+    """What a config key's number counts, by the key's name; NONE where the name does not show it."""
     if key.endswith(("bytes.per.second", "throttled.rate")):
         return Unit.BYTES_PER_SECOND
     last = key.rpartition(".")[2]

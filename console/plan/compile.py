@@ -44,7 +44,7 @@ def _batch(edit: Edit, creations: dict[str, Batch]) -> Batch:
     return kind_of(edit).batch if created is None else created
 
 
-# The cluster as it will be once a plan is applied, as far as what was read tells.
+# The cluster as it will be once a plan is applied, as far as what was read shows.
 #
 # Not predicted: where the partitions of a new or grown topic are placed and who leads them (unless assigned), which
 # default a new topic takes where no broker was read, and what predict_configs.py names.

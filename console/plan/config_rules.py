@@ -140,7 +140,7 @@ def _is_sensitive(resource: ConfigResource, key: str, like: ConfigEntry | None, 
 
 def _is_own(was: ConfigEntry, value: str, resource: ConfigResource) -> bool:
     """Whether the resource itself has this value already. A store's location is not looked at: to write it again is how
-    a broker is told to read its file again. A logger's level may be its parent's: to set it pins it."""
+    a broker is made to read its file again. A logger's level may be its parent's: to set it pins it."""
     own = own_text(was, resource)
     if own is None or resource.type == BROKER_LOGGER or (resource.type == BROKER and "store." in was.name):
         return False
@@ -157,7 +157,9 @@ def judge_unset(edit: UnsetConfig, draft: Draft) -> Verdict:
     if creation is not None:
         if key in creation.topic.configs:
             return Refused(
-                edit, f"the plan creates topic {resource.name} with {key}", "Set another value, or create it anew."
+                edit,
+                f"the plan creates topic {resource.name} with {key}",
+                "Set another value, or stage its creation again.",
             )
         return Dropped(edit, f"{key} is not set")
     was = _was(edit, draft)

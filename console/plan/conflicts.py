@@ -20,8 +20,8 @@ class Conflict(Struct, frozen=True):
     """An edit whose place is not as it was when it was staged.
 
     was: what was read then; theirs: what is there now, unknown where it could not be read again; mine: what the edit
-    makes of it. now, topic_id: what was found, and the topic of it, by which a conflict that was seen is told from one
-    that came since. why: what is wrong with the place though its value may be as it was, in words; ``""`` if nothing.
+    makes of it. now, topic_id: what was found, and the topic of it, by which a conflict that was seen is known from one
+    that came since. why: what is wrong with the place though its value may be as it was; ``""`` if nothing.
     """
 
     staged: Staged
@@ -36,7 +36,7 @@ class Conflict(Struct, frozen=True):
 def conflicts(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Conflict, ...]:
     """The edits that stand on something else than they were staged upon. fresh: all that they touch, just described.
 
-    Where somebody has already done the very thing there is nothing to overwrite, so that is none. An edit that was
+    Where another client has already done the same there is nothing to overwrite, and no conflict. An edit that was
     staged on what had not been read stands on nothing.
     """
     return tuple(_conflicts(staged, fresh))
@@ -95,7 +95,7 @@ def _same(one: Conflict, other: Conflict | None) -> bool:
 
 def rebased(staged: Iterable[Staged], fresh: Snapshot) -> tuple[Staged, ...]:
     """The same edits upon what is there now, where that was read, and for the topics that are there now: what a journal
-    has to restore. Whatever was doubtful of them was gone over."""
+    has to restore. Doubts about them were accepted."""
     seen = Described(fresh)
     made = []
     for each in staged:

@@ -49,7 +49,7 @@ class Facts(Struct, frozen=True):
 class Step(Struct, frozen=True):
     """One request and the edits in it.
 
-    note: why it is apart from others of its kind, in words; ``""`` where there is nothing to say.
+    note: why it is separate from others of its kind; ``""`` where there is nothing to say.
     after: places of the steps in the compiled tuple that have to succeed whole before this one is sent: access is not
     taken away where what takes its place could not be given.
     """

@@ -1,7 +1,7 @@
 """What a shorter retention deletes: which topics keep less, and between how many bytes of them go. Pure.
 
 A broker deletes whole segments, from the oldest (UnifiedLog.deleteOldSegments): by time while a segment's newest record
-is too old, by size while what is left is still no less than the limit. No API tells where segments begin, so what goes
+is too old, by size while what is left is still no less than the limit. No API shows where segments begin, so what goes
 is a range of about a segment for each replica.
 """
 
@@ -150,7 +150,7 @@ def _by_size(size: int, cut: RetentionCut) -> Range:
 
 
 def _bytes_before(offset: int, span: LogSpan, size: int) -> Range:
-    """What stands before an offset. No API tells: offsets stand for bytes, as exactly as records of different sizes let
+    """What stands before an offset. No API shows it: offsets stand for bytes, as exactly as different record sizes let
     them (three standard deviations for sizes that deviate as far as their mean is, and 10 % for sizes that change)."""
     records = span.latest - span.earliest
     if offset <= span.earliest:

@@ -33,7 +33,7 @@ _SILENT = Failure(
 
 def settle(plan: Plan, answered: Answered) -> Plan:
     """After an apply: applied edits are gone, the others stay in their order, each with its outcome. Edits that were
-    not in these steps, or were staged anew since, stay as they are. What is applied can't be undone by unstaging: once
+    not in these steps, or were staged again since, stay as they are. What is applied can't be undone by unstaging: once
     something is, nothing is left to undo or redo."""
     outcomes = _by_slot(answered)
     kept = []
@@ -80,7 +80,7 @@ def _by_slot(answered: Answered) -> Mapping[Slot, tuple[Staged, Outcome]]:
 
 def verdicts(request: Iterable[Staged], now: Snapshot) -> Mapping[Slot, Status]:
     """For the edits of one request: APPLIED where the cluster has what they want and had not before, NOT_APPLIED where
-    it has what was there before, UNKNOWN where that does not tell. All keys of an entity are applied or none, so that
+    it has what was there before, UNKNOWN if that is not visible. All keys of an entity are applied or none, so that
     one that can be seen speaks for those that can't."""
     seen = Described(now)
     edits = tuple(request)
@@ -139,8 +139,8 @@ class ApplyReport(Struct, frozen=True):
 class ApplyOptions(Struct, frozen=True):
     """How to apply.
 
-    valid_only: send what passed the check where something did not. force: go over whatever another client changed
-    meanwhile. accepted: go over these changes, which the operator has seen, and no others. risks: the names of the
+    valid_only: send what passed the check where something did not. force: overwrite what another client
+    changed. accepted: overwrite these changes, which the operator has seen, and no others. risks: the names of the
     warnings that are no hindrance. seen: warnings that the operator has seen and accepted, and no others.
     """
 
@@ -174,7 +174,7 @@ class InFlight(Struct, frozen=True):
 
     @property
     def unknown(self) -> str:
-        """What to say where nobody waits for the answer."""
+        """What to say when the answer is not waited for."""
         if self.change is None:
             return "outcome unknown: no journal is kept, describe what the plan touched"
         return f"outcome unknown: change {self.change}, `kac history` settles it"

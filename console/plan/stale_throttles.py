@@ -1,7 +1,7 @@
 """Replication throttles that no reassignment uses any more. Pure.
 
-A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); where nobody
-runs its --verify afterwards they stay, and hold back followers that catch up after a restart.
+A throttled reassignment sets rates on brokers and lists of replicas on topics (ReassignPartitionsCommand); without a
+--verify afterwards they stay, and hold back followers that catch up after a restart.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StaleThrottle(NamedTuple):
 
 def stale_throttles(snapshot: Snapshot) -> tuple[StaleThrottle, ...]:
     """Every throttle that could go, from a snapshot in which reassignments, the configs of all brokers, of the cluster
-    default and of all topics, and the log dirs were read. What was not read is said to be left over by nobody."""
+    default and of all topics, and the log dirs were read. What was not read is not taken for stale."""
     if "reassignments" not in snapshot.read_at:
         return ()
     return (*_brokers(snapshot), *_topics(snapshot))

@@ -229,14 +229,14 @@ def _replication_of_new(edit: CreateTopic) -> int:
 def isr_text(wanted: int, replication: int) -> str:
     """Why so many in sync are too many; ``""`` where they are not. One of one is what every topic begins with."""
     if wanted > replication == 1:
-        return "it has 1 replica; brokers of 2.8 let nobody write with acks=all then, newer ones take it for 1"
+        return "it has 1 replica; brokers of 2.8 refuse every write with acks=all then, newer ones take it for 1"
     if wanted > replication > 1:
         return (
-            f"it has {replication} replicas; nobody can write with acks=all while one of them is down, and with "
+            f"it has {replication} replicas; no client can write with acks=all while one of them is down, and with "
             "brokers of 2.8 not at all"
         )
     if wanted == replication > 1:
-        return f"it has {replication} replicas; nobody can write with acks=all while one of them is down"
+        return f"it has {replication} replicas; no client can write with acks=all while one of them is down"
     return ""
 
 

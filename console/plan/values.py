@@ -32,7 +32,7 @@ _FRACTION = 1e-6
 
 
 def parse_value(key: str, type_: ConfigType, text: str) -> str:
-    """The text to send for a config key of this type (0 where no broker told: then only a unit is looked at).
+    """The text to send for a config key of this type (0 if unknown: then only a unit is looked at).
 
     Raises ValueError with words that name the key, what was written and what is wanted.
     """
@@ -195,7 +195,7 @@ def quota_problem(key: str, value: float) -> str:
 
 
 def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
-    """The resource's own value of a key as it is stored where that is told, None where it has none or it is hidden."""
+    """The resource's own value of a key as it is stored, None where it has no own value or brokers hide it."""
     if entry is None or not is_override(entry, resource):
         return None
     own = own_source(resource)
@@ -203,7 +203,7 @@ def own_text(entry: ConfigEntry | None, resource: ConfigResource) -> str | None:
 
 
 def result_of(edit: ConfigEdit, entry: ConfigEntry | None, inheritance: Inheritance) -> str | None:
-    """The own value after an edit; None where there is none any more, or it is a secret.
+    """The own value after an edit; None where the edit removes it, or it is a secret.
 
     A list without an own value starts from Kafka's default for the key, not from what the resource inherits
     (ConfigurationControlManager.getParts).

@@ -223,7 +223,7 @@ REFUSED: list[tuple[Edit, str, str]] = [
     ),
     (
         SetQuota(QuotaEntity(()), "producer_byte_rate", 1.0),
-        "the quota is for nobody",
+        "the quota names no entity",
         "Name a user, a client or an ip.",
     ),
     (
@@ -439,7 +439,7 @@ CONTRADICTIONS: list[tuple[list[Edit], str, str]] = [
     (
         [CreateTopic(NewTopic("new", configs={"retention.ms": "1"})), UnsetConfig(NEW, "retention.ms")],
         "the plan creates topic new with retention.ms",
-        "Set another value, or create it anew.",
+        "Set another value, or stage its creation again.",
     ),
 ]
 

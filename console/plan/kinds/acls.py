@@ -100,7 +100,7 @@ def _locks_out_by_denial(edit: AddAcl, judged: Judged) -> Iterator[str]:
         yield f"it denies ALTER on the cluster to {who}: no ACL can be changed then, {_SUPER}"
     elif acl.principal == ANYBODY:
         what = acl.operation.name
-        yield f"it denies {what} to everybody, super users aside: no allow goes over a deny"
+        yield f"it denies {what} to everyone, super users aside: no allow overrides a deny"
 
 
 def _locks_out_by_removal(edit: RemoveAcl, judged: Judged) -> Iterator[str]:
@@ -122,8 +122,8 @@ def _is_first(edit: AddAcl, judged: Judged) -> Iterator[str]:
         return
     unread = "" if "acls" in judged.before.read_at else ", as far as could be read"
     yield (
-        f"no ACL is on it yet{unread}, and {_OPEN} is set: everybody may come in now, and after it nobody whom no ACL "
-        "allows, super users aside"
+        f"no ACL is on it yet{unread}, and {_OPEN} is set: everyone has access now, and after it only those whom "
+        "an ACL allows, super users aside"
     )
 
 

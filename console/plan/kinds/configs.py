@@ -196,7 +196,7 @@ def _reversal(edit: ConfigEdit, was: ConfigEntry | None, left: Was) -> Reversal:
         return Reversal(None, left, "the former value is sensitive and nowhere kept")
     loss = ""
     if resource.type == BROKER_LOGGER:
-        loss = "whether the level was the logger's own is not told: it is set"
+        loss = "whether the level was the logger's own is unknown: it is set"
     return Reversal(SetConfig(resource, key, own), left, loss)
 
 

@@ -81,7 +81,7 @@ def _in_order(types: tuple[str, ...]) -> bool:
 def _entity_refusal(edit: QuotaEdit) -> Refused | None:
     types = [part.type for part in edit.entity.parts]
     if not types:
-        return Refused(edit, "the quota is for nobody", "Name a user, a client or an ip.")
+        return Refused(edit, "the quota names no entity", "Name a user, a client or an ip.")
     if len(set(types)) != len(types):
         return Refused(edit, "the entity names the same thing twice", "Name one user, one client or one ip.")
     for part in edit.entity.parts:
@@ -144,7 +144,7 @@ class StrongerQuotas:
             self._of_kinds[user_kind, client_kind] += 1
 
     def count(self, entity: QuotaEntity) -> int:
-        """How many are stronger than this one and may count for a client of its."""
+        """How many are stronger than this one and may count for a client of it."""
         names = dict(entity)
         if IP in names:
             return self._addresses if names[IP] is None else 0
@@ -164,7 +164,7 @@ class StrongerQuotas:
 
 
 def _meeting(name: _Name) -> tuple[_Name, ...]:
-    """The names that others may have who share a client: whoever is named meets the default and those who name none."""
+    """The names of others that may share a client: a name meets itself, the default, and entities without a name."""
     return (name, None, _ABSENT) if isinstance(name, str) else (_ANY,)
 
 

@@ -110,7 +110,7 @@ def _reverse_deleted(_edit: DeleteScram, _was: Was, _overrides: Mapping[str, str
 
 
 def _doubt(_edit: DeleteScram, change: int, _same_topic: bool) -> str:
-    return f"whether this is still the credential that change {change} set can't be seen: brokers tell no password"
+    return f"whether this is still the credential that change {change} set can't be seen: brokers return no password"
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------

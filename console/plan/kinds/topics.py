@@ -80,7 +80,7 @@ def _grown(edit: GrowTopic, was: Topic) -> Verdict:
 
 
 def _current(edit: TopicEdit, seen: Described) -> Was:
-    """The topic; None where there is none."""
+    """The topic; None where it does not exist."""
     return seen.found(seen.snapshot.topics.get(edit.target.name), "topics")
 
 
