@@ -44,8 +44,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Which tests are left is known now."""
+    """Which tests are left is known now. What collection made stays to the end: no garbage collection walks it again."""
     session.stash[_LAST] = LastTests(session.items)
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    """Libraries report what is frozen at the end as lost."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)

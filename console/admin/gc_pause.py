@@ -21,6 +21,7 @@ _lock = threading.Lock()
 _depth = 0
 _was_enabled = False
 _freezes = 0
+_due = FULL_COLLECTION_EVERY
 
 
 @contextmanager
@@ -46,17 +47,19 @@ def _enter() -> None:
 
 
 def _leave() -> None:
-    global _depth, _freezes
+    global _depth, _freezes, _due
     with _lock:
         _depth -= 1
         if _depth:
             return
         _freezes += 1
-        # Counting what is frozen takes milliseconds itself: it is a list.
-        if _freezes >= FULL_COLLECTION_EVERY and _freezes >= gc.get_freeze_count() // OBJECTS_EACH:
-            _freezes = 0
-            gc.unfreeze()
-            gc.collect()
+        if _freezes >= _due:
+            # Counting what is frozen takes milliseconds itself: it is a list.
+            _due = max(FULL_COLLECTION_EVERY, gc.get_freeze_count() // OBJECTS_EACH)
+            if _freezes >= _due:
+                _freezes, _due = 0, FULL_COLLECTION_EVERY
+                gc.unfreeze()
+                gc.collect()
         gc.freeze()
         if _was_enabled:
             gc.enable()

@@ -16,8 +16,8 @@ from console.admin.gc_pause import gc_paused
 def as_it_was() -> Iterator[None]:
     assert gc.isenabled()
     yield
-    gc.unfreeze()
     gc.enable()
+    gc.freeze()
 
 
 def test_off_within_on_after() -> None:
@@ -86,6 +86,7 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
             gone.set()
 
     monkeypatch.setattr(bulk, "_freezes", 0)  # others froze before, and this might be the time that collects
+    monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
     with gc_paused():
         Cycle()
     gc.collect()
@@ -99,6 +100,7 @@ def test_cycles_that_were_frozen_as_garbage_are_collected_in_the_end(monkeypatch
 def test_the_more_is_kept_the_less_often_all_of_it_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     collected: list[int] = []
     monkeypatch.setattr(bulk, "_freezes", 0)
+    monkeypatch.setattr(bulk, "_due", bulk.FULL_COLLECTION_EVERY)
     monkeypatch.setattr(bulk, "OBJECTS_EACH", 1)  # so that what this process has is much
 
     def note(phase: str, info: dict[str, int]) -> None:
